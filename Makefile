@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev run test test-fast test-rust fuzz lab-test lint lint-python lint-rust format audit wheel bench soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast test-rust fuzz lab-test oracles lint lint-python lint-rust format audit wheel bench soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,10 @@ fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=
 
 lab-test: dev ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
 	LUNSCOPE_GUEST=1 $(BIN)/pytest tests/lab
+
+oracles: dev ## compare knee, statistics and searched rates with the libraries of requirements-oracles.txt, about 400 MB
+	$(BIN)/pip install -q -r requirements-oracles.txt
+	$(BIN)/pytest tests/oracles
 
 snapshots: dev ## accept the screens as they are now as the new snapshots
 	$(BIN)/pytest tests/app --snapshot-update

@@ -6,6 +6,7 @@ Use as a marker: `@needs.root`, `@needs.loop`. The skips are listed at the end o
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -105,3 +106,14 @@ def _guest() -> str:
 
 
 guest = _need("a guest of the storage lab", _guest)
+
+
+def _library(name: str) -> Callable[[], str]:
+    found = importlib.util.find_spec(name) is not None
+    return lambda: "" if found else "not installed: pip install -r requirements-oracles.txt"
+
+
+kneed = _need("kneed", _library("kneed"))
+kim_convergence = _need("kim-convergence", _library("kim_convergence"))
+mlrsearch = _need("MLRsearch", _library("MLRsearch"))
+arch = _need("arch", _library("arch"))

@@ -194,6 +194,8 @@ def _caveats(run: Values) -> Iterator[str]:
         of = f" ({', '.join(about)})" if about else ""
         yield f"{text_of(badge.get('label'))}: {text_of(badge.get('text'))}{of}"
     yield from texts(run, "notices")
+    if run.get("failure"):
+        yield f"failed: {text_of(run.get('failure'))}"
     for error in parts(run, "errors"):
         what = f"{figure(number(error, 'ios'))} failed {text_of(error.get('direction'))}s"
         yield f"{what} on {text_of(error.get('target'))}: {text_of(error.get('message'))}"

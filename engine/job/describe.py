@@ -70,6 +70,8 @@ def _extent(job: JobSpec) -> Iterator[str]:
     if job.think_s:
         every = f" after every {job.think_every} I/Os" if job.think_every > 1 else " after each I/O"
         yield f"pauses {format_duration(job.think_s)}{every}"
+    if job.rate_min is not None:
+        yield f"fails below {job.rate_min.words(job.rate_min.per_s)}"
 
 
 def uses_policy(job: JobSpec) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import UsageError
+from engine.job.rate_floor import RateFloor, parse_rate_floor
 from engine.job.sizes import format_duration, format_size
 from engine.job.spec import DEFAULT_GIVE_UP_S, DEFAULT_STEADY_ROUND_S, Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import format_target, parse_target
@@ -137,6 +138,12 @@ TAIL = (
         read_whole,
         lambda job: None if job.think_every == 1 else str(job.think_every),
         "think_every",
+    ),
+    Setting(
+        "rate_min",
+        lambda value: value if isinstance(value, RateFloor) else parse_rate_floor(read_text(value)),
+        lambda job: None if job.rate_min is None else quoted(job.rate_min.text),
+        "rate_min",
     ),
     Setting(
         "give_up",

@@ -16,6 +16,7 @@ from engine.job.limits import (
     MAX_THREADS,
     MAX_WEIGHT,
 )
+from engine.job.rate_floor import RateFloor
 from engine.job.sizes import BlockShare
 
 __all__ = [
@@ -123,6 +124,8 @@ class JobSpec:
     """Whether the load ends as soon as it is steady (engine/statistics/steady_state.py); the runtime is the limit."""
     steady_round_s: float = DEFAULT_STEADY_ROUND_S
     """Length of a round of that rule."""
+    rate_min: RateFloor | None = None
+    """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S
     """How long the end of the run waits for I/Os that do not complete."""
     seed: int = 1

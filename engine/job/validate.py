@@ -10,6 +10,7 @@ from engine.job.distribution import Permutation, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.knobs import knob_problems
 from engine.job.limits import SECTOR_BYTES, Problem
+from engine.job.rate_floor import LEAST_CYCLE_S
 from engine.job.sizes import format_number, format_size
 from engine.job.spec import (
     MAX_ARRIVALS_PER_S,
@@ -222,9 +223,22 @@ def _time_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem("think", f"{_number(job.think_s)} is out of range: 0s or longer")
     if not 1 <= job.think_every <= MAX_LOOPS:
         yield Problem("think-every", f"{job.think_every} is out of range: 1 to {MAX_LOOPS}")
+    yield from _floor_problems(job)
     outstanding = job.knobs.queue_depth * (1 if job.total_queue_depth else job.knobs.stripe_width)
     if job.think_s and job.backend is not Backend.THREADS and outstanding > job.knobs.threads:
         yield Problem("think", f"pauses are between the I/Os of a thread, and {outstanding} need as many --threads")
+
+
+def _floor_problems(job: JobSpec) -> Iterator[Problem]:
+    floor, rate = job.rate_min, job.knobs.rate_iops
+    if floor is None:
+        return
+    if not 0 < floor.per_s < math.inf:
+        yield Problem("rate-min", f"{_number(floor.per_s)} is out of range: above 0")
+    if not LEAST_CYCLE_S <= floor.cycle_s < math.inf:
+        yield Problem("rate-min", f"{_number(floor.cycle_s)}s is out of range: {LEAST_CYCLE_S:g}s or longer")
+    if rate is not None and not floor.in_bytes and floor.per_s > rate:
+        yield Problem("rate-min", f"{_number(floor.per_s)} is above the --rate of {_number(rate)}")
 
 
 def validate(job: JobSpec) -> None:

@@ -154,6 +154,8 @@ class RunResult:
     """Failures of paths, where targets have several."""
     outstanding: tuple[Outstanding, ...] = ()
     """I/Os that never completed, which are in no other figure."""
+    failure: str = ""
+    """Why the load was ended as failed."""
     stalls: tuple[Stall, ...] = ()
     """Stalls: I/Os outstanding for longer than a second."""
     steadiness: Steadiness | None = None

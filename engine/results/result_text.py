@@ -44,6 +44,7 @@ def summary_lines(result: RunResult) -> list[str]:
         *(f"badge: {badge.line}" for badge in run_badges(result)),
         *(() if result.verified is None else verified_lines(result.verified)),
         *path_outcome_lines(result.paths),
+        *([f"failed: {result.failure}"] if result.failure else ()),
         *(f"error: {line}" for line in _errors(result)),
         *(f"stall: {line}" for line in _stalls(result)),
         *(f"outstanding: {line}" for line in _outstanding(result)),

@@ -255,7 +255,7 @@ class LoadControl:
             if fault is None or self._driver is not driver or self._status_store.status.state is not LoadState.RUNNING:
                 return
             if fault:
-                self._finish("failed", LoadState.FAILED, f"load failed: {fault}")
+                self._finish("failed", LoadState.FAILED, f"load failed: {fault}", failure=fault)
             else:
                 self._finish(driver.ending, LoadState.FINISHED, "load finished")
 
@@ -283,7 +283,7 @@ class LoadControl:
         self._ended.set()
         return waits
 
-    def _finish(self, ended: str, state: LoadState, text: str) -> None:
+    def _finish(self, ended: str, state: LoadState, text: str, failure: str = "") -> None:
         driver, watch = self._driver, self._watch
         assert driver is not None
         assert watch is not None
@@ -291,7 +291,7 @@ class LoadControl:
         self._limit_patience(None)
         watch.begin_end()
         trouble = _stop(driver, ended, lambda share: self._status_store.change(progress=share), self._wait_limit)
-        self._result = result = replace(driver.result(), stalls=watch.close())
+        self._result = result = replace(driver.result(), stalls=watch.close(), failure=failure)
         if result.verified is not None:
             trouble.append(result.verified.verdict)
             self._status_store.change(damaged=result.verified.damaged, progress=None)

@@ -35,6 +35,7 @@ from engine.results.steadiness import steady_badges
 from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun, set_up
+from engine.running.rate_watch import RateWatch
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
 from engine.running.status import LoadReading
@@ -351,6 +352,10 @@ class LoadDriver:
         """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
         prepared_run = self._prepared_run
         return None if prepared_run is None else prepared_run.counters.peek()
+
+    def rate_watch(self) -> RateWatch:
+        """Make what watches over the least rate of the job."""
+        return RateWatch(self._job.rate_min, self._job.ramp_s)
 
     def check_users(self) -> None:
         """Check that nothing else has begun to use what is written to; called periodically by one thread.

@@ -111,7 +111,7 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
         Why it must end or has ended by itself, "" if it is over or steady, None if `ended` was set elsewhere.
     """
     watch, paths, next_report_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _REPORT_NS
-    damage = DamageWatch()
+    damage, rates = DamageWatch(), driver.rate_watch()
     while not ended.wait(LOOK_S):
         counters = driver.peek()
         if counters is None:
@@ -134,8 +134,11 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
             return driver.fault
         if driver.ends_steady:
             return ""
+        trouble = rates.observe(counters, now_ns, driver.elapsed_s)
         if watch.hopeless(now_ns):
-            return f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+            trouble = f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+        if trouble:
+            return trouble
     return None
 
 

@@ -105,7 +105,7 @@ class Stop(StrEnum):
     NOISY = "noisy"
     """The noise itself has settled: measuring longer shows the same spread."""
     TIME = "time"
-    """The longest time is over."""
+    """The longest time is over, or that for the I/Os of the percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,8 @@ class StopRule:
     most_warm_up_s: float = 6.0
     percent: float = 99.0
     """Percentile that is shown."""
+    most_for_percentile_s: float = 3.0
+    """Longest time to wait for its I/Os alone: on a slow device that is minutes, for a figure no answer depends on."""
     window: int = 16
     """Estimates of the noise that are compared, as of NVBench's stdrel criterion."""
     settled: float = 0.05
@@ -129,10 +131,13 @@ class StopRule:
         """Say whether to go on; `noise` holds the relative spread of the values as it was estimated over and over."""
         if measured_s >= self.most_s:
             return Stop.TIME
-        if measured_s < self.least_s or interval is None or ios < enough_ios(self.percent):
+        if measured_s < self.least_s or interval is None:
+            return Stop.GO_ON
+        is_short = ios < enough_ios(self.percent)
+        if is_short and measured_s < self.most_for_percentile_s:
             return Stop.GO_ON
         if interval.relative <= self.half_width:
-            return Stop.PRECISE
+            return Stop.TIME if is_short else Stop.PRECISE
         return Stop.NOISY if self.noise_settled(noise) else Stop.GO_ON
 
     def noise_settled(self, noise: Sequence[float]) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.errors import UsageError
 from engine.job.sizes import format_duration, parse_duration
+from engine.statistics.batch_means import StopRule
 from engine.sweep.trial import Trial
 
 METRICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
@@ -40,9 +41,9 @@ class Limit:
         return cls(match[1], float(round(limit_s * 1e9)))
 
     @property
-    def needs_p999(self) -> bool:
-        """Whether it takes as many I/Os as p99.9."""
-        return self.metric == "p99.9"
+    def percent(self) -> float | None:
+        """Percentile that it is about; None of a mean or a maximum."""
+        return float(self.metric[1:]) if self.metric.startswith("p") else None
 
     @property
     def text(self) -> str:
@@ -51,6 +52,15 @@ class Limit:
             if self.limit_ns < 1000 * scale:
                 return f"{self.metric}<={self.limit_ns / scale:g}{unit}"
         return f"{self.metric}<={format_duration(self.limit_ns / 1e9)}"
+
+
+def rule_for(limits: Sequence[Limit]) -> StopRule:
+    """Say when a point is measured enough: p99 is shown, and each percentile of a limit gets the I/Os it needs."""
+    percents = [limit.percent for limit in limits if limit.percent is not None]
+    rule = StopRule()
+    if not percents:
+        return rule
+    return replace(rule, percent=max(*percents, rule.percent), most_for_percentile_s=rule.most_s)
 
 
 @dataclass(frozen=True, slots=True)

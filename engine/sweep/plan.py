@@ -15,7 +15,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, load_axis, shown
-from engine.sweep.limit import Limit
+from engine.sweep.limit import Limit, rule_for
 from engine.sweep.points import Point
 from engine.sweep.search import Search
 from engine.text import safe_text
@@ -132,7 +132,7 @@ def make_plan(
             f"--vary: {points:,} points would take {rough_time(usual_s)}; "
             f"the most is {MOST_POINTS:,}: give fewer values"
         )
-    plan = combine(job, axes, limits, rule or StopRule())
+    plan = combine(job, axes, limits, rule or rule_for(limits))
     _check(plan)
     return plan
 

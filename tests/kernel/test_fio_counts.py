@@ -28,7 +28,8 @@ ENDS_BY_BYTES = (
         "files-of-its-own",
         "four-phases",
     ),
-    *("half-blocks", "less-than-size", "more-than-size", "pages", "pauses", "quarter", "second-half"),
+    *("half-blocks", "less-than-size", "more-than-size", "no-slower", "pages", "pauses", "quarter"),
+    *("second-half",),
     *("small-share-of-a-file", "so-many-ios", "two-passes"),
 )
 VISITS_ARE_KNOWN = (
@@ -116,6 +117,34 @@ def test_both_transfer_the_same(data: Path, name: str) -> None:
 
 
 @needs.fio
+def test_both_end_a_job_below_its_least_rate_with_an_error(data: Path, tmp_path: Path) -> None:
+    """A thinktime of 50 ms is 20 IOPS at most: after 2 s to settle, one cycle of 1 s says so."""
+    job = tmp_path / "slow.fio"
+    job.write_text("[slow]\nfilename=${DATA}\nrw=randread\nthinktime=50ms\nrate_iops_min=100\nruntime=50\ntime_based\n")
+    environment = {**os.environ, "DATA": data.name}
+    theirs = subprocess.run(
+        ["fio", job], cwd=data.parent, capture_output=True, check=False, timeout=120, env=environment
+    )
+    mine = subprocess.run(
+        [sys.executable, "-m", "tui", "run", job, "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "DATA": str(data)},
+    )
+    assert (theirs.returncode, mine.returncode) == (1, 1), mine.stderr
+    assert b"rate_iops_min=100 not met" in theirs.stdout + theirs.stderr
+    document = json.loads(mine.stdout)
+    assert document["ended"] == "failed"
+    assert document["failure"].endswith("below the 100 IOPS of --rate-min")
+    assert document["elapsed_s"] < 50
+    assert document["errors"] == []
+
+
+@needs.fio
 @needs.io_uring
 @pytest.mark.parametrize("name", VISITS_ARE_KNOWN)
 def test_both_go_to_the_same_places(data: Path, name: str) -> None:
@@ -192,7 +221,7 @@ def test_fio_reads_the_job_files_too(data: Path) -> None:
 def test_the_others_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATA", str(data))
     refused = sorted((JOBS / "refused").glob("*.fio"))
-    assert len(refused) == 6
+    assert len(refused) == 5
     for job in refused:
         with pytest.raises(Exception, match=job.name):
             read_fio(job)

@@ -57,6 +57,8 @@ def test_options_of_fio_in_the_table_are_driven_or_named(tmp_path: Path) -> None
         "verify",
         "filesize",
         "latency_target",
+        "rate_iops_min",
+        "rate_min",
         "steadystate",
     } & (driven | ignored)
     path = tmp_path / "disks.fio"

@@ -15,6 +15,7 @@ from engine.job.formats.fio_ignored import WITHOUT_EFFECT
 from engine.job.formats.fio_job import DRIVEN
 from engine.job.formats.fio_sections import fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
+from engine.job.rate_floor import RateFloor
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
 from engine.sweep.axes import parse_axis
@@ -349,6 +350,9 @@ def megabyte(tmp_path: Path) -> Path:
         ("rw=randread\nnorandommap\nbs=4k,8k", {"align_bytes": None}),
         ("rw=randrw\nnorandommap\nbssplit=4k/50:8k/50", {"align_bytes": 4096}),
         ("rw=randread\nthinktime=500\nthinktime_blocks=4", {"think_s": 0.0005, "think_every": 4}),
+        ("rw=randread\nrate_min=1m", {"rate_min": RateFloor(1048576.0, in_bytes=True)}),
+        ("rw=write\nrate_iops_min=9,500\nratecycle=250", {"rate_min": RateFloor(500.0, in_bytes=False, cycle_s=0.25)}),
+        ("rw=read\nrate_min=,1m", {"rate_min": None}),
         ("rw=randwrite\nverify=md5", {"verify": True}),
         ("rw=randwrite\nverify=md5\ndo_verify=0", {"verify": False}),
         ("rw=randwrite\nbssplit=4k/50:8k/50\nverify=md5", {"verify": True, "align_bytes": None}),
@@ -471,6 +475,10 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("verify=crc32c", "verify: reading what another job wrote is not driven"),
         ("thinktime=10\niodepth=4", "thinktime: with iodepth above 1 it is not driven"),
         ("thinktime=10\nthinktime_blocks_type=x", "thinktime_blocks_type: 'x' is neither complete nor issue"),
+        ("rate_min=1m\nnumjobs=2", "rate_min: fio judges each of numjobs by itself"),
+        ("rw=randrw\nrate_iops_min=10", "rate_iops_min: fio judges reads and writes each by themselves"),
+        ("rate_min=1m\nrate_iops_min=10", "rate_min: with rate_iops_min as well it is not driven"),
+        ("rate_min=1m\n" + HEAD + "rate_min=1m", "rate_min of several jobs at once"),
         ("latency_target=5ms\nlatency_percentile=75", "latency_percentile: a sweep judges no 75 %"),
         ("latency_target=soon", "latency_target: 'soon' is not a time"),
         ("flow=8", "flow: jobs that hold each other to a ratio are not driven"),

@@ -13,6 +13,7 @@ from engine.job.formats import fio_writing
 from engine.job.formats.choose import read_job, save_job
 from engine.job.formats.fio_file import read_fio
 from engine.job.formats.fio_writing import dump_fio
+from engine.job.rate_floor import RateFloor
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Knobs, Mode, PathSpec, TargetSpec
 
@@ -92,6 +93,8 @@ def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.Te
         replace(BASE, runtime_s=None, io_bytes=1 << 20, loops=1),
         replace(BASE, backend=Backend.THREADS, runtime_s=None, loops=16),
         replace(BASE, backend=Backend.THREADS, think_s=0.002, think_every=5),
+        replace(BASE, rate_min=RateFloor(1048576.0, in_bytes=True, cycle_s=0.5)),
+        replace(BASE, rate_min=RateFloor(500.0, in_bytes=False)),
         replace(BASE, access=Access.SEQUENTIAL, jump_bytes=-8192, runtime_s=None, loops=1),
         replace(BASE, access=Access.SEQUENTIAL, jump_bytes=4096),
         replace(BASE, access=Access.SEQUENTIAL, separate=True, knobs=replace(BASE.knobs, read_pct=40.0)),
@@ -178,6 +181,11 @@ TWO = (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
         (replace(BASE, knobs=Knobs(rate_iops=0.5)), "--rate (per target, thread and direction): 0.5"),
         (replace(BASE, knobs=Knobs(distribution=Normal(10))), "no such normal distribution"),
         (replace(BASE, knobs=Knobs(write_distribution=Zipf(1.1))), "--write-distribution for zones only"),
+        (replace(BASE, rate_min=RateFloor(0.5, in_bytes=False)), "--rate-min: 0.5"),
+        (
+            replace(BASE, rate_min=RateFloor(9.0, in_bytes=False), knobs=Knobs(read_pct=50.0)),
+            "judges --rate-min for each target",
+        ),
         (replace(BASE, targets=(TargetSpec("/x/a#b"),)), "cannot hold the target /x/a#b"),
         (replace(BASE, targets=(TargetSpec("/x/a\nb"),)), "cannot hold the target /x/a\\x0ab"),
     ],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.errors import LunscopeError, UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.formats.choose import read_job
+from engine.job.rate_floor import RateFloor
 from engine.job.settings import access_and_mix
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from tests.unit.test_distribution import DISTRIBUTIONS
@@ -171,6 +172,13 @@ _JOBS = st.builds(
     ramp_s=st.just(0.0) | st.floats(1e-6, 1e7),
     think_s=st.just(0.0) | st.floats(1e-6, 1e7),
     think_every=st.integers(1, 10**9),
+    rate_min=st.none()
+    | st.builds(
+        RateFloor,
+        st.integers(1, 1 << 50).map(float),
+        in_bytes=st.booleans(),
+        cycle_s=st.floats(0.1, 1e7),
+    ),
     runtime_s=st.none() | st.floats(1e-6, 1e7),
     seed=st.integers(0, 2**63 - 1),
     name=_NAMES,

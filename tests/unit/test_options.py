@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from engine.errors import UsageError
 from engine.job.distribution import Zipf, locality
 from engine.job.formats.choose import read_job
+from engine.job.rate_floor import RateFloor
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.job.validate import validate
 from tui.options.job import (
@@ -110,7 +111,7 @@ def test_every_option_reaches_its_field() -> None:
             *("--write-bs", "64k", "--streams", "3", "--fsync-every", "50"),
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
             *("--stream-step", "768k", "--jump", "0", "--offset", "3m", "--io-size", "6m", "--loops", "4"),
-            *("--ramp", "5s", "--think", "20ms", "--think-every", "8"),
+            *("--ramp", "5s", "--think", "20ms", "--think-every", "8", "--rate-min", "10m:500ms"),
         ),
     )
     blocks = (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
@@ -132,6 +133,7 @@ def test_every_option_reaches_its_field() -> None:
         ramp_s=5.0,
         think_s=0.02,
         think_every=8,
+        rate_min=RateFloor(10 << 20, in_bytes=True, cycle_s=0.5),
     )
     assert job == expected
     validate(job)

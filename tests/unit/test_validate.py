@@ -7,6 +7,7 @@ import pytest
 
 from engine.errors import UsageError
 from engine.job.distribution import Permutation, Uniform, Zipf, Zones
+from engine.job.rate_floor import RateFloor
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.validate import validate
 
@@ -114,6 +115,12 @@ def test_sound_jobs(sound: JobSpec) -> None:
         (job(ramp_s=5.0, runtime_s=5.0), "--ramp: nothing of the runtime of 5s is left to measure"),
         (job(think_s=math.inf), "--think: inf is out of range"),
         (job(think_every=0), "--think-every: 0 is out of range"),
+        (job(rate_min=RateFloor(0.0, in_bytes=True)), "--rate-min: 0 is out of range"),
+        (
+            job(rate_min=RateFloor(9.0, in_bytes=True, cycle_s=0.01)),
+            "--rate-min: 0.01s is out of range",
+        ),
+        (job(rate_min=RateFloor(9.0, in_bytes=False), rate_iops=5.0), "--rate-min: 9 is above the --rate of 5"),
         (job(think_s=0.1, queue_depth=2), "--think: pauses are between the I/Os of a thread, and 2 need as many"),
         (job(runtime_s=0.0), "--runtime: 0 is out of range: longer than 0s"),
         (job(runtime_s=math.nan), "--runtime: nan is out of range"),

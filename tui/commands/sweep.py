@@ -17,7 +17,6 @@ from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
-from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
@@ -164,7 +163,7 @@ def command(
         on_screen = show_rates if has_screen and not open_loop else None
         output = RateOutput(watching, as_json, trials, read.warnings, precondition, on_screen)
         return search_rates(job, asked, permissions, output)
-    plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
+    plan = make_plan(job, axes, limits)
     require_write_permission(plan, permissions)
     first = preconditioning(plan.armed, permissions, wanted=precondition)
     for warning in read.warnings:

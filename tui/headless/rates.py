@@ -16,7 +16,6 @@ from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
 from engine.rate_search.steps import steps_after
 from engine.rate_search.trial_file import RateTrialFile
-from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
@@ -132,8 +131,7 @@ def _opened(files: ExitStack, path: Path | None, plan: RatePlan, *, is_second: b
 def _closed_plan(job: JobSpec, asked: RatesAsked) -> SweepPlan | None:
     if not asked.axes:
         return None
-    percent = 99.9 if any(limit.needs_p999 for limit in asked.limits) else 99.0
-    return make_plan(replace(job, arrival=Arrival.CLOSED), asked.axes, asked.limits, StopRule(percent=percent))
+    return make_plan(replace(job, arrival=Arrival.CLOSED), asked.axes, asked.limits)
 
 
 def _curves(job: JobSpec, asked: RatesAsked, closed: SweepPlan | None) -> list[tuple[str, Knobs]]:

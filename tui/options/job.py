@@ -11,6 +11,7 @@ import click
 from engine.errors import LunscopeError, UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob
 from engine.job.knobs.kinds import Number, OneOf, WholeNumber
+from engine.job.rate_floor import parse_rate_floor
 from engine.job.settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
@@ -192,6 +193,12 @@ _OPTIONS = (
         help="Pause of each thread between I/Os; needs one I/O per thread. [0s]",
     ),
     click.option("--think-every", type=WHOLE, metavar="N", help="I/Os between two pauses of --think. [1]"),
+    click.option(
+        "--rate-min",
+        callback=_parsed(parse_rate_floor),
+        metavar="RATE[:TIME]",
+        help="Fail when fewer I/Os (500iops) or bytes (10m) per second complete over TIME, 1s. [never]",
+    ),
     click.option("--seed", type=WHOLE, metavar="N", help="Same seed, same offsets and data. [1]"),
     click.option("--engine", type=click.Choice([name.value for name in Backend]), help="I/O engine. [auto]"),
 )

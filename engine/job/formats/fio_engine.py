@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units, by_direction, seconds, switch
 from engine.job.formats.text_file import quoted
+from engine.job.rate_floor import CYCLE_S, RateFloor
 from engine.job.sizes import MIX_TOLERANCE_PERCENT
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, BlockShare, Mode
 from engine.job.validate import MAX_LOOPS
@@ -38,6 +39,30 @@ def take_rate(
     if process is not None and process.value == "poisson":
         return rate, Arrival.POISSON, [_FROM_INTENDED]
     return rate, Arrival.CLOSED, []
+
+
+def take_floor(given: Given, units: Units, workers: Workers, read_pct: float) -> RateFloor | None:
+    """Take the least rate, below which fio ends the job with an error.
+
+    Raises:
+        UsageError: it is judged for each direction or clone by itself.
+    """
+    in_bytes, in_ios, cycle = given.take("rate_min"), given.take("rate_iops_min"), given.take("ratecycle")
+    options = [option for option in (in_bytes, in_ios) if option is not None and option.text.strip("0,")]
+    if not options:
+        return None
+    option = options[0]
+    if len(options) > 1:
+        raise option.error("with rate_iops_min as well it is not driven: give one of them")
+    if workers.jobs > 1:
+        raise option.error("fio judges each of numjobs by itself, which is not driven: use numjobs=1")
+    if 0 < read_pct < 100:
+        raise option.error("fio judges reads and writes each by themselves, which is not driven for a mix: take it out")
+    reads, writes = by_direction(option.text)
+    text = reads if read_pct else writes
+    per_s = units.integer(option, text) if text else 0
+    cycle_s = CYCLE_S if cycle is None else units.integer(cycle) / 1000
+    return RateFloor(float(per_s), option is in_bytes, cycle_s) if per_s else None
 
 
 def _limits(

@@ -98,6 +98,11 @@ def _refuse_difference(other: SectionJob, first: JobSpec, name: str) -> None:
     knobs = _differing(replace(other.job.knobs, stripe_width=first.knobs.stripe_width), first.knobs)
     differing = [*knobs, *_differing(other.job, first, "targets", "name", "knobs")]
     differing += ["total_queue_depth"] if first.total_queue_depth else []
+    if first.rate_min is not None and not differing:
+        raise other.section.location.error(
+            other.section.name,
+            f"rate_min of several jobs at once, each judged by itself as in fio, is not driven: {_CHOOSE}",
+        )
     if differing:
         raise other.section.location.error(
             other.section.name, f"another {_words(differing[0])} than [{safe_text(name)}] beside it: {_CHOOSE}"

@@ -45,8 +45,8 @@ _OF_WRITTEN_DATA = _names(
     "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
 )
 _OFF_AT_ZERO = _names("""
-    thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri rate_min
-    rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage file_append
+    thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri
+    zero_buffers buffer_compress_percentage dedupe_percentage file_append
     fill_device fill_fs max_latency atomic create_only flow iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
@@ -59,8 +59,6 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 """Values with which an option has no effect."""
 
 _FIXES = {
-    "rate_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
-    "rate_iops_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
     "flow": "jobs that hold each other to a ratio are not driven: use rwmixread in one job",
     "opendir": "name the files with filename",
     "end_fsync": "writes would count without their flush: use fsync=N, or sync=dsync",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.job.distribution import Permutation, Uniform
-from engine.job.formats.fio_engine import Workers, take_mode, take_rate, take_thinking, take_workers
+from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_rate, take_thinking, take_workers
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_ignored import judge_left_over
 from engine.job.formats.fio_options import take_numbers
@@ -97,7 +97,8 @@ def take_seed(given: Given, units: Units) -> int:
 DRIVEN = (
     *("directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
     *("offset", "offset_align", "offset_increment", "blockalign", "ba", "rw", "readwrite", "ioengine"),
-    *("runtime", "timeout", "time_based", "ramp_time", "thinktime", "thinktime_blocks", "randseed", "verify"),
+    *("rate_min", "rate_iops_min", "ratecycle", "runtime", "timeout", "time_based", "ramp_time"),
+    *("thinktime", "thinktime_blocks", "randseed", "verify"),
     *SEARCHING,
     *("do_verify", "invalidate", "stonewall", "wait_for_previous", "wait_for", "kb_base"),
     *(name for knob in KNOBS.values() for name in knob.fio or ()),
@@ -164,6 +165,7 @@ def section_job(section: FioSection) -> SectionJob:
         align_bytes=align_bytes,
         think_s=think_s,
         think_every=think_every,
+        rate_min=take_floor(given, units, workers, read_pct),
         verify=verify,
         seed=take_seed(given, units),
         arrival=arrival,

@@ -11,6 +11,7 @@ from engine.job.formats.fio_sections import Given
 from engine.job.formats.fio_values import Units
 from engine.job.knobs import KNOBS, FioNumber, Knob, Knobs
 from engine.job.knobs.kinds import WholeNumber
+from engine.job.rate_floor import CYCLE_S
 from engine.job.settings import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode
@@ -92,6 +93,7 @@ def fio_options(job: JobSpec, sections: int) -> Options:
     options |= _MODES[knobs.mode]
     options |= _distribution_options(job) if job.access is Access.RANDOM else {}
     options |= _rate(job, sections)
+    options |= _floor(job, sections)
     options |= number_options(knobs)
     options |= _where(job)
     options |= _times(job, clones)
@@ -181,6 +183,20 @@ def _rate(job: JobSpec, sections: int) -> Options:
     limits = ",".join(_whole("--rate (per target, thread and direction)", rate) for rate in rates)
     options: Options = {"rate_iops": limits}
     return options | {"rate_process": "poisson"} if job.arrival is Arrival.POISSON else options
+
+
+def _floor(job: JobSpec, sections: int) -> Options:
+    floor, clones = job.rate_min, job.knobs.queue_depth if job.backend is Backend.THREADS else 1
+    if floor is None:
+        return {}
+    if sections > 1 or clones > 1 or 0 < job.knobs.read_pct < 100:
+        raise UsageError("--save-job: fio judges --rate-min for each target, thread and direction: save it as .toml")
+    name = "rate_min" if floor.in_bytes else "rate_iops_min"
+    rate = format_size(round(floor.per_s)) if floor.in_bytes else _whole("--rate-min", floor.per_s)
+    options: Options = {name: rate}
+    if floor.cycle_s != CYCLE_S:
+        options["ratecycle"] = _whole("--rate-min (cycle in ms)", round(floor.cycle_s * 1000, 6))
+    return options
 
 
 def _whole(option: str, value: float) -> str:

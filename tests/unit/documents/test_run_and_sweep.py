@@ -78,6 +78,12 @@ def test_run_has_its_figures() -> None:
         assert text in page.text
 
 
+def test_run_that_failed_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(json.loads(GOLDEN.read_text()) | {"failure": "40 IOPS over the last 1 s, below <100>"}))
+    assert "failed: 40 IOPS over the last 1 s, below <100>" in _page(path).text
+
+
 def _values(values: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(values, dict | list):
         keys = values.keys() if isinstance(values, dict) else range(len(values))

@@ -121,6 +121,10 @@ def test_measuring_stops_when_precise_noisy_or_out_of_time() -> None:
     assert rule.decide(wide, 50_000, 2.0, [0.3] * 16) is Stop.NOISY
     assert rule.decide(wide, 50_000, 2.0, list(np.linspace(0.6, 0.3, 16))) is Stop.GO_ON
     assert rule.decide(wide, 0, 15.0, []) is Stop.TIME
+    assert rule.decide(narrow, 9_000, 2.99, []) is Stop.GO_ON
+    assert rule.decide(narrow, 9_000, 3.0, []) is Stop.TIME
+    assert rule.decide(wide, 9_000, 3.0, [0.3] * 15) is Stop.GO_ON
+    assert rule.decide(wide, 9_000, 3.0, [0.3] * 16) is Stop.NOISY
     assert rule.decide(ConfidenceInterval(0, 0), 50_000, 2.0, [np.inf] * 16) is Stop.GO_ON
 
 

@@ -1,0 +1,81 @@
+"""The least rate of a job: how it is written, and when a load falls below it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.errors import UsageError
+from engine.job.rate_floor import RateFloor, parse_rate_floor
+from engine.running.rate_watch import RateWatch
+
+SECOND_NS = 1_000_000_000
+LOOKS_PER_S = 20
+
+
+def counters(read_ios: float, write_ios: float = 0.0) -> NDArray[np.uint64]:
+    """Two targets, blocks of 4 KiB."""
+    rows = np.zeros((2, 17), np.uint64)
+    rows[0, [0, 1]] = int(read_ios), 4096 * int(read_ios)
+    rows[1, [4, 5]] = int(write_ios), 4096 * int(write_ios)
+    return rows
+
+
+def failure(floor: RateFloor, rates: list[float], ramp_s: float = 0.0) -> tuple[float, str]:
+    """Run a load with these I/Os per second, one for each second; when it is ended, and why."""
+    watch, done = RateWatch(floor, ramp_s), 0.0
+    for look in range(len(rates) * LOOKS_PER_S):
+        elapsed_s = look / LOOKS_PER_S
+        words = watch.observe(counters(done / 2, done / 2), round(elapsed_s * SECOND_NS), elapsed_s)
+        if words:
+            return elapsed_s, words
+        done += rates[int(elapsed_s)] / LOOKS_PER_S
+    return 0.0, ""
+
+
+@pytest.mark.parametrize(
+    ("text", "floor"),
+    [
+        ("500iops", RateFloor(500.0, in_bytes=False)),
+        ("0.5 IOPS", RateFloor(0.5, in_bytes=False)),
+        ("10m", RateFloor(10485760.0, in_bytes=True)),
+        ("10m:500ms", RateFloor(10485760.0, in_bytes=True, cycle_s=0.5)),
+    ],
+)
+def test_rates_are_read_and_written(text: str, floor: RateFloor) -> None:
+    assert parse_rate_floor(text) == floor
+    assert parse_rate_floor(floor.text) == floor
+
+
+@pytest.mark.parametrize("text", ["", "iops", "0iops", "infiops", "fast", "10m:", "10m:soon", "-5iops"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_rate_floor(text)
+
+
+def test_load_that_keeps_its_rate_goes_on() -> None:
+    assert failure(RateFloor(100.0, in_bytes=False), [104.0] * 10) == (0.0, "")
+
+
+def test_load_below_its_rate_ends_after_the_cycle_in_which_it_is() -> None:
+    floor = RateFloor(100.0, in_bytes=False)
+    assert failure(floor, [200.0] * 5 + [40.0] * 5)[0] == pytest.approx(6.0, abs=0.1)
+    assert failure(floor, [200.0] * 5 + [40.0] * 5)[1] == "40 IOPS over the last 1 s, below the 100 IOPS of --rate-min"
+    in_bytes = RateFloor(4096 * 100.0, in_bytes=True, cycle_s=3.0)
+    assert failure(in_bytes, [200.0] * 5 + [40.0] * 5)[0] == pytest.approx(8.0, abs=0.1)
+
+
+def test_first_two_seconds_and_the_ramp_are_not_judged() -> None:
+    floor = RateFloor(100.0, in_bytes=False)
+    assert failure(floor, [0.0, 0.0, *[200.0] * 5]) == (0.0, "")
+    assert failure(floor, [0.0] * 5 + [200.0] * 5, ramp_s=3.0) == (0.0, "")
+    assert failure(floor, [0.0] * 10, ramp_s=3.0)[0] == pytest.approx(6.0, abs=0.1)
+
+
+def test_stop_of_the_process_is_no_rate_of_the_load() -> None:
+    watch = RateWatch(RateFloor(100.0, in_bytes=False), 0.0)
+    assert watch.observe(counters(0), 3 * SECOND_NS, 3.0) == ""
+    assert watch.observe(counters(10), 60 * SECOND_NS, 60.0) == ""
+    assert watch.observe(counters(120), 61 * SECOND_NS, 61.0) == ""
+    assert watch.observe(counters(130), 62 * SECOND_NS, 62.0) != ""
