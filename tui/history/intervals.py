@@ -6,14 +6,18 @@ import math
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collectors.model import Frame, Histograms, Step
+from tui.history.packed import FramePacker
 
 BUDGET_BYTES = 16 << 20
 """Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
 _ROW_BYTES = 256
 """Of the key and the name of a row that is not of the interval before."""
+_ARRAY_BYTES = 128
+_TABLE_BYTES = 900
+"""Beside their values: of an array, and of a packed table."""
 MOST_INTERVALS = 36_000
 
 
@@ -38,12 +42,17 @@ class KeptInterval:
             for name, table in self.frame.tables.items()
             if name not in others or others[name].rows is not table.rows
         )
-        columns = (column for table in self.frame.tables.values() for column in table.columns.values())
-        cells = (
+        figures = [
+            column
+            for table in self.frame.tables.values()
+            for part in (table.columns, table.tiers)
+            for column in part.values()
+        ]
+        cells = [
             array for one in self.histograms.values() for array in (one.row, one.series_index, one.bucket, one.count)
-        )
-        arrays = sum(column.nbytes for column in columns) + sum(array.nbytes for array in cells)
-        return arrays + _ROW_BYTES * new_rows
+        ]
+        overhead = _TABLE_BYTES * len(self.frame.tables) + _ARRAY_BYTES * len(cells)
+        return sum(array.nbytes for array in (*figures, *cells)) + overhead + _ROW_BYTES * new_rows
 
 
 def kept_interval(step: Step, frame: Frame) -> KeptInterval | None:
@@ -59,6 +68,7 @@ class IntervalHistory:
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
+        self._packer = FramePacker()
         self._kept: deque[tuple[int, KeptInterval]] = deque()
         self._size_bytes = 0
 
@@ -73,6 +83,7 @@ class IntervalHistory:
         interval = kept_interval(step, frame)
         if interval is None:
             return
+        interval = replace(interval, frame=self._packer.pack(frame))
         with self._lock:
             size_bytes = interval.size_bytes(self._kept[-1][1] if self._kept else None)
             self._kept.append((size_bytes, interval))
