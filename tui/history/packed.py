@@ -17,14 +17,15 @@ Number = TypeVar("Number", bound=np.generic)
 class PackedColumns(Mapping[str, NDArray[Number]], Generic[Number]):
     """Columns of equal length in one array of shape (fields, rows)."""
 
-    __slots__ = ("_positions", "values_array")
+    __slots__ = ("_positions", "_values")
 
-    def __init__(self, positions: Mapping[str, int], values_array: NDArray[Number]) -> None:
+    def __init__(self, positions: Mapping[str, int], values: NDArray[Number]) -> None:
         self._positions = positions
-        self.values_array = values_array
+        self._values = values
 
     def __getitem__(self, field_id: str) -> NDArray[Number]:
-        return self.values_array[self._positions[field_id]]
+        column: NDArray[Number] = self._values[self._positions[field_id]]
+        return column
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._positions)
