@@ -28,7 +28,7 @@ SLOPE_KIB_PER_MIN = 256.0
 """Growth of memory that is ignored: the size of one chart's history."""
 STALL_S = 5.0
 """A key without effect for this time is a failure, not a delay."""
-WARM_UP_SHARE = 0.75
+WARM_UP_SHARE = 0.6
 """Warm-up share of the time, while histories fill: memory is not checked."""
 INTERVAL_S = 0.1
 """Histories hold 3,600 samples: an hour at one a second, but full after some seven minutes at this interval."""
@@ -176,12 +176,18 @@ def threads_of(pid: int) -> str:
 
 
 def slope_kib_per_min(points: list[tuple[float, float]]) -> float:
-    """Growth per minute after the warm-up (Theil's median of slopes between halves, robust against single peaks)."""
+    """Growth per minute after the warm-up, between the lowest values of its first and second half.
+
+    Between two full garbage collections, half a minute apart while somebody types all the time, memory rises and falls.
+    """
     late = points[int(len(points) * WARM_UP_SHARE) :]
     half = len(late) // 2
-    pairs = zip(late[:half], late[half:], strict=False)
-    slopes = [(after - before) / (later - earlier) for (earlier, before), (later, after) in pairs]
-    return statistics.median(slopes) * 60 if slopes else float("nan")
+    if not half:
+        return float("nan")
+    (earlier_s, before), (later_s, after) = (
+        min(part, key=lambda point: point[1]) for part in (late[:half], late[half:])
+    )
+    return (after - before) / (later_s - earlier_s) * 60
 
 
 def tail(terminal: Terminal) -> str:
