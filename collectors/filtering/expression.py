@@ -1,0 +1,190 @@
+"""A filter as a predicate: which rows match, computed for all rows at once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.filtering.values import Quantity
+from collectors.model import FrameTable
+
+Mask = NDArray[np.bool_]
+
+
+class Operator(StrEnum):
+    """How a field is compared."""
+
+    ABOVE = ">"
+    AT_LEAST = ">="
+    BELOW = "<"
+    AT_MOST = "<="
+    EQUAL = "="
+    UNEQUAL = "!="
+    CONTAINS = "~"
+    LACKS = "!~"
+
+    @property
+    def opposite(self) -> Operator:
+        """What holds for a present value where this does not."""
+        return _OPPOSITE[self]
+
+
+_PAIRS = (
+    (Operator.ABOVE, Operator.AT_MOST),
+    (Operator.BELOW, Operator.AT_LEAST),
+    (Operator.EQUAL, Operator.UNEQUAL),
+    (Operator.CONTAINS, Operator.LACKS),
+)
+_OPPOSITE = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
+OF_FIGURES = frozenset(Operator) - {Operator.CONTAINS, Operator.LACKS}
+OF_TEXTS = frozenset({Operator.EQUAL, Operator.UNEQUAL, Operator.CONTAINS, Operator.LACKS})
+
+
+class FilterRows(Protocol):
+    """The rows that a filter is applied to."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+    def figures(self, field_id: str) -> NDArray[np.float64] | None:
+        """Figures of a field, NaN for missing; None if no row has it."""
+
+    def texts(self, field_id: str) -> Sequence[str] | None:
+        """Texts of a field in lower case (str.casefold), empty for missing; None if no row has it."""
+
+    def containing(self, word: str) -> Mask:
+        """Rows found by a word, which is in lower case (str.casefold)."""
+
+
+class Term(Protocol):
+    """One condition."""
+
+    def matches(self, rows: FilterRows) -> Mask:
+        """Whether each row meets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Rows found by a word, or those that are not."""
+
+    text: str
+    """In lower case."""
+    negated: bool = False
+
+    def matches(self, rows: FilterRows) -> Mask:
+        """Whether each row is found by the word."""
+        found = rows.containing(self.text)
+        return ~found if self.negated else found
+
+
+_COMPARE: Mapping[Operator, Callable[[NDArray[np.float64], float], Mask]] = {
+    Operator.ABOVE: operator.gt,
+    Operator.AT_LEAST: operator.ge,
+    Operator.BELOW: operator.lt,
+    Operator.AT_MOST: operator.le,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTerm:
+    """Rows whose figure compares so; a missing figure matches nothing.
+
+    Equal is what rounds to the figure as it was typed: `busy=50` finds 49.7. Only `=0` is exact.
+    """
+
+    field_id: str
+    operator: Operator
+    quantity: Quantity
+
+    def matches(self, rows: FilterRows) -> Mask:
+        """Whether each row's figure compares so."""
+        values = rows.figures(self.field_id)
+        if values is None:
+            return np.zeros(len(rows), np.bool_)
+        with np.errstate(invalid="ignore"):
+            if self.operator in _COMPARE:
+                return _COMPARE[self.operator](values, self.quantity.value)
+            distance = np.abs(values - self.quantity.value)
+            far = distance > self.quantity.half_digit
+            return far if self.operator is Operator.UNEQUAL else distance <= self.quantity.half_digit
+
+
+@dataclass(frozen=True, slots=True)
+class TextTerm:
+    """Rows whose text compares so, ignoring case; a missing text matches nothing."""
+
+    field_id: str
+    operator: Operator
+    text: str
+    """In lower case."""
+
+    def matches(self, rows: FilterRows) -> Mask:
+        """Whether each row's text compares so."""
+        values = rows.texts(self.field_id)
+        if values is None:
+            return np.zeros(len(rows), np.bool_)
+        text, negated = self.text, self.operator in {Operator.UNEQUAL, Operator.LACKS}
+        if self.operator in {Operator.CONTAINS, Operator.LACKS}:
+            return np.array([bool(value) and (text in value) != negated for value in values], np.bool_)
+        return np.array([bool(value) and (text == value) != negated for value in values], np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Alternatives, each of terms that must all be met; without any, all rows match."""
+
+    alternatives: tuple[tuple[Term, ...], ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether it leaves out rows at all."""
+        return bool(self.alternatives)
+
+    def matches(self, rows: FilterRows) -> Mask:
+        """Whether each row matches, shape (len(rows),)."""
+        if not self.alternatives:
+            return np.ones(len(rows), np.bool_)
+        found = np.zeros(len(rows), np.bool_)
+        for terms in self.alternatives:
+            met = np.ones(len(rows), np.bool_)
+            for term in terms:
+                met &= term.matches(rows)
+            found |= met
+        return found
+
+
+EVERY_ROW = Expression()
+
+
+class TableRows:
+    """The rows of a frame table, found by name."""
+
+    def __init__(self, table: FrameTable, texts: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Take a table and texts by field id, in lower case; `name` is that of the table if not given."""
+        self._table = table
+        self._texts = {"name": [name.casefold() for name in table.rows.names], **(texts or {})}
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._table.rows)
+
+    def figures(self, field_id: str) -> NDArray[np.float64] | None:
+        """Figures of a field."""
+        return self._table.columns.get(field_id)
+
+    def texts(self, field_id: str) -> Sequence[str] | None:
+        """Texts of a field."""
+        return self._texts.get(field_id)
+
+    def containing(self, word: str) -> Mask:
+        """Rows with the word in their name, alias or id."""
+        searched = [texts for field_id in ("name", "alias", "id") if (texts := self._texts.get(field_id)) is not None]
+        found = np.zeros(len(self), np.bool_)
+        for texts in searched:
+            found |= np.array([word in text for text in texts], np.bool_)
+        return found

@@ -1,0 +1,140 @@
+"""The filter language: what it finds, what it says of mistakes, and that it takes any text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from collectors.filtering.expression import TableRows
+from collectors.filtering.fields import FilterFields, figures_of, texts_of
+from collectors.filtering.parse import parse_filter, read_filter
+from collectors.model import FrameTable, Rows
+from collectors.registry import fields_of
+from engine.errors import UsageError
+
+NAMES = ("sda", "sdb", "nvme0n1", "nvme1n1", "dm-3")
+FIELDS = FilterFields((*figures_of(fields_of("disks")), *texts_of("name", "alias", "state")))
+TABLE = FrameTable(
+    Rows(tuple(f"{name}@1" for name in NAMES), NAMES),
+    {
+        "busy_pct": np.array([10.0, 49.7, 50.0, 99.0, math.nan]),
+        "iops": np.array([0.0, 0.3, 99_700.0, 100_400.0, math.nan]),
+        "p99_ms": np.array([0.2, 5.0, 6.0, 1500.0, math.nan]),
+        "bytes_per_s": np.array([0.0, 1024.0, 1.5 * 1024**2, 2.0**30, math.nan]),
+        "in_flight": np.array([0.0, 1.0, 32.0, 1000.0, math.nan]),
+    },
+)
+ROWS = TableRows(
+    TABLE,
+    {"alias": ["", "oradata one", "", "", "oradata two"], "state": ["active", "failed", "", "sick 3.1x", "active"]},
+)
+
+
+def found(text: str) -> list[str]:
+    mask = parse_filter(text, FIELDS).matches(ROWS)
+    assert mask.dtype == np.bool_
+    return [name for name, matched in zip(NAMES, mask, strict=True) if matched]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", list(NAMES)),
+        ("sd", ["sda", "sdb"]),
+        ("SD b", ["sdb"]),
+        ("oradata", ["sdb", "dm-3"]),
+        ('"oradata two"', ["dm-3"]),
+        ("-nvme -dm", ["sda", "sdb"]),
+        ("!nvme", ["sda", "sdb", "dm-3"]),
+        ("dm-3", ["dm-3"]),
+        ("sda | dm-3", ["sda", "dm-3"]),
+        ("busy>50", ["nvme1n1"]),
+        ("busy>=50%", ["nvme0n1", "nvme1n1"]),
+        ("busy_pct <= 10", ["sda"]),
+        ("BUSY<50", ["sda", "sdb"]),
+        ("-busy>=50", ["sda", "sdb"]),
+        ("busy=50", ["sdb", "nvme0n1"]),
+        ("busy=50.0", ["nvme0n1"]),
+        ("busy!=50", ["sda", "nvme1n1"]),
+        ("iops=0", ["sda"]),
+        ("iops=100k", ["nvme0n1", "nvme1n1"]),
+        ("p99>5ms", ["nvme0n1", "nvme1n1"]),
+        ("p99>=1.5s", ["nvme1n1"]),
+        ("p99<=200us", ["sda"]),
+        ("b/s>=1.5MB/s", ["nvme0n1", "nvme1n1"]),
+        ("bytes_per_s=1KiB", ["sdb"]),
+        ("in-flight=32", ["nvme0n1"]),
+        ("state=active", ["sda", "dm-3"]),
+        ("state!=active", ["sdb", "nvme1n1"]),
+        ("state~sick busy>50", ["nvme1n1"]),
+        ("state!~a", ["nvme1n1"]),
+        ('state="sick 3.1x"', ["nvme1n1"]),
+        ("name~NVME iops>100k", ["nvme1n1"]),
+        ("busy>50 | name=sda", ["sda", "nvme1n1"]),
+        ("tag_wait_ms>0", []),
+    ],
+)
+def test_finds(text: str, names: list[str]) -> None:
+    assert found(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("busy>", 5, "a value is missing after busy>: such as 50 or 50%"),
+        ("sda busy>x", 9, "'x' is no value of busy: such as 50 or 50%"),
+        ("speed>5", 0, "no field 'speed'; there are heat, iops, reads, writes"),
+        ("read_a>5 write_m>1 q>1 que>5", 23, "'que' may be queue, queue_p99, queue_max"),
+        ("state>5", 0, "state is a text: compare with = != ~ or !~"),
+        ("busy~5", 0, "busy is a figure"),
+        (">5", 0, "a field is missing before '>'"),
+        ("sda |", 5, "a term is missing after '|'"),
+        ("| sda", 0, "a term is missing before '|'"),
+        ('"sda', 0, 'the closing " is missing'),
+        ("sda -", 5, "a word is missing"),
+        ("p99>5MB", 4, "'5MB' is no value of p99: such as 5, 5ms"),
+        ("busy>1e999", 5, "is no value of busy"),
+    ],
+)
+def test_says_what_is_wrong_and_where(text: str, position: int, words: str) -> None:
+    problem = read_filter(text, FIELDS).problem
+    assert problem is not None
+    assert words in problem.text
+    assert "\n" not in problem.text
+    assert problem.position == position
+    with pytest.raises(UsageError, match=f"character {position + 1}: "):
+        parse_filter(text, FIELDS)
+
+
+def test_an_incomplete_term_leaves_those_before_it_in_force() -> None:
+    assert read_filter("sd busy>", FIELDS).expression == parse_filter("sd", FIELDS)
+    assert read_filter("sda | nvme busy>", FIELDS).expression == parse_filter("sda | nvme", FIELDS)
+    typing = read_filter("sd bu", FIELDS)
+    assert (typing.last_word, typing.before_last) == ("bu", parse_filter("sd", FIELDS))
+    assert FIELDS.begun_by("bu")
+    assert not read_filter("sd bu ", FIELDS).last_word
+
+
+@given(st.text(st.sampled_from('abiopsyus_5019.%kMG/-!|<>=~" \t\n\x00µ') | st.characters(), max_size=60))
+@example("busy>" + "9" * 5000)
+@example("busy=1e-999")
+@example("busy>.")
+@example("-" * 3000)
+@example("|" * 3000)
+def test_takes_any_text(text: str) -> None:
+    read = read_filter(text, FIELDS)
+    assert len(read.expression.matches(ROWS)) == len(NAMES)
+    if read.problem is not None:
+        assert 0 <= read.problem.position <= len(text)
+        assert "\n" not in read.problem.text
+
+
+@given(st.sampled_from(["busy", "iops", "p99", "in_flight"]), st.sampled_from([">", "<", ">=", "<=", "=", "!="]))
+def test_a_missing_figure_matches_no_comparison_nor_its_opposite(field: str, sign: str) -> None:
+    assert "dm-3" not in found(f"{field}{sign}5")
+    assert "dm-3" not in found(f"-{field}{sign}5")
+    assert sorted(found(f"{field}{sign}5") + found(f"!{field}{sign}5")) == sorted(NAMES[:-1])
