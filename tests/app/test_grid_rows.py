@@ -8,16 +8,29 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.field import Unit
+from collectors.filtering.expression import Mask
+from collectors.filtering.fields import FilterField
 from collectors.model import FrameTable, Rows
+from collectors.subject import any_above
 from tests.app.shows import after, disks
+from tui.widgets.grid.filtering import NO_TEXTS, GridFilter, GridRows
+from tui.widgets.grid.pinned import PinnedOrder
 from tui.widgets.grid.row_view import RowView
-from tui.widgets.grid.rows import NAME, RowNames, RowOrder, Sorting, natural_key, order_rows
+from tui.widgets.grid.rows import FLAT, NAME, RowNames, RowOrder, Sorting, natural_key, order_rows
 
 NAN = math.nan
 
 
+def _found(table: FrameTable, names: RowNames, text: str) -> Mask | None:
+    grid_filter = GridFilter(())
+    grid_filter.text = text
+    return grid_filter.found(GridRows(table, names, NO_TEXTS, FLAT.inherited))
+
+
 def _names_in_order(table: FrameTable, sorting: Sorting, filter_text: str = "") -> list[str]:
-    order = order_rows(table, RowNames(table.rows, None), sorting, filter_text)
+    names = RowNames(table.rows, None)
+    order = order_rows(table, names, sorting, _found(table, names, filter_text))
     return [table.rows.names[row] for row in order.window(0, len(order))]
 
 
@@ -46,9 +59,9 @@ def test_filter_is_a_substring_in_any_case() -> None:
 def test_labels_are_what_is_filtered_and_sorted() -> None:
     table = disks(["dm-0", "dm-1"])
     names = RowNames(table.rows, {"key of dm-0": "oradata", "key of dm-1": "backup"})
-    order = order_rows(table, names, Sorting(NAME), "")
+    order = order_rows(table, names, Sorting(NAME), None)
     assert [names.shown(row) for row in order.window(0, 2)] == ["backup", "oradata"]
-    assert order_rows(table, names, Sorting(NAME), "ORA").window(0, 9).tolist() == [0]
+    assert order_rows(table, names, Sorting(NAME), _found(table, names, "ORA")).window(0, 9).tolist() == [0]
 
 
 @given(
@@ -110,3 +123,57 @@ def test_names_are_kept_while_rows_and_labels_are_the_same() -> None:
     assert names.fits(rows, dict(labels))
     assert not names.fits(rows, None)
     assert not names.fits(Rows(("k",), ("n",)), labels)
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, width=16), min_size=1, max_size=20),
+    st.lists(st.integers(0, 19), max_size=4, unique=True),
+    st.integers(0, 25),
+    st.integers(0, 8),
+)
+def test_pinned_rows_come_first_and_once(values: list[float], pinned: list[int], top: int, height: int) -> None:
+    found = np.arange(0, len(values), 2)
+    order = RowOrder(found, np.array(values)[found])
+    whole = [*pinned, *(row for row in order.window(0, len(order)).tolist() if row not in pinned)]
+    with_pinned = PinnedOrder(tuple(pinned), order)
+    assert len(with_pinned) == len(whole)
+    assert with_pinned.window(top, height).tolist() == whole[top : top + height]
+    assert [with_pinned.position_of(row) for row in whole] == list(range(len(whole)))
+    assert with_pinned.row_at(len(whole)) is None
+
+
+def test_typing_the_name_of_a_field_hides_nothing_until_it_is_compared() -> None:
+    table = disks(["sda", "sdb"], busy_pct=[10, 90])
+    view = RowView(Sorting(NAME), grid_filter=GridFilter((FilterField("busy_pct", "Busy", Unit.PERCENT),)))
+    view.show(table, None)
+    view.grid_filter.editing = True
+    seen = []
+    for end in range(len("sd busy>50") + 1):
+        view.filter("sd busy>50"[:end])
+        seen.append(len(view.order))
+    assert seen[3:] == [2, 1, 2, 2, 2, 2, 2, 1]  # "sd b" finds sdb; "sd busy>5" finds both
+    view.grid_filter.editing = False
+    view.filter("busy")
+    assert (len(view.order), view.matched) == (0, 0)
+
+
+def test_a_filter_stays_while_figures_come() -> None:
+    table = disks(["a", "b"], busy_pct=[10, 90])
+    view = RowView(Sorting(NAME), grid_filter=GridFilter((FilterField("busy_pct", "Busy", Unit.PERCENT),)))
+    view.show(table, None)
+    view.filter("busy>50")
+    assert view.cursor_key == "key of b"
+    view.show(after(table, busy_pct=[60, NAN]), None)
+    assert (view.cursor_key, view.matched) == ("key of a", 1)
+
+
+def test_idle_rows_are_hidden_but_pinned_ones_stay() -> None:
+    table = disks(["a", "b", "c"], iops=[0, 5, NAN])
+    view = RowView(Sorting("iops"), active=any_above("iops"))
+    view.show(table, None)
+    view.hide_idle(True)
+    assert ([view.key_at(0), view.key_at(1)], view.matched) == (["key of b", None], 1)
+    view.pin("key of c")
+    assert [view.key_at(position) for position in range(3)] == ["key of c", "key of b", None]
+    view.pin("key of c")
+    assert view.key_at(0) == "key of b"

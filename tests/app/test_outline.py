@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from collectors.field import Unit
+from collectors.filtering.expression import Mask
+from collectors.filtering.fields import FilterField
 from collectors.model import FrameTable, Rows
+from tui.widgets.grid.filtering import NO_TEXTS, GridFilter, GridRows
 from tui.widgets.grid.outline import Outline
 from tui.widgets.grid.rows import NAME, RowNames, Sorting
 
@@ -22,8 +26,14 @@ def grown(*opened: str) -> tuple[Outline, FrameTable, RowNames]:
     return outline, FrameTable(rows, {"iops": np.array(VALUES)}), RowNames(rows, None)
 
 
+def found(outline: Outline, table: FrameTable, names: RowNames, text: str) -> Mask | None:
+    grid_filter = GridFilter((FilterField("iops", "IOPS", Unit.PER_SECOND),))
+    grid_filter.text = text
+    return grid_filter.found(GridRows(table, names, NO_TEXTS, outline.inherited))
+
+
 def shown(outline: Outline, table: FrameTable, names: RowNames, sort: Sorting, text: str = "") -> list[str]:
-    order = outline.order(table, names, sort, text)
+    order = outline.order(table, names, sort, found(outline, table, names, text))
     listed = [NAMES[row] for row in order.window(0, len(order))]
     assert [order.position_of(NAMES.index(name)) for name in listed] == list(range(len(order)))
     return listed
@@ -47,7 +57,15 @@ def test_siblings_are_sorted_below_their_parent(opened: tuple[str, ...], sort: S
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("b2x", ["b", "b2", "b2x"]), ("a", ["a", "a1", "a2"]), ("2", ["a", "a2", "b", "b2", "b2x"]), ("zz", [])],
+    [
+        ("b2x", ["b", "b2", "b2x"]),
+        ("a", ["a", "a1", "a2"]),
+        ("2", ["a", "a2", "b", "b2", "b2x"]),
+        ("zz", []),
+        ("iops>=5", ["a", "a1", "a2"]),
+        ("a -a2", ["a", "a1"]),
+        ("b iops<2", ["b", "b2", "b2x"]),
+    ],
 )
 def test_a_filter_opens_the_way_to_what_it_finds(text: str, expected: list[str]) -> None:
     outline, table, names = grown()
@@ -64,7 +82,7 @@ def test_a_choice_of_leaves_leaves_out_branches_without_any() -> None:
 
 def test_signs_say_what_is_open_without_colour() -> None:
     outline, table, names = grown("a")
-    outline.order(table, names, Sorting(NAME), "")
+    outline.order(table, names, Sorting(NAME), None)
     assert [outline.prefix(NAMES.index(name)) for name in ("a", "b", "c", "a1", "b2x")] == [
         "- ", "+ ", "  ", "    ", "      ",
     ]  # fmt: skip
@@ -85,4 +103,4 @@ def test_ties_are_broken_in_octaves_so_that_rows_do_not_dance() -> None:
     names = RowNames(rows, None)
     for iops in ((100.0, 101.0, 900.0), (101.0, 100.0, 900.0)):
         table = FrameTable(rows, {"state": np.zeros(3), "iops": np.array(iops)})
-        assert outline.order(table, names, Sorting("state"), "").window(0, 3).tolist() == [2, 0, 1]
+        assert outline.order(table, names, Sorting("state"), None).window(0, 3).tolist() == [2, 0, 1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -34,6 +35,32 @@ class GridColumn:
     hot: Thresholds | None = None
     as_text: bool = False
     """Whether the arrangement may show text instead of the figure, which then only sorts and marks."""
+    unit_text: str = ""
+    """Unit as shown, if it is another than that of the field."""
+
+
+class UnitStyle(StrEnum):
+    """How amounts and times are shown."""
+
+    BINARY = "K, M, G of 1024 bytes; milliseconds"
+    DECIMAL = "k, M, G of 1000 bytes; milliseconds"
+    MICROSECONDS = "K, M, G of 1024 bytes; microseconds"
+
+
+_AMOUNTS = {Unit.BYTES, Unit.BYTES_PER_SECOND}
+
+
+def in_units(column: GridColumn, style: UnitStyle) -> GridColumn:
+    """Return a column that shows its figures in other units, as wide as before."""
+    if style is UnitStyle.DECIMAL and column.unit in _AMOUNTS:
+        return replace(column, format=functools.partial(format_quantity, unit=Unit.COUNT, width=column.width))
+    if style is UnitStyle.MICROSECONDS and column.unit is Unit.MILLISECONDS:
+        return replace(column, format=functools.partial(_microseconds, width=column.width), unit_text="us")
+    return column
+
+
+def _microseconds(value_ms: float, width: int) -> str:
+    return format_count(value_ms * 1e3, width)
 
 
 _UNIT_WIDTHS = {Unit.PERCENT: 4}

@@ -13,11 +13,15 @@ from rich.style import Style
 from textual.strip import Strip
 
 from collectors.model import FrameTable, Tier
+from engine.text import safe_text
 from tui.text.columns import GridColumn
 from tui.text.glyphs import Glyphs
-from tui.text.safe import fit, fit_name
+from tui.text.safe import fit, fit_name, width_of
+from tui.widgets.grid.filtering import GridFilter
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
+PINNED_MARK = "^"
+"""Before the name of a pinned row."""
 _GUTTER = 1
 _EDGE = 1
 """Cell at the right that marks hidden columns."""
@@ -74,7 +78,7 @@ def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: 
     return GridLayout(width, name_width, tuple(fitting), room, first > 0, first + len(fitting) < len(columns))
 
 
-def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle, name_style: str = "") -> Strip:
+def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle) -> Strip:
     """Titles, with an arrow at the sorted column and marks for hidden columns."""
     glyphs = style.glyphs
     arrow = glyphs.descending if sorting.descending else glyphs.ascending
@@ -82,7 +86,7 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: Gr
     title = f"{name_title} {arrow}" if by_name else name_title
     runs = [
         (glyphs.more_left if layout.more_left else " ", "header"),
-        (fit(title, layout.name_width, glyphs.ellipsis), name_style or ("header-sort" if by_name else "header")),
+        (fit(title, layout.name_width, glyphs.ellipsis), "header-sort" if by_name else "header"),
     ]
     for column in layout.columns:
         is_sorted = column.field_id == sorting.field_id
@@ -95,8 +99,32 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: Gr
 def unit_line(layout: GridLayout, style: GridStyle) -> Strip:
     """Units under the titles, for grids with enough lines."""
     text = " " * (_GUTTER + layout.name_width)
-    text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
+    text += "".join(" " + (column.unit_text or column.unit).rjust(column.width) + " " for column in layout.columns)
     return _strip([(text, "header")], layout, style.plain, "header")
+
+
+_FILTER_LEAST = 12
+"""Cells that the end of a filter keeps beside a long message."""
+
+
+def filter_line(grid_filter: GridFilter, count: str, layout: GridLayout, style: GridStyle) -> Strip:
+    """Draw the filter, with the part that is not in force marked, and how many rows match or what is wrong."""
+    glyphs, width = style.glyphs, layout.width
+    at = grid_filter.problem_at
+    text = grid_filter.text
+    good, bad = (text, "") if at is None else (text[:at], text[at:])
+    tail = glyphs.caret if grid_filter.editing else ""
+    head = "/" if text or grid_filter.editing else ""
+    note = f"  {grid_filter.problem or count} "
+    room = max(width - width_of(note), min(_FILTER_LEAST, width))
+    runs = [(head, "header"), (safe_text(good), "filter"), (safe_text(bad), "warm"), (tail, "filter")]
+    strip = Strip([Segment(run, style.plain[name]) for run, name in runs if run])
+    if strip.cell_length > room:
+        cut = strip.crop(strip.cell_length - room + 1)
+        strip = Strip([Segment(glyphs.ellipsis, style.plain["header"]), *cut])
+    note_style = style.plain["warm" if grid_filter.problem else "header"]
+    note = fit(note, max(0, width - strip.cell_length), glyphs.ellipsis)
+    return Strip([*strip, Segment(note, note_style)]).adjust_cell_length(width, style.plain["header"])
 
 
 def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) -> Strip:
@@ -107,7 +135,11 @@ def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) 
 class RowPainter:
     """Draws rows of one table in one layout."""
 
-    def __init__(self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT) -> None:
+    def __init__(
+        self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT, pinned: Sequence[str] = ()
+    ) -> None:
+        """Take where and how to draw; `pinned` holds keys of rows that are marked as pinned."""
+        self._pinned = frozenset(pinned)
         self._layout = layout
         self._style = style
         self._arrangement = arrangement
@@ -123,12 +155,15 @@ class RowPainter:
         strips = []
         for position, row in enumerate(rows.tolist()):
             is_cursor = position == cursor
-            gutter = self._style.glyphs.cursor if is_cursor else " "
+            gutter = self._style.glyphs.cursor if is_cursor else self._mark(table.rows.keys[row])
             runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
             runs += [cells[position] for cells in by_column]
             styles = self._style.under_cursor if is_cursor else self._style.plain
             strips.append(_strip(runs, self._layout, styles, "exact"))
         return strips
+
+    def _mark(self, key: str) -> str:
+        return PINNED_MARK if key in self._pinned else " "
 
     def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[tuple[str, str]]:
         """List the cells of one column, by row: text between its heat and tier marks, and style."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.filtering.expression import Mask
 from collectors.model import FrameTable, Rows
 from tui.widgets.grid.rows import NAME, Order, RowNames, Sorting
 
@@ -93,11 +94,21 @@ class Outline:
         """Open or close a branch."""
         self.opened ^= {key}
 
-    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Order siblings by the field, from the top down through open branches."""
+    def inherited(self, found: Mask) -> Mask:
+        """Add the rows below those found by their name."""
+        if len(found) != len(self._rows):
+            return found
+        found = found.copy()
+        for depth in range(1, int(self._depth.max(initial=0)) + 1):
+            level = np.flatnonzero(self._depth == depth)
+            found[level] |= found[self._parents[level]]
+        return found
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, found: Mask | None) -> Order:
+        """Order siblings by the field, from the top down through open branches, or all those with found rows."""
         if table.rows is not self._rows:
             return ListedOrder(_NO_ROWS)
-        found = self._found(names, filter_text)
+        found = self._with_parents(found)
         self._filtered = found is not None
         parts = list(self._walk(-1, self._ranks(table, names, sorting), found))
         return ListedOrder(np.concatenate(parts) if parts else _NO_ROWS)
@@ -142,17 +153,11 @@ class Outline:
                 start = position + 1
         yield ordered[start:]
 
-    def _found(self, names: RowNames, filter_text: str) -> NDArray[np.bool_] | None:
-        """Rows that match the filters, with their parents; None without a filter."""
-        if not filter_text and self.passes is None:
+    def _with_parents(self, found: Mask | None) -> Mask | None:
+        """Rows that pass all filters, with their parents; None without a filter."""
+        if found is None and self.passes is None:
             return None
-        found = np.ones(len(self._rows), np.bool_)
-        if filter_text:
-            found = np.zeros(len(self._rows), np.bool_)
-            found[names.containing(filter_text)] = True
-            for depth in range(1, int(self._depth.max(initial=0)) + 1):
-                level = np.flatnonzero(self._depth == depth)
-                found[level] |= found[self._parents[level]]
+        found = np.ones(len(self._rows), np.bool_) if found is None else found.copy()
         if self.passes is not None:
             found &= self.passes
         for depth in range(int(self._depth.max(initial=0)), 0, -1):

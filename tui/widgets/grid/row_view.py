@@ -1,43 +1,15 @@
-"""The view of a grid on one frame table: order, filter and its editing, and a cursor that stays on its key."""
+"""The view of a grid on one frame table: order, filter, pinned rows, and a cursor that stays on its key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from textual import events
-
+from collectors.filtering.expression import Mask
 from collectors.model import FrameTable
-from tui.widgets.grid.rows import FLAT, NO_ORDER, Arrangement, RowNames, Sorting
-
-_LONGEST = 64
-
-
-class FilterLine:
-    """Owns the filter of one grid and whether it is being edited."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.editing = False
-
-    def handle(self, event: events.Key) -> bool:
-        """Take a key while editing; false for keys that are not the filter's."""
-        if event.key in ("enter", "escape"):
-            self.editing = False
-            if event.key == "escape":
-                self.text = ""
-        elif event.key in ("backspace", "ctrl+h"):
-            self.text = self.text[:-1]
-        elif event.key == "ctrl+u":
-            self.text = ""
-        elif event.is_printable and event.character is not None:
-            self.add(event.character)
-        else:
-            return False
-        return True
-
-    def add(self, text: str) -> None:
-        """Append typed or pasted text: its first line, limited to the length of a name."""
-        self.text = (self.text + "".join(text.splitlines()[:1]))[:_LONGEST]
+from collectors.subject import Active
+from tui.widgets.grid.filtering import NO_TEXTS, GridFilter, GridRows, RowTexts
+from tui.widgets.grid.pinned import PinnedOrder
+from tui.widgets.grid.rows import FLAT, NO_ORDER, Arrangement, Order, RowNames, Sorting
 
 
 class RowView:
@@ -47,21 +19,36 @@ class RowView:
     the first row instead, so that an untouched screen shows the hottest.
     """
 
-    def __init__(self, sorting: Sorting, arrangement: Arrangement = FLAT) -> None:
+    def __init__(
+        self,
+        sorting: Sorting,
+        arrangement: Arrangement = FLAT,
+        grid_filter: GridFilter | None = None,
+        active: Active | None = None,
+    ) -> None:
+        """Take the order; `active` says which rows are not idle, if any can be."""
         self.sorting = sorting
+        self.grid_filter = grid_filter or GridFilter(())
+        self.idle_hidden = False
+        self.matched: int | None = None
+        """Rows that match the filter, and are not idle if those are hidden; None if all are shown."""
+        self.top_keys: tuple[str, ...] = ()
+        """Keys of the rows pinned to the top, the first pinned first."""
         self.arrangement = arrangement
         self.table: FrameTable | None = None
         self.names: RowNames | None = None
-        self.order = NO_ORDER
+        self.order: Order = NO_ORDER
         self.cursor = 0
         """Position of the cursor from the top; 0 without rows."""
         self.cursor_key: str | None = None
         self.pinned = False
-        self._filter_text = ""
+        self._active = active
+        self._texts: RowTexts = NO_TEXTS
 
-    def show(self, table: FrameTable | None, labels: Mapping[str, str] | None) -> None:
+    def show(self, table: FrameTable | None, labels: Mapping[str, str] | None, texts: RowTexts = NO_TEXTS) -> None:
         """Take new figures."""
-        self.table = table
+        self.table, self._texts = table, texts
+        self.grid_filter.know(texts)
         if table is None:
             self.names = None
         elif self.names is None or not self.names.fits(table.rows, labels):
@@ -74,8 +61,19 @@ class RowView:
         self._reorder()
 
     def filter(self, text: str) -> None:
-        """Show only rows whose name contains a text; empty shows all."""
-        self._filter_text = text
+        """Show only rows that match; empty shows all."""
+        self.grid_filter.text = text
+        self._reorder()
+
+    def hide_idle(self, hidden: bool) -> None:
+        """Hide rows without I/O, or show them."""
+        self.idle_hidden = hidden and self._active is not None
+        self._reorder()
+
+    def pin(self, key: str) -> None:
+        """Keep a row at the top, or no longer."""
+        others = tuple(top for top in self.top_keys if top != key)
+        self.top_keys = (*others, key) if others == self.top_keys else others
         self._reorder()
 
     def rearrange(self) -> None:
@@ -114,9 +112,25 @@ class RowView:
         if self.table is None or self.names is None:
             self.order = NO_ORDER
         else:
-            self.order = self.arrangement.order(self.table, self.names, self.sorting, self._filter_text)
+            found = self._found(self.table, self.names)
+            self.matched = None if found is None else int(found.sum())
+            self.order = self._with_pinned(self.arrangement.order(self.table, self.names, self.sorting, found))
         position = self._position_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
         self._settle(self.cursor if position is None else position)
+
+    def _found(self, table: FrameTable, names: RowNames) -> Mask | None:
+        """Rows that match the filter and are not hidden as idle; None if nothing hides any."""
+        rows = GridRows(table, names, self._texts, self.arrangement.inherited)
+        found = self.grid_filter.found(rows)
+        if not self.idle_hidden or self._active is None:
+            return found
+        active = self._active(table)
+        return active if found is None else found & active
+
+    def _with_pinned(self, order: Order) -> Order:
+        rows = {} if self.names is None else self.names.row_of_key
+        pinned = tuple(rows[key] for key in self.top_keys if key in rows)
+        return PinnedOrder(pinned, order) if pinned else order
 
     def _settle(self, position: int) -> None:
         self.cursor = max(0, min(position, len(self.order) - 1))

@@ -1,4 +1,4 @@
-"""Rows and order of a grid: names, filter and sort, vectorised over all rows."""
+"""Rows and order of a grid: names and sort, vectorised over all rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.filtering.expression import Mask
 from collectors.model import FrameTable, Rows
 from engine.text import whole_number
 from tui.text.safe import width_of
@@ -79,13 +80,9 @@ class RowNames:
         return ranks
 
     @functools.cached_property
-    def _folded(self) -> list[str]:
+    def folded(self) -> list[str]:
+        """All names as shown, in lower case, by row."""
         return [name.casefold() for name in self.all_shown]
-
-    def containing(self, text: str) -> NDArray[np.intp]:
-        """Rows whose name contains a text, ignoring case."""
-        needle = text.casefold()
-        return np.array([row for row, name in enumerate(self._folded) if needle in name], dtype=np.intp)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -159,13 +156,13 @@ class RowOrder:
         return int(np.count_nonzero(self._sort_keys < key) + np.count_nonzero(self._sort_keys[:index] == key))
 
 
-def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> RowOrder:
-    """Order the rows that match a filter; a field the table lacks keeps the table's order."""
-    rows = names.containing(filter_text) if filter_text else np.arange(len(table.rows))
+def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, found: Mask | None) -> RowOrder:
+    """Order the rows that were found, or all; a field the table lacks keeps the table's order."""
+    rows = np.arange(len(table.rows)) if found is None else np.flatnonzero(found)
     values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
     if values is None:
         return RowOrder(rows, np.zeros(len(rows)))
-    chosen = values[rows] if filter_text else values
+    chosen = values if found is None else values[rows]
     return RowOrder(rows, -chosen if sorting.descending else chosen)
 
 
@@ -176,8 +173,11 @@ class Arrangement(Protocol):
     def prefix_width(self) -> int:
         """Cells of the widest prefix."""
 
-    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Order the shown rows."""
+    def inherited(self, found: Mask) -> Mask:
+        """Add the rows below those found by their name."""
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, found: Mask | None) -> Order:
+        """Order the rows that were found, or all."""
 
     def prefix(self, row: int) -> str:
         """Return the prefix of a row's name."""
@@ -191,9 +191,13 @@ class FlatArrangement:
 
     prefix_width = 0
 
-    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Order rows by the field and leave out those whose name does not contain the filter."""
-        return order_rows(table, names, sorting, filter_text)
+    def inherited(self, found: Mask) -> Mask:
+        """No row is below another."""
+        return found
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, found: Mask | None) -> Order:
+        """Order rows by the field."""
+        return order_rows(table, names, sorting, found)
 
     def prefix(self, row: int) -> str:  # noqa: ARG002 - of the protocol
         """Nothing."""

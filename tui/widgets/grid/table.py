@@ -13,16 +13,29 @@ from textual.message import Message
 from textual.strip import Strip
 
 from collectors.model import FrameTable
-from tui.text.columns import GridColumn
+from tui.text.columns import GridColumn, UnitStyle, in_units
 from tui.text.glyphs import glyphs_of
-from tui.widgets.grid.lines import GridLayout, GridStyle, RowPainter, header_line, lay_out, text_line, unit_line
-from tui.widgets.grid.row_view import FilterLine, RowView
+from tui.widgets.grid.filtering import NO_TEXTS, GridFilter, RowTexts
+from tui.widgets.grid.lines import (
+    GridLayout,
+    GridStyle,
+    RowPainter,
+    filter_line,
+    header_line,
+    lay_out,
+    text_line,
+    unit_line,
+)
+from tui.widgets.grid.offered import active_of, filter_fields, offered_columns
+from tui.widgets.grid.row_view import RowView
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, Sorting
 from tui.widgets.painted import Paged
 
 _PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
 _UNITS_FROM_HEIGHT = 12
 """Height from which one line shows units."""
+_FILTER_FROM_HEIGHT = 3
+"""Height from which the filter has a line of its own; below, it takes that of the titles."""
 
 
 class Grid(Paged, can_focus=True, inherit_bindings=False):
@@ -49,7 +62,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         Binding("less_than_sign", "sort(-1)", "Sort by the previous column", show=False, id="sort-previous"),
         Binding("greater_than_sign", "sort(1)", "Sort by the next column", show=False, id="sort-next"),
         Binding("I", "sort_reverse", "Reverse the order", show=False, id="sort-reverse"),
-        Binding("slash", "filter", "Filter by name", show=False, id="filter"),
+        Binding("slash", "filter", "Filter by words and figures: nvme busy>50", show=False, id="filter"),
+        Binding("H", "idle", "Hide rows without I/O, or show them", show=False, id="rows-idle"),
+        Binding("K", "pin", "Keep the row at the top, or no longer", show=False, id="row-pin"),
+        Binding("V", "choose_columns", "Choose and order the columns", show=False, id="columns-choose"),
+        Binding("u", "units", "Units: K of 1024, k of 1000, or microseconds", show=False, id="columns-units"),
     ]
 
     @dataclass
@@ -90,6 +107,17 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             return self.grid
 
     @dataclass
+    class ColumnsWanted(Message):
+        """The operator wants to choose the columns."""
+
+        grid: Grid
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
     class SortChanged(Message):
         """The operator changed the order."""
 
@@ -116,15 +144,18 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.table_name = table
-        self._columns = tuple(columns)
+        self.default_columns = tuple(columns)
+        self.offered = offered_columns(table, columns)
+        self._chosen = self._columns = self.default_columns
+        self._unit_style = UnitStyle.BINARY
         self._name_title = name_title
         self._name_part = name_part
         self.empty_text = "nothing here"
         self.waiting = "waiting for the first sample"
         """Text shown without a table."""
         """Text shown without rows, unless a filter is the cause."""
-        self._view = RowView(Sorting(sort), arrangement)
-        self._filter = FilterLine()
+        self._filter = GridFilter(filter_fields(table, columns))
+        self._view = RowView(Sorting(sort), arrangement, self._filter, active_of(table))
         self._first_column = 0
         self._announced_key: str | None = None
         self._style_cache: GridStyle | None = None
@@ -141,21 +172,29 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @property
     def filter_text(self) -> str:
-        """The filter in force; empty if none."""
+        """The filter as typed; empty if none."""
         return self._filter.text
 
     @property
+    def columns(self) -> tuple[GridColumn, ...]:
+        """The columns, in order."""
+        return self._chosen
+
+    @property
     def row_count(self) -> int:
-        """Rows that match the filter."""
+        """Rows that are shown."""
         return len(self._view.order)
 
-    def show(self, table: FrameTable | None, labels: Mapping[str, str] | None = None) -> None:
+    def show(
+        self, table: FrameTable | None, labels: Mapping[str, str] | None = None, texts: RowTexts = NO_TEXTS
+    ) -> None:
         """Take new figures; repaints only lines whose text or style changed.
 
-        `labels` gives names by key to show instead of the table's own.
+        `labels` gives names by key to show instead of the table's own, `texts` the fields for the filter that are no
+        figures.
         """
         was_visible = self._cursor_is_visible()
-        self._view.show(table, labels)
+        self._view.show(table, labels, texts)
         self._after_change(follow_cursor=self._view.pinned and was_visible)
 
     def rearrange(self) -> None:
@@ -172,9 +211,15 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._view.sort(Sorting(field_id, reverse))
         self._after_change(follow_cursor=self._view.pinned)
 
+    def set_columns(self, columns: Sequence[GridColumn]) -> None:
+        """Show these columns; at least one of them is needed."""
+        self._chosen = tuple(columns) or self.default_columns
+        self._columns = tuple(in_units(column, self._unit_style) for column in self._chosen)
+        self._first_column = 0
+        self.repaint()
+
     def set_filter(self, text: str) -> None:
-        """Show only rows whose name contains a text, ignoring case; empty shows all."""
-        self._filter.text = text
+        """Show only rows that match a filter (collectors.filtering.parse); empty shows all."""
         self._view.filter(text)
         self._after_change(follow_cursor=True)
         self.post_message(self.FilterChanged(self, text))
@@ -229,7 +274,31 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     def action_filter(self) -> None:
         """Type a filter: Enter keeps it, Escape drops it."""
         self._filter.editing = True
+        self._after_change(follow_cursor=True)
+
+    def action_idle(self) -> None:
+        """Hide rows without I/O, or show them."""
+        self._view.hide_idle(not self._view.idle_hidden)
+        self._after_change(follow_cursor=True)
+
+    def action_pin(self) -> None:
+        """Keep the row under the cursor at the top, or no longer."""
+        if self.cursor_key is not None:
+            self._view.pinned = True
+            self._view.pin(self.cursor_key)
+            self._after_change(follow_cursor=True)
+
+    def action_choose_columns(self) -> None:
+        """Ask for the dialog of columns."""
+        self.post_message(self.ColumnsWanted(self))
+
+    def action_units(self) -> None:
+        """Take the next units of the figures."""
+        styles = tuple(UnitStyle)
+        self._unit_style = styles[(styles.index(self._unit_style) + 1) % len(styles)]
+        self._columns = tuple(in_units(column, self._unit_style) for column in self._chosen)
         self.repaint()
+        self.notify(f"units: {self._unit_style}", timeout=2, markup=False)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
         """While the filter is edited, it takes printable keys."""
@@ -272,12 +341,20 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def on_blur(self) -> None:
         """Dim the cursor; a partly typed filter stays active."""
-        self._filter.editing = False
+        if self._filter.editing:
+            self._filter.editing = False
+            self._view.rearrange()
+            self._after_change(follow_cursor=True)
         super().on_blur()
 
     @property
+    def _has_filter_line(self) -> bool:
+        return bool(self._filter.text) or self._filter.editing or self._view.idle_hidden
+
+    @property
     def _header_height(self) -> int:
-        return 2 if self.area.height >= _UNITS_FROM_HEIGHT else 1
+        own_line = self._has_filter_line and self.area.height >= _FILTER_FROM_HEIGHT
+        return (2 if self.area.height >= _UNITS_FROM_HEIGHT else 1) + own_line
 
     @property
     def _body_height(self) -> int:
@@ -289,8 +366,19 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         return lay_out(self._columns, self.area.width, name_width, self._first_column, self._name_part)
 
     def _choose_sort(self, sorting: Sorting) -> None:
+        self._bring_into_view(sorting.field_id)
         self.set_sort(sorting.field_id, sorting.reverse)
         self.post_message(self.SortChanged(self, sorting.field_id, sorting.reverse))
+
+    def _bring_into_view(self, field_id: str) -> None:
+        """Scroll by columns until the one that sorts is shown."""
+        fields = [column.field_id for column in self._columns]
+        if field_id not in fields:
+            return
+        position = fields.index(field_id)
+        self._first_column = min(self._first_column, position)
+        while position >= self._first_column + max(1, len(self._fitted().columns)):
+            self._first_column += 1
 
     def _sort_by_click(self, field_id: str | None) -> None:
         if field_id is not None:
@@ -318,29 +406,42 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
         layout, style, view = self._fitted(), self._cached_style(), self._view
-        lines = [self._draw_header(layout, style)]
-        if self._header_height > 1:
-            lines.append(unit_line(layout, style))
+        lines = self._head_lines(layout, style)
         if view.table is None or view.names is None or not self.row_count:
             lines.append(text_line(self._empty_line(), "empty", layout, style))
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
-            lines += RowPainter(layout, style, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
+            painter = RowPainter(layout, style, view.arrangement, view.top_keys)
+            lines += painter.paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, style.plain["exact"])
         return (lines + [blank] * self.area.height)[: self.area.height]
 
-    def _draw_header(self, layout: GridLayout, style: GridStyle) -> Strip:
-        if not self._filter.text and not self._filter.editing:
-            return header_line(layout, self.sorting, self._name_title, style)
-        title = f"/{self._filter.text}{style.glyphs.caret if self._filter.editing else ''}"
-        return header_line(layout, self.sorting, title, style, name_style="filter")
+    def _head_lines(self, layout: GridLayout, style: GridStyle) -> list[Strip]:
+        """Draw the filter, the titles and the units, as far as there is room for each."""
+        lines = [header_line(layout, self.sorting, self._name_title, style)]
+        if self.area.height >= _UNITS_FROM_HEIGHT:
+            lines.append(unit_line(layout, style))
+        if self._has_filter_line:
+            has_room = self.area.height >= _FILTER_FROM_HEIGHT
+            line = filter_line(self._filter, self._count_text(), layout, style)
+            return [line, *lines] if has_room else [line]
+        return lines
+
+    def _count_text(self) -> str:
+        """How many rows match, of how many."""
+        total = 0 if self._view.table is None else len(self._view.table.rows)
+        shown = total if self._view.matched is None else self._view.matched
+        idle = ", idle rows hidden" if self._view.idle_hidden else ""
+        return f"{shown:,} of {total:,}{idle}"
 
     def _empty_line(self) -> str:
         if self._view.table is None:
             return self.waiting
         if self._filter.text and len(self._view.table.rows):
-            return f"no name contains {self._filter.text!r}; Escape drops the filter"
+            return f"no row matches {self._filter.text!r}; Escape drops the filter"
+        if self._view.idle_hidden and len(self._view.table.rows):
+            return "no row has I/O; H shows idle rows"
         return self.empty_text
 
     def invalidate_style(self) -> None:
