@@ -314,6 +314,14 @@ class TagWaitWatcher(Protocol):
         """Time them from the next sample on, or not; None: automatic, while a queue is full."""
 
 
+@runtime_checkable
+class AdjustableSource(Protocol):
+    """A source whose interval can change while it yields steps."""
+
+    def set_interval(self, interval_s: float) -> None:
+        """Yield the next steps at this interval, within the limits of the source; takes effect after the next step."""
+
+
 class SeekableSource(Source, Protocol):
     """A source with a cursor: a recording. Calls come from the UI thread and wake `steps`."""
 

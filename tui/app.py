@@ -14,7 +14,7 @@ from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from collectors.model import Source
+from collectors.model import AdjustableSource, Source
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
@@ -34,6 +34,7 @@ from tui.sweep.series import SweepSeries
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
+from tui.theme.kept_columns import KeptColumns
 from tui.theme.settings import Settings
 from tui.transport import transport_of
 from tui.widgets.chart.widget import Chart
@@ -43,6 +44,16 @@ Command = Callable[[], object]
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
+
+
+INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+
+
+def next_interval(interval_s: float, direction: int) -> float:
+    """Return the next shorter (-1) or longer (1) interval; at the end of the list the present one."""
+    if direction < 0:
+        return max((each for each in INTERVALS_S if each < interval_s), default=interval_s)
+    return min((each for each in INTERVALS_S if each > interval_s), default=interval_s)
 
 
 class LunscopeApp(SessionActions, inherit_bindings=False):
@@ -65,7 +76,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     ) -> None:
         self._settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
-        self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
+        columns = KeptColumns(self._settings.columns_file)
+        found = tuple(filter(None, (*self._settings.problems, columns.problem)))
+        self._notices = (*found, *self.theme_notices, *self._choose_theme())
         self._leaving = self._named_waits = False
         self.app_state = AppState(
             transport=transport_of(source),
@@ -78,7 +91,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             keys=self._settings.keys,
             sweeps=sweeps or SweepSeries(),
             compared=compared,
+            columns=columns,
         )
+        self._source = source
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
         self._feed = Feed(
@@ -209,6 +224,26 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def action_session_tags(self) -> None:
         """Trace waits for free tags always, never, or while a queue is full (auto)."""
         self.notify(self._tags.turn(), markup=False)
+
+    def action_session_sooner(self) -> None:
+        """Sample at the next shorter interval."""
+        self._change_interval(-1)
+
+    def action_session_later(self) -> None:
+        """Sample at the next longer interval."""
+        self._change_interval(1)
+
+    def _change_interval(self, direction: int) -> None:
+        source = self._source
+        if not isinstance(source, AdjustableSource):
+            self.notify("the interval of this source is fixed", markup=False)
+            return
+        self.app_state.interval_s = next_interval(self.app_state.interval_s, direction)
+        self.app_state.interval_changed = True
+        source.set_interval(self.app_state.interval_s)
+        self._feed.request_sample()
+        self.notify(f"a sample every {self.app_state.interval_s:g} s", timeout=2, markup=False)
+        self.paint()
 
     def action_session_suspend(self) -> None:
         """Stop the process and give the terminal to the shell until `fg`."""

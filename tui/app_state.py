@@ -15,6 +15,7 @@ from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
+from tui.theme.kept_columns import KeptColumns
 from tui.transport import Transport
 
 
@@ -66,6 +67,8 @@ class AppState:
     """None if no load can be driven: watching only, or replaying."""
     recording: Recording | None
     interval_s: float
+    interval_changed: bool = False
+    """Whether the operator changed it."""
     autostart: bool = False
     """Whether the load is started as soon as its screen is there."""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +87,8 @@ class AppState:
     """What `lunscope compare --screen` was asked for."""
     jump: LatencyJump | None = None
     """Request to the latency screen, which clears it."""
+    columns: KeptColumns = field(default_factory=KeptColumns)
+    """The columns that the operator chose."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
 

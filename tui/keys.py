@@ -28,6 +28,8 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.shorter", "Shorter chart history", "Z"),
     Action("view.log", "Latency charts: logarithmic or linear axis", "y"),
     Action("view.theme", "Next theme", "ctrl+t"),
+    Action("session.sooner", "Shorter sampling interval, down to 0.1 s", "left_parenthesis", replay=False),
+    Action("session.later", "Longer sampling interval, up to 60 s", "right_parenthesis", replay=False),
     Action("session.tags", "Tag wait tracing: on, off, auto", "ctrl+w", replay=False),
     _replay("step_back", "One sample back", "comma"),
     _replay("step_forward", "One sample forward", "full_stop", "Step"),

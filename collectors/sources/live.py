@@ -114,7 +114,11 @@ class LiveSource:
             yield Step(previous, sample)
             self._exact.after_first_sample()
             previous, skipped = sample, 0
-            if not requested:
+            interval_ns = round(self.interval_s * SECOND_NS)
+            if interval_ns != schedule.interval_ns:
+                schedule = Schedule(self._clock.monotonic_ns(), interval_ns)
+                due_ns = schedule.start_ns + interval_ns
+            elif not requested:
                 due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
             # A sample on request leaves the scheduled ones where they are.
             requested = self._clock.wait(stop, max(0, due_ns - self._clock.monotonic_ns()) / SECOND_NS)
@@ -139,6 +143,10 @@ class LiveSource:
         for collector in self._collectors:
             collector.close()
         self._exact.collector.close()
+
+    def set_interval(self, interval_s: float) -> None:
+        """Sample at this interval from the step after the next on; the recorded times say what each interval was."""
+        self.interval_s = min(max(interval_s, MIN_INTERVAL_S), MAX_INTERVAL_S)
 
     def watch_tag_wait(self, on: bool | None) -> None:
         """Time waits for free tags from the next tick on, or not; None: automatic, while a queue is full."""

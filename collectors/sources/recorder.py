@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event as StopFlag
 
-from collectors.model import Sample, Source, Step, TagWaitWatcher
+from collectors.model import AdjustableSource, Sample, Source, Step, TagWaitWatcher
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
@@ -98,6 +98,11 @@ class RecordingSource:
         """Make the underlying source time waits for free tags, if it can."""
         if isinstance(self._source, TagWaitWatcher):
             self._source.watch_tag_wait(on)
+
+    def set_interval(self, interval_s: float) -> None:
+        """Change the interval of the underlying source, if it can."""
+        if isinstance(self._source, AdjustableSource):
+            self._source.set_interval(interval_s)
 
     def close(self) -> None:
         """Close the other source, then finish the file; may be called twice.

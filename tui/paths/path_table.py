@@ -67,6 +67,15 @@ class PathTable:
             return self.verdict_text(row)
         return self._busy_range(row) if field_id == "busy_pct" else None
 
+    def verdict_words(self) -> dict[int, str]:
+        """One word on each path that is not normal though it is not down, by row."""
+        if self.judged is None:
+            return {}
+        sick, uneven = self.judged.sick_times, self.judged.uneven_times
+        at = np.flatnonzero((~np.isnan(sick) | ~np.isnan(uneven)) & (self.layout.levels != PathLevel.DOWN))
+        words = np.where(np.isinf(sick[at]), "stalled", np.where(np.isnan(sick[at]), "uneven", "sick"))
+        return dict(zip((at + self.layout.group_count).tolist(), words.tolist(), strict=True))
+
     def path_row(self, row: int) -> int | None:
         """Row in the "paths" table; None for a group."""
         return row - self.layout.group_count if row >= self.layout.group_count else None

@@ -12,6 +12,7 @@ from textual.events import Resize
 
 from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame
+from collectors.registry import fields_of
 from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
@@ -20,6 +21,7 @@ from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.theme.laid_out import LaidOutOnce
 from tui.transport import ReplayTransport
+from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
 from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
@@ -112,6 +114,36 @@ class View(LaidOutOnce[None]):
         event.stop()
         if isinstance(self.app_state.transport, ReplayTransport):
             self.app_state.transport.seek(event.time_ns)
+
+    def on_mount(self) -> None:
+        """Show the columns that were chosen."""
+        # A selector by class also finds Textual's container of that name.
+        for grid in (widget for widget in self.query("Grid") if isinstance(widget, Grid)):
+            offered = {column.field_id: column for column in grid.offered}
+            kept = self.app_state.columns.of(self._kept_as(grid))
+            grid.set_columns([offered[field_id] for field_id in kept if field_id in offered])
+
+    @on(Grid.ColumnsWanted)
+    def _choose_columns(self, event: Grid.ColumnsWanted) -> None:
+        from tui.screens.column_dialog import ColumnDialog  # noqa: PLC0415 (it can wait until it is asked for)
+
+        grid = event.grid
+        help_texts = {field.id: field.help for field in fields_of(grid.table_name)}
+        dialog = ColumnDialog(grid.offered, grid.columns, grid.default_columns, help_texts)
+        self.app.push_screen(dialog, lambda chosen: self._use_columns(grid, chosen))
+
+    def _use_columns(self, grid: Grid, chosen: tuple[str, ...] | None) -> None:
+        if chosen is None:
+            return
+        offered = {column.field_id: column for column in grid.offered}
+        grid.set_columns([offered[field_id] for field_id in chosen])
+        kept = () if grid.columns == grid.default_columns else chosen
+        problem = self.app_state.columns.keep(self._kept_as(grid), kept)
+        if problem:
+            self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
+
+    def _kept_as(self, grid: Grid) -> str:
+        return f"{self.ENTRY.id}.{grid.id}"
 
     def on_screen_resume(self) -> None:
         """Draw frames that arrived while another screen was shown."""

@@ -29,6 +29,7 @@ from tui.screens.chart_curves import Panel, draw
 from tui.screens.details import DiskView
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
+from tui.text.row_texts import cgroup_texts
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -77,7 +78,10 @@ class CgroupsScreen(View):
         grid = self.query_one("#groups", Grid)
         grid.waiting, grid.empty_text = self._empty_reason, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
-        grid.show(shown, None if shown is None else _labels(shown.rows, frame.topology))
+        if shown is None:
+            grid.show(None)
+        else:
+            grid.show(shown, _labels(shown.rows, frame.topology), cgroup_texts(shown.rows, frame.topology))
         self.query_one("#summary", TextLine).put(self._summary(table, shown))
         self._show_chosen(frame)
 

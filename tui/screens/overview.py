@@ -24,8 +24,10 @@ from tui.screens.base import View
 from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.text.columns import default_columns
 from tui.text.format import format_quantity
+from tui.text.row_texts import device_texts
 from tui.text.safe import disk_labels
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -109,7 +111,8 @@ class OverviewScreen(View):
         """Grids, verdict, charts, host."""
         disks = _shown_disks(frame)
         self._fit_grid(disks)
-        self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology))
+        texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
+        self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology), texts)
         self.query_one("#processes", Grid).show(frame.tables.get("processes"))
         self.query_one("#host", TextLine).put(host_line(frame, self.size.width))
         self._show_verdict(frame)

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
-from collectors.model import Frame
+from collectors.model import Frame, Topology
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
 from tui.keys import bindings_of
@@ -21,6 +21,8 @@ from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.text.row_texts import WithStates, device_texts
+from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
 from tui.widgets.grid.outline import Outline
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -75,8 +77,14 @@ class PathsScreen(View):
             self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
         grid.empty_text = self._only.empty_text if self._only is not Only.ALL else _empty_reason(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
-        grid.show(None if board is None else board.table)
+        grid.show(None if board is None else board.table, texts=self._texts(board, frame.topology))
         self._show_summary(board)
+
+    @staticmethod
+    def _texts(board: PathTable | None, topology: Topology) -> RowTexts:
+        if board is None:
+            return NO_TEXTS
+        return WithStates(device_texts(board.layout.rows, topology), board.verdict_words())
 
     def _show_summary(self, board: PathTable | None) -> None:
         """Write the lines above and below the grid."""

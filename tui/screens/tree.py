@@ -20,6 +20,7 @@ from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
 from tui.text.columns import grid_columns
+from tui.text.row_texts import DeviceTexts
 from tui.widgets.grid.outline import Outline
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
@@ -73,7 +74,7 @@ class TreeScreen(View):
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
         grid.empty_text = "no device graph: recorded without one, or the scan is not done"
-        grid.show(board.table)
+        grid.show(board.table, texts=DeviceTexts([node.of for node in layout.nodes], frame.topology))
         self._show_summary()
 
     def _show_summary(self) -> None:

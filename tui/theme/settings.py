@@ -17,6 +17,8 @@ from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
 _SECTIONS = {"theme", "glyphs", "keys", *SECTIONS}
+COLUMNS_FILE = "columns.json"
+"""Name of the file of chosen columns, beside the settings."""
 _GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
@@ -32,17 +34,20 @@ class Settings:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to keys separated by commas."""
     problems: tuple[str, ...] = ()
+    columns_file: Path | None = None
+    """File of the columns chosen on the screens; None keeps them until the end."""
 
 
 def load_settings(path: Path | None = None) -> Settings:
     """Read the settings; an invalid entry is ignored with a notice, and never prevents the start."""
     file = path or config_file()
+    columns_file = file.with_name(COLUMNS_FILE)
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Settings()
+        return Settings(columns_file=columns_file)
     except (OSError, ValueError, RecursionError) as error:
-        return Settings(problems=(f"{file}: {short_text(str(error))}",))
+        return Settings(problems=(f"{file}: {short_text(str(error))}",), columns_file=columns_file)
     problems = [
         f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}" for name in document.keys() - _SECTIONS
     ]
@@ -55,7 +60,7 @@ def load_settings(path: Path | None = None) -> Settings:
     if glyphs is None:
         problems.append(f"{file}: glyphs must be one of {', '.join(_GLYPHS)}")
     keys = _keys(document.get("keys", {}), file, problems)
-    return Settings(theme, glyphs or "auto", None, keys, tuple(problems))
+    return Settings(theme, glyphs or "auto", None, keys, tuple(problems), columns_file)
 
 
 def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -85,7 +85,11 @@ class HeaderLine(TextLine):
 
 def _interval(frame: Frame, app_state: AppState) -> tuple[str, str]:
     seconds = frame.elapsed_s if math.isfinite(frame.elapsed_s) else app_state.interval_s
-    return f"{seconds:.3g} s", ""
+    is_live = not app_state.transport.seekable
+    # While the first sample at a new interval is due, the frame still has the length of the one before.
+    wanted = app_state.interval_s if is_live and app_state.interval_changed else seconds
+    other = f" -> {wanted:g} s" if abs(wanted - seconds) > LATE_SHARE * wanted else ""
+    return f"{seconds:.3g} s{other}", ""
 
 
 def _tier_text(tier: Tier) -> str:
