@@ -14,7 +14,7 @@ from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from collectors.model import AdjustableSource, Source
+from collectors.model import Source
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
@@ -25,6 +25,7 @@ from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.sampling_interval import IntervalChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
 from tui.screens.chooser import Chooser, ChooserLine
@@ -44,16 +45,6 @@ Command = Callable[[], object]
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
-
-
-INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-
-
-def next_interval(interval_s: float, direction: int) -> float:
-    """Return the next shorter (-1) or longer (1) interval; at the end of the list the present one."""
-    if direction < 0:
-        return max((each for each in INTERVALS_S if each < interval_s), default=interval_s)
-    return min((each for each in INTERVALS_S if each > interval_s), default=interval_s)
 
 
 class LunscopeApp(SessionActions, inherit_bindings=False):
@@ -93,12 +84,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             compared=compared,
             columns=columns,
         )
-        self._source = source
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
         self._feed = Feed(
             source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
         )
+        self._interval = IntervalChoice(source, self.app_state, self._feed.request_sample)
         if controller is not None:
             self._feed.observed_by(controller.watch.observe)
             controller.watch.attach(self._feed.request_sample)
@@ -227,22 +218,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def action_session_sooner(self) -> None:
         """Sample at the next shorter interval."""
-        self._change_interval(-1)
+        self.notify(self._interval.turn(-1), timeout=2, markup=False)
+        self.paint()
 
     def action_session_later(self) -> None:
         """Sample at the next longer interval."""
-        self._change_interval(1)
-
-    def _change_interval(self, direction: int) -> None:
-        source = self._source
-        if not isinstance(source, AdjustableSource):
-            self.notify("the interval of this source is fixed", markup=False)
-            return
-        self.app_state.interval_s = next_interval(self.app_state.interval_s, direction)
-        self.app_state.interval_changed = True
-        source.set_interval(self.app_state.interval_s)
-        self._feed.request_sample()
-        self.notify(f"a sample every {self.app_state.interval_s:g} s", timeout=2, markup=False)
+        self.notify(self._interval.turn(1), timeout=2, markup=False)
         self.paint()
 
     def action_session_suspend(self) -> None:

@@ -56,6 +56,9 @@ class ListSource:
         self.released += count
         self._allowed.release(count)
 
+    def set_interval(self, interval_s: float) -> None:
+        self.interval_s = interval_s
+
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         previous: Sample | None = None
         for sample in self.samples:

@@ -491,6 +491,17 @@ async def notes(stage: Stage) -> None:
     await until(stage.pilot, lambda: "note    slow" in screen_text(stage.pilot))
 
 
+def interval(seconds: float) -> Case:
+    """The source is asked for this interval, and the header says so once it is in force."""
+
+    async def case(stage: Stage) -> None:
+        await stage.press()
+        await until(stage.pilot, lambda: f"1 s -> {seconds:g} s" in screen_text(stage.pilot))
+        assert stage.source.interval_s == seconds
+
+    return case
+
+
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
@@ -552,6 +563,8 @@ CASES: dict[str, Case] = {
     "session.note": notes,
     "view.theme": theme,
     "session.tags": tags,
+    "session.sooner": interval(0.5),
+    "session.later": interval(2.0),
     "view.longer": longer,
     "view.shorter": shorter,
     "view.log": axis,

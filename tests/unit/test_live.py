@@ -102,6 +102,19 @@ def test_a_late_tick_says_so_and_the_grid_stays(source: LiveSource, clock: HandC
     assert next(steps).current.monotonic_ns - start_ns == 4 * SECOND_NS
 
 
+def test_a_new_interval_begins_a_new_grid_after_the_next_sample(source: LiveSource) -> None:
+    steps = source.steps(StopFlag())
+    start_ns = next(steps).current.monotonic_ns
+    next(steps)
+    source.set_interval(0.5)
+    offsets = [(next(steps).current.monotonic_ns - start_ns) / SECOND_NS for _ in range(3)]
+    assert offsets == [0.75, 1.25, 1.75]
+    source.set_interval(10.0)
+    samples = [next(steps).current for _ in range(2)]
+    assert [(sample.monotonic_ns - start_ns) / SECOND_NS for sample in samples] == [11.75, 21.75]
+    assert not any(event.kind is EventKind.MONITOR for sample in samples for event in sample.events)
+
+
 def test_a_sample_on_request_leaves_the_grid_as_it_is(source: LiveSource, clock: HandClock) -> None:
     def wait(stop: StopFlag, seconds: float) -> bool:
         at_s = clock.now_ns / SECOND_NS - 1_000

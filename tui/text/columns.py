@@ -35,8 +35,6 @@ class GridColumn:
     hot: Thresholds | None = None
     as_text: bool = False
     """Whether the arrangement may show text instead of the figure, which then only sorts and marks."""
-    unit_text: str = ""
-    """Unit as shown, if it is another than that of the field."""
 
 
 class UnitStyle(StrEnum):
@@ -44,9 +42,10 @@ class UnitStyle(StrEnum):
 
     BINARY = "K, M, G of 1024 bytes; milliseconds"
     DECIMAL = "k, M, G of 1000 bytes; milliseconds"
-    MICROSECONDS = "K, M, G of 1024 bytes; microseconds"
+    MICROSECONDS = "K, M, G of 1024 bytes; times below 10 ms in microseconds, as 250u"
 
 
+_TEN_MS = 9.9995
 _AMOUNTS = {Unit.BYTES, Unit.BYTES_PER_SECOND}
 
 
@@ -55,12 +54,16 @@ def in_units(column: GridColumn, style: UnitStyle) -> GridColumn:
     if style is UnitStyle.DECIMAL and column.unit in _AMOUNTS:
         return replace(column, format=functools.partial(format_quantity, unit=Unit.COUNT, width=column.width))
     if style is UnitStyle.MICROSECONDS and column.unit is Unit.MILLISECONDS:
-        return replace(column, format=functools.partial(_microseconds, width=column.width), unit_text="us")
+        return replace(column, format=functools.partial(_microseconds, width=column.width))
     return column
 
 
 def _microseconds(value_ms: float, width: int) -> str:
-    return format_count(value_ms * 1e3, width)
+    """Format a time below 10 ms in microseconds, with the suffix u; the width of a column has four digits and it."""
+    if not 0 < value_ms < _TEN_MS:
+        return format_quantity(value_ms, Unit.MILLISECONDS, width)
+    text = format_quantity(value_ms * 1e3, Unit.COUNT, width - 1)
+    return f"{text}u"
 
 
 _UNIT_WIDTHS = {Unit.PERCENT: 4}

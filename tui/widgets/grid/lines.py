@@ -99,7 +99,7 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: Gr
 def unit_line(layout: GridLayout, style: GridStyle) -> Strip:
     """Units under the titles, for grids with enough lines."""
     text = " " * (_GUTTER + layout.name_width)
-    text += "".join(" " + (column.unit_text or column.unit).rjust(column.width) + " " for column in layout.columns)
+    text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
     return _strip([(text, "header")], layout, style.plain, "header")
 
 

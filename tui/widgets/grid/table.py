@@ -66,7 +66,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         Binding("H", "idle", "Hide rows without I/O, or show them", show=False, id="rows-idle"),
         Binding("K", "pin", "Keep the row at the top, or no longer", show=False, id="row-pin"),
         Binding("V", "choose_columns", "Choose and order the columns", show=False, id="columns-choose"),
-        Binding("u", "units", "Units: K of 1024, k of 1000, or microseconds", show=False, id="columns-units"),
+        Binding("u", "units", "Units: K of 1024, k of 1000, or microseconds (250u)", show=False, id="columns-units"),
     ]
 
     @dataclass
@@ -320,9 +320,12 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self.set_filter(self._filter.text)
 
     def on_click(self, event: events.Click) -> None:
-        """Header: sort by that column, again to reverse. Row: move the cursor there, twice to select it."""
+        """Header: sort by that column, again to reverse. Row: move the cursor there, twice to select it. Filter: edit."""
         offset = event.get_content_offset(self)
         if offset is None:
+            return
+        if self._has_filter_line and offset.y == 0:
+            self.action_filter()
             return
         if offset.y < self._header_height:
             self._sort_by_click(self._fitted().field_at(offset.x))
