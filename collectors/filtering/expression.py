@@ -129,10 +129,14 @@ class TextTerm:
         values = rows.texts(self.field_id)
         if values is None:
             return np.zeros(len(rows), np.bool_)
-        text, negated = self.text, self.operator in {Operator.UNEQUAL, Operator.LACKS}
-        if self.operator in {Operator.CONTAINS, Operator.LACKS}:
-            return np.array([bool(value) and (text in value) != negated for value in values], np.bool_)
-        return np.array([bool(value) and (text == value) != negated for value in values], np.bool_)
+        # Thousands of rows have few different texts.
+        verdicts = {value: bool(value) and self._holds(value) for value in set(values)}
+        return np.fromiter(map(verdicts.__getitem__, values), np.bool_, len(values))
+
+    def _holds(self, value: str) -> bool:
+        negated = self.operator in {Operator.UNEQUAL, Operator.LACKS}
+        contained = self.operator in {Operator.CONTAINS, Operator.LACKS}
+        return (self.text in value if contained else self.text == value) != negated
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _OF_DEVICE: dict[str, Callable[[Device], str]] = {
     "scheduler": lambda device: device.scheduler,
 }
 _OF_PATHS: dict[str, Callable[[Sequence[Path], Graph], Iterable[str]]] = {
-    "state": lambda paths, _: (max((state_of(path) for path in paths), default=(0, ""))[1],),
+    "state": lambda paths, _: (max(map(state_of, paths), default=(0, ""))[1],),
     "port": lambda paths, graph: (_port_name(path, graph) for path in paths),
     "transport": lambda paths, graph: (_transport(path, graph) for path in paths),
     "target": lambda paths, graph: (_target_names(graph).get(path.target, "") for path in paths),
@@ -84,7 +84,9 @@ class DeviceTexts:
         texts = []
         for key in self._keys:
             paths = of_luns.get(key) or ((own[key],) if key in own else ())
-            texts.append(" ".join(dict.fromkeys(of_paths(paths, graph))).strip().casefold())
+            found = list(of_paths(paths, graph))
+            text = found[0] if len(found) == 1 else " ".join(dict.fromkeys(found)).strip()
+            texts.append(text.casefold())
         return texts
 
 

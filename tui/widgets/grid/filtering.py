@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from collectors.model import FrameTable
 from tui.widgets.grid.rows import NAME, RowNames
 
 _LONGEST = 200
+_MOST_WORDS = 64
+"""Words whose rows are kept."""
 SEARCHED = ("alias", "id")
 """Texts in which words are found, besides the name."""
 
@@ -44,10 +47,39 @@ class NoTexts:
 NO_TEXTS = NoTexts()
 
 
+class WordSearch:
+    """Finds rows by words; keeps what it found while names and texts are the same objects."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Sequence[str], ...] = ()
+        self._searched: list[str] = []
+        self._found: dict[str, Mask] = {}
+
+    def containing(self, word: str, columns: Sequence[Sequence[str]]) -> Mask:
+        """Rows with the word in one of these texts."""
+        if len(columns) != len(self._of) or any(map(operator.is_not, columns, self._of)):
+            self._of, self._found = tuple(columns), {}
+            self._searched = list(map("\n".join, zip(*columns, strict=True)))
+        if word not in self._found:
+            if len(self._found) >= _MOST_WORDS:
+                self._found.clear()
+            self._found[word] = np.array([word in text for text in self._searched], np.bool_)
+        return self._found[word]
+
+
 class GridRows:
     """The rows of a grid for a filter; a row below one that a word finds is found by it too."""
 
-    def __init__(self, table: FrameTable, names: RowNames, texts: RowTexts, inherited: Callable[[Mask], Mask]) -> None:
+    def __init__(
+        self,
+        table: FrameTable,
+        names: RowNames,
+        texts: RowTexts,
+        inherited: Callable[[Mask], Mask],
+        search: WordSearch | None = None,
+    ) -> None:
+        """Take the rows; `inherited` adds those below found ones, `search` is kept from frame to frame."""
+        self._search = search or WordSearch()
         self._table = table
         self._names = names
         self._texts = texts
@@ -69,10 +101,8 @@ class GridRows:
 
     def containing(self, word: str) -> Mask:
         """Rows with the word in their name, alias or id, and the rows below them."""
-        found = np.array([word in name for name in self._names.folded], np.bool_)
-        for texts in filter(None, map(self.texts, SEARCHED)):
-            found |= np.array([word in text for text in texts], np.bool_)
-        return self._inherited(found)
+        others = [texts for texts in map(self.texts, SEARCHED) if texts is not None]
+        return self._inherited(self._search.containing(word, [self._names.folded, *others]))
 
 
 class GridFilter:
@@ -87,6 +117,7 @@ class GridFilter:
         self._text_fields: tuple[FilterField, ...] = ()
         self._fields = FilterFields((FilterField(NAME), *fields))
         self.editing = False
+        self.search = WordSearch()
         self._set("")
 
     @property

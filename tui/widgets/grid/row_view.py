@@ -120,7 +120,7 @@ class RowView:
 
     def _found(self, table: FrameTable, names: RowNames) -> Mask | None:
         """Rows that match the filter and are not hidden as idle; None if nothing hides any."""
-        rows = GridRows(table, names, self._texts, self.arrangement.inherited)
+        rows = GridRows(table, names, self._texts, self.arrangement.inherited, self.grid_filter.search)
         found = self.grid_filter.found(rows)
         if not self.idle_hidden or self._active is None:
             return found
