@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,8 +42,7 @@ class ListedOrder:
 class Outline:
     """Owns which branches are open; an arrangement for a grid.
 
-    Only open branches are sorted, so that thousands of hidden rows cost nothing. A filter shows all matching rows and
-    their parents.
+    Only shown rows are sorted, all of one level at once. A filter shows all matching rows and their parents.
     """
 
     def __init__(self) -> None:
@@ -59,7 +56,6 @@ class Outline:
         self._parents = _NO_ROWS
         self._depth = _NO_ROWS
         self._branch = np.empty(0, np.bool_)
-        self._children: dict[int, RowNumbers] = {}
         self._filtered = False
 
     @property
@@ -81,9 +77,6 @@ class Outline:
         self._depth = np.zeros(len(parents), np.intp)
         for row in np.flatnonzero(parents >= 0).tolist():
             self._depth[row] = self._depth[parents[row]] + 1
-        by_parent = np.argsort(parents, kind="stable")
-        starts = np.flatnonzero(np.diff(parents[by_parent], prepend=-2))
-        self._children = {int(parents[run[0]]): run for run in np.split(by_parent, starts[1:]) if len(run)}
 
     def is_branch(self, key: str) -> bool:
         """Whether a row can be opened."""
@@ -110,8 +103,8 @@ class Outline:
             return ListedOrder(_NO_ROWS)
         found = self._with_parents(found)
         self._filtered = found is not None
-        parts = list(self._walk(-1, self._ranks(table, names, sorting), found))
-        return ListedOrder(np.concatenate(parts) if parts else _NO_ROWS)
+        shown = self._shown() if found is None else found
+        return ListedOrder(self._sorted(shown, self._ranks(table, names, sorting)))
 
     def prefix(self, row: int) -> str:
         """Indent, and whether the branch is open."""
@@ -137,21 +130,37 @@ class Outline:
         ties = table.columns.get(self.ties)
         return (first,) if ties is None else (-np.floor(np.log2(1.0 + np.nan_to_num(ties))), first)
 
-    def _walk(
-        self, parent: int, ranks: tuple[NDArray[np.float64], ...], found: NDArray[np.bool_] | None
-    ) -> Iterator[RowNumbers]:
-        children = self._children.get(parent, _NO_ROWS)
-        if found is not None:
-            children = children[found[children]]
-        ordered = children[np.lexsort([rank[children] for rank in ranks])]
-        start = 0
-        for position in np.flatnonzero(self._branch[ordered]).tolist():
-            row = int(ordered[position])
-            if found is not None or self._is_open(row):
-                yield ordered[start : position + 1]
-                yield from self._walk(row, ranks, found)
-                start = position + 1
-        yield ordered[start:]
+    def _shown(self) -> Mask:
+        """Rows of which all branches above are open."""
+        opened = np.zeros(len(self._rows), np.bool_)
+        opened[[self._rows.positions[key] for key in self.opened if key in self._rows.positions]] = True
+        shown = self._parents < 0
+        for depth in range(1, int(self._depth.max(initial=0)) + 1):
+            level = np.flatnonzero(self._depth == depth)
+            above = self._parents[level]
+            shown[level] = shown[above] & opened[above]
+        return shown
+
+    def _sorted(self, shown: Mask, ranks: tuple[NDArray[np.float64], ...]) -> RowNumbers:
+        """Order rows from the top down, each before those below it; with a row, all above it must be shown."""
+        levels = [
+            np.flatnonzero(shown & (self._depth == depth)) for depth in range(int(self._depth.max(initial=0)) + 1)
+        ]
+        sizes = np.ones(len(shown), np.intp)
+        for level in reversed(levels[1:]):
+            np.add.at(sizes, self._parents[level], sizes[level])
+        positions = np.full(len(shown), -1, np.intp)
+        for level in levels:
+            above = np.where(self._parents[level] < 0, -1, positions[self._parents[level]])
+            by_rank = np.lexsort((*(rank[level] for rank in ranks), above))
+            ordered, above = level[by_rank], above[by_rank]
+            before = np.cumsum(sizes[ordered]) - sizes[ordered]
+            first = np.searchsorted(above, above)
+            positions[ordered] = above + 1 + before - before[first]
+        rows = np.flatnonzero(shown)
+        order = np.empty(len(rows), np.intp)
+        order[positions[rows]] = rows
+        return order
 
     def _with_parents(self, found: Mask | None) -> Mask | None:
         """Rows that pass all filters, with their parents; None without a filter."""

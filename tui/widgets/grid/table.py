@@ -320,7 +320,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self.set_filter(self._filter.text)
 
     def on_click(self, event: events.Click) -> None:
-        """Filter: edit it. Title: sort by that column, again to reverse. Row: move the cursor there, twice to select it."""
+        """Filter: edit it. Title: sort by that column, again to reverse. Row: move the cursor there, twice: select."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
