@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import ClassVar
 
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -39,6 +39,7 @@ from tui.theme.kept_columns import KeptColumns
 from tui.theme.settings import Settings
 from tui.transport import transport_of
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.table import PALETTE_IDS, Grid
 
 Command = Callable[[], object]
 
@@ -300,8 +301,16 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
                 target = self if action.screen == ANYWHERE else screen
                 call = functools.partial(self.run_action, action.call, target)
                 yield ChooserLine(action.title, call, self._keys_text(action))
+        if isinstance(self.focused, Grid):
+            yield from self._table_commands(self.focused)
         yield ChooserLine("Choose a theme", self._offer_themes)
         yield ChooserLine("Screenshot: save this screen as SVG", self.deliver_screenshot)
+
+    def _table_commands(self, grid: Grid) -> Iterator[ChooserLine[Command]]:
+        for binding in Grid.BINDINGS:
+            if isinstance(binding, Binding) and binding.id in PALETTE_IDS:
+                call = functools.partial(self.run_action, binding.action, grid)
+                yield ChooserLine(binding.description, call, self.get_key_display(binding))
 
     def _offer_themes(self) -> None:
         themes = [ChooserLine(name, name) for name in sorted(self.available_themes)]

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.binding import Binding
 from textual.pilot import Pilot
 
 from tests.app.multipath import multipath_samples
 from tests.app.shows import text_of
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, until
+from tui.keys import ACTIONS
 from tui.screens.column_dialog import ColumnDialog
 from tui.text.columns import UnitStyle, grid_columns, in_units
 from tui.theme.kept_columns import KeptColumns
@@ -138,6 +140,21 @@ async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> No
         assert "idle rows hidden" in screen_text(pilot)
         await pilot.press("H")
         assert "idle rows hidden" not in screen_text(pilot)
+
+
+async def test_the_palette_offers_what_the_focused_table_can_do() -> None:
+    source = ListSource(make_samples(count=6))
+    async with on_stage(make_app(source), SIZES[1]) as pilot:
+        await play(pilot, source, 4)
+        await pilot.press("ctrl+p", *"hide", "space", *"rows", "enter")
+        await until(pilot, lambda: "idle rows hidden" in screen_text(pilot))
+
+
+def test_keys_of_tables_are_no_keys_of_a_screen() -> None:
+    moves = {"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"}
+    of_tables = {key for one in Grid.BINDINGS if isinstance(one, Binding) for key in one.key.split(",")} - moves
+    assert {"slash", "H", "K", "V", "u"} <= of_tables
+    assert not of_tables & {key for action in ACTIONS for key in action.keys.split(",")}
 
 
 async def test_units_change_and_come_back() -> None:

@@ -38,6 +38,21 @@ _FILTER_FROM_HEIGHT = 3
 """Height from which the filter has a line of its own; below, it takes that of the titles."""
 
 
+PALETTE_IDS = frozenset(
+    {
+        "filter",
+        "sort-previous",
+        "sort-next",
+        "sort-reverse",
+        "rows-idle",
+        "row-pin",
+        "columns-choose",
+        "columns-units",
+    }
+)
+"""Bindings of a focused grid that the palette offers: all but the movements."""
+
+
 class Grid(Paged, can_focus=True, inherit_bindings=False):
     """A sorted, filtered view of one frame table, with a cursor that stays on its row (see RowView)."""
 
