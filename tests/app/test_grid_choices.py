@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.binding import Binding
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from tests.app.multipath import multipath_samples
 from tests.app.shows import text_of
-from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, until
+from tests.app.sources import ListRecording, ListSource, make_samples
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.keys import ACTIONS
 from tui.screens.column_dialog import ColumnDialog
 from tui.text.columns import UnitStyle, grid_columns, in_units
@@ -140,6 +142,24 @@ async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> No
         assert "idle rows hidden" in screen_text(pilot)
         await pilot.press("H")
         assert "idle rows hidden" not in screen_text(pilot)
+
+
+async def test_a_replay_leaves_its_keys_to_a_filter_being_typed() -> None:
+    source = ListRecording(make_samples(count=30))
+    async with on_stage(make_app(source)) as pilot:
+        await rewind_to(pilot, source, 10)
+        await pilot.press("slash", *"sfg,.", "space", *"id")
+        assert grid_of(pilot, "#disks").filter_text == "sfg,. id"
+        assert source.speed == 1.0
+
+
+async def test_keys_that_arrive_together_all_reach_the_filter() -> None:
+    source = ListSource(make_samples(count=6))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 4)
+        for char in "/busy q":
+            pilot.app.post_message(events.Key(_character_to_key(char), char))
+        await until(pilot, lambda: grid_of(pilot, "#disks").filter_text == "busy q")
 
 
 async def test_the_palette_offers_what_the_focused_table_can_do() -> None:

@@ -321,6 +321,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def on_key(self, event: events.Key) -> None:
         """Edit the filter; Escape clears an active one."""
+        if event.key == "slash" and not self._filter.editing:
+            # The binding would wait until the key has come up to the app, and what is typed meanwhile would go astray.
+            event.stop()
+            self.action_filter()
+            return
         drops = event.key == "escape" and bool(self._filter.text)
         if (self._filter.editing or drops) and self._filter.handle(event):
             event.stop()
