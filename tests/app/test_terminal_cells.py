@@ -53,7 +53,7 @@ class Emulator:
 
 
 def seen(char: Any) -> object:
-    shows = char.underscore or char.strike or char.reverse or char.blink
+    shows = char.underscore or char.strikethrough or char.reverse or char.blink
     return (" ", char.bg) if char.data == " " and not shows else char
 
 
@@ -123,6 +123,20 @@ def test_every_change_of_pen_has_the_effect_of_a_reset_and_all_codes(before: str
     here.stream.feed("".join(sequences) + "x")
     there.stream.feed(f"\x1b[{';'.join(('0', *second.codes))}mx")
     assert here.screen.cursor.attrs == there.screen.cursor.attrs
+
+
+def test_an_attribute_that_ends_with_another_is_set_again() -> None:
+    pens = Pens()
+    both, faint = pens.of("1;2;31;44"), pens.of("2;31;44")
+    assert pens.change(both, ("x", faint))[0] == "\x1b[22;2m"
+
+
+def test_a_line_drawn_over_and_drawn_again() -> None:
+    cells, terminal = ScreenCells(WIDTH, HEIGHT), Emulator()
+    line = Piece(0, 0, strip("abcdef"))
+    for piece in (line, Piece(3, 0, strip("x")), line):
+        terminal.stream.feed(cells.draw([piece], console()))
+    assert terminal.screen.display[0].startswith("abcdef")
 
 
 def test_an_unchanged_frame_sends_nothing() -> None:

@@ -149,7 +149,7 @@ class _Frame:
         self._y, self._x = y, x
 
     def _again(self, cells: list[Cell | None], most_bytes: int) -> str:
-        """The characters of cells that the pen in force draws, empty if they take more bytes."""
+        """Return the characters of cells that the pen in force draws; empty if they take more bytes."""
         if len(cells) > most_bytes:
             return ""
         text = "".join(cell[0] for cell in cells if cell is not None and self._draws(cell))
@@ -162,12 +162,10 @@ class _Frame:
         for cell in known[: len(known) - erased]:
             self._choose_pen(cell)
             self._out.append(cell[0])
-        self._x += len(known)
+        self._x += len(known)  # At the end of a line it is wrong, but then no cell follows it.
         if erased:
             self._choose_pen((" ", self._pens.plain))
             self._out.append(ERASE_TO_END)
-        if at_end:  # The cursor is on the last column, behind it, or before what was erased.
-            self._y = self._x = -1
 
     def _plain_blanks(self, cells: list[Cell | None]) -> int:
         """How many blanks at the end can be erased: those without a background, which not all terminals erase to."""
