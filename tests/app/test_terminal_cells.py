@@ -174,6 +174,32 @@ def test_all_is_sent_again_after_another_program_or_a_resize(forget: object) -> 
     assert cells.draw([piece], console()) == first
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_curves_that_move_left_are_shifted_by_the_terminal(data: st.DataObject) -> None:
+    """Two charts side by side, as wide as a terminal; each moves by itself, and new figures come at its end."""
+    cells, here, there = ScreenCells(60, 1), Emulator(60, 1), Emulator(60, 1)
+    left, right = (data.draw(strips(NARROW, 30)) for _ in range(2))
+    for _ in range(4):
+        left, right = (
+            Strip.join([part.crop(0, 4), part.crop(4 + move), data.draw(strips(NARROW, move))]) if move else part
+            for part, move in ((left, data.draw(st.integers(0, 7))), (right, data.draw(st.integers(0, 7))))
+        )
+        here.stream.feed(cells.draw([Piece(0, 0, left), Piece(30, 0, right)], console()))
+        there.stream.feed(whole([Strip.join([left, right])]))
+        assert here.cells() == there.cells()
+
+
+@pytest.mark.parametrize("end", ["", "|" + "x" * 19])
+def test_a_shift_is_short(end: str) -> None:
+    cells = ScreenCells(40, 1)
+    curve = "".join(chr(0x2800 + number * 7 % 256) for number in range(44))
+    width = 40 - len(end)
+    cells.draw([Piece(0, 0, strip(curve[:width] + end))], console())
+    sent = cells.draw([Piece(0, 0, strip(curve[2 : width + 2] + end))], console())
+    assert len(sent) < 30
+
+
 def test_what_does_not_fit_is_not_drawn() -> None:
     cells, terminal = ScreenCells(WIDTH, HEIGHT), Emulator()
     terminal.stream.feed(cells.draw([Piece(10, 0, strip("abcdef")), Piece(0, HEIGHT, strip("x"))], console()))
