@@ -217,6 +217,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         else:
             self.notify("there is no shell to go back to", markup=False)
 
+    def action_session_redraw(self) -> None:
+        """Send the whole screen to the terminal again."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.redraw()
+
     def action_session_quit(self) -> None:
         """Quit; ask first if the load writes, else stop it."""
         controller = self.app_state.controller

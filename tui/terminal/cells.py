@@ -119,8 +119,9 @@ class ScreenCells:
         if changed < _SHIFT_FROM or None in before:
             return 0
         most = min(_MOST_SHIFT, len(cells) // 2)
-        for columns in dict.fromkeys((min(self._last_shift, most), *range(1, most + 1))):
-            wrong: int = sum(map(ne, before[columns:], cells)) + columns
+        likely: list[int] = [min(self._last_shift, most), *range(1, most + 1)]
+        for columns in likely:
+            wrong = sum(map(ne, before[columns:], cells), columns)
             if wrong < changed * _SHIFTED_WRONG:
                 self._last_shift = columns
                 return columns

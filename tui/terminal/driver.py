@@ -133,6 +133,11 @@ class TerminalDriver(Driver):
             text, self._frame = "".join(self._frame), None
             output.frame(text)
 
+    def redraw(self) -> None:
+        """Send all cells again: what another program wrote on the terminal is not in the model."""
+        self.cells.forget()
+        self._draw_all()
+
     def _draw_all(self) -> None:
         """Redraw the whole screen: frames were dropped, or another program wrote to the terminal."""
         if self._app._running and self._app._screen_stack:
@@ -244,9 +249,8 @@ class TerminalDriver(Driver):
             self._lose(f"the terminal cannot be set up: {error.args[-1]}")
             return
         self._output.control(leave(mouse=self._mouse) + enter(mouse=self._mouse))
-        self.cells.forget()
         self._use.after_stop(None)
-        self._draw_all()
+        self.redraw()
 
     def suspend_application_mode(self) -> None:
         """Lend the terminal to another program."""
