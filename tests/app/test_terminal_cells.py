@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+import re
+import sys
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +20,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from bench.terminal import Terminal
 from tui.terminal.cells import Piece, ScreenCells
 from tui.terminal.pens import Pens
 
 pyte = pytest.importorskip("pyte", reason="the terminal emulator pyte is not installed (requirements-dev.txt)")
 
 WIDTH, HEIGHT = 12, 4
+PATIENCE_S = 60.0
 STYLES = [
     "", "bold", "dim", "italic", "bold red", "red", "green on blue", "on blue", "underline", "reverse red",
     "reverse", "strike on #102030", "#ff8000 on #102030", "#ff8000", "color(200)", "bold underline #ff8000 on blue",
@@ -46,6 +53,7 @@ class Emulator:
         self.screen = pyte.Screen(self.width, self.height)
         self.stream = pyte.Stream(self.screen)
         self.stream.feed("\x1b[?7l")
+        self.decode = getincrementaldecoder("utf-8")().decode
 
     def cells(self) -> list[list[object]]:
         """What is seen: characters, and of the style what shows on them."""
@@ -221,3 +229,47 @@ def test_the_number_of_pens_is_bounded_and_drawing_goes_on() -> None:
         terminal.stream.feed(cells.draw([Piece(0, 0, strip("abc", colour))], console()))
     assert len(cells._pens._by_value) < 5000
     assert terminal.screen.buffer[0][0].fg == colour[1:]
+
+
+@pytest.mark.slow
+def test_the_screens_on_a_terminal_that_another_program_writes_to(tmp_path: Path) -> None:
+    """What is sent over time makes the whole screen; Ctrl-L restores it, and so does a resize."""
+    command = (sys.executable, "-m", "tui", "watch", "--interval=0.2")
+    terminal = Terminal(command, 100, 30, environment={"HOME": str(tmp_path)})
+    seen = Watched(terminal, 100, 30)
+    try:
+        seen.until(lambda text: "Overview" in text and "LIVE" in text)
+        terminal.press("6")
+        seen.until(lambda text: "[6 Tree]" in text)
+        for repair in (lambda: terminal.press("\x0c"), lambda: seen.resize(90, 28)):
+            seen.stream.feed("\x1b[2;1HBROADCAST MESSAGE")
+            assert "BROADCAST" in seen.text()
+            repair()
+            seen.until(lambda text: "BROADCAST" not in text and "[6 Tree]" in text)
+    finally:
+        terminal.close()
+
+
+class Watched(Emulator):
+    """An emulator behind a pseudo-terminal."""
+
+    def __init__(self, terminal: Terminal, width: int, height: int) -> None:
+        super().__init__(width, height)
+        self.terminal = terminal
+        self._fed = 0
+
+    def text(self) -> str:
+        return "\n".join(self.screen.display)
+
+    def resize(self, width: int, height: int) -> None:
+        self.screen.resize(height, width)
+        self.terminal.resize(width, height)
+
+    def until(self, condition: Callable[[str], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition(self.text()):
+            assert time.monotonic() < deadline, self.text()
+            self.terminal.drain(0.1)
+            data, self._fed = bytes(self.terminal.output[self._fed :]), len(self.terminal.output)
+            # Reports of keyboard modes, which the emulator does not know and prints.
+            self.stream.feed(re.sub(r"\x1b\[[<>=?][\d;]*[u$p]+", "", self.decode(data)))

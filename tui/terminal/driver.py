@@ -133,11 +133,6 @@ class TerminalDriver(Driver):
             text, self._frame = "".join(self._frame), None
             output.frame(text)
 
-    def redraw(self) -> None:
-        """Send all cells again: what another program wrote on the terminal is not in the model."""
-        self.cells.forget()
-        self._draw_all()
-
     def _draw_all(self) -> None:
         """Redraw the whole screen: frames were dropped, or another program wrote to the terminal."""
         if self._app._running and self._app._screen_stack:
@@ -250,7 +245,8 @@ class TerminalDriver(Driver):
             return
         self._output.control(leave(mouse=self._mouse) + enter(mouse=self._mouse))
         self._use.after_stop(None)
-        self.redraw()
+        self.cells.forget()
+        self._draw_all()
 
     def suspend_application_mode(self) -> None:
         """Lend the terminal to another program."""
