@@ -178,7 +178,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def _is_taken(self, action: Action) -> bool:
         """Whether the focused widget uses the keys itself: a text field all, charts and walls the arrows."""
-        if action.id == "session.suspend":
+        if action.id in ("session.suspend", "session.redraw"):
             return False
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
@@ -233,6 +233,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self._driver.suspend()
         else:
             self.notify("there is no shell to go back to", markup=False)
+
+    def action_session_redraw(self) -> None:
+        """Send the whole screen to the terminal again."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.cells.forget()
+        self.screen.refresh()
 
     def action_session_quit(self) -> None:
         """Quit; ask first if the load writes, else stop it."""

@@ -21,6 +21,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.help", "Help: keys, figures, tiers", "question_mark,f1", short="Help"),
     Action("session.quit", "Quit", "q,ctrl+q,ctrl+c", short="Quit"),
     Action("session.suspend", "Suspend: back to the shell; fg returns", "ctrl+z", priority=True),
+    Action("session.redraw", "Redraw the screen, if another program wrote on it", "ctrl+l", priority=True),
     Action("session.pause", "Pause or resume the display", "space", short="Pause"),
     Action("session.note", "Write a note at this moment", "A"),
     *_OPENERS,

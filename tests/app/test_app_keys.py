@@ -87,6 +87,13 @@ async def suspends_nothing_without_a_terminal(stage: Stage) -> None:
     assert any("no shell to go back to" in note.message for note in stage.app._notifications)
 
 
+async def redraws(stage: Stage) -> None:
+    drawn: list[object] = []
+    stage.app.screen.refresh = lambda *regions, **_: drawn.append(regions)  # type: ignore[method-assign, assignment]
+    await stage.press()
+    assert () in drawn, "all of it, not regions"
+
+
 async def help_opens_and_closes(stage: Stage) -> None:
     await stage.press()
     assert isinstance(stage.app.screen, HelpScreen)
@@ -508,6 +515,7 @@ MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.suspend": suspends_nothing_without_a_terminal,
+    "session.redraw": redraws,
     "session.quit": quits,
     "session.pause": holds,
     **{entry.opener.id: shows(entry) for entry in TABS},

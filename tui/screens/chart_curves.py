@@ -21,8 +21,9 @@ _STYLES = {
     "in_flight": "chart--busy",
     "busy_pct": "chart--busy",
 }
-FIRST_SPAN_INTERVALS = 60
+_FIRST_SPAN_INTERVALS = 60
 """Least width of a chart in intervals."""
+_SPAN_GROWTH = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,19 @@ def draw(chart: Chart, series: Series, panel: Panel, app_state: AppState) -> Non
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
     chart.set_log(app_state.log_latency and panel.unit is Unit.MILLISECONDS)
-    least_ns = round(FIRST_SPAN_INTERVALS * app_state.interval_s * 1e9)
-    chart.show(series.times_ns, shown, app_state.events.all(), span_ns=min(least_ns, app_state.span_ns))
+    known_ns = int(series.times_ns[-1] - series.times_ns[0]) if len(series.times_ns) else 0
+    chart.show(series.times_ns, shown, app_state.events.all(), span_ns=span_to_show_ns(known_ns, app_state))
+
+
+def span_to_show_ns(known_ns: int, app_state: AppState) -> int:
+    """Choose a time range for all that is known, up to the one set.
+
+    It grows in large steps: in between curves only move, of which the terminal is sent little.
+    """
+    span_ns = _FIRST_SPAN_INTERVALS * app_state.interval_s * 1e9
+    while span_ns < min(known_ns, app_state.span_ns):
+        span_ns *= _SPAN_GROWTH
+    return min(round(span_ns), app_state.span_ns)
 
 
 def _curve(series: Series, table: str, field_id: str) -> ChartSeries:

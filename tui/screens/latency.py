@@ -17,7 +17,7 @@ from collectors.model import Frame
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import LATENCY
-from tui.screens.chart_curves import FIRST_SPAN_INTERVALS
+from tui.screens.chart_curves import span_to_show_ns
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
 from tui.screens.latency_text import subject_line, summary_line
@@ -138,8 +138,7 @@ class LatencyScreen(LatencyActions):
     def _span_ns(self, ticks: LatencyTicks, frame: Frame) -> int:
         """Show all data up to the charts' time, initially with their span."""
         known_ns = frame.time_ns - int(ticks.times_ns[0]) if len(ticks) else 0
-        least_ns = round(FIRST_SPAN_INTERVALS * self.app_state.interval_s * 1e9)
-        return min(max(known_ns, least_ns), self.app_state.span_ns)
+        return span_to_show_ns(known_ns, self.app_state)
 
     def _stretch(self) -> tuple[int, int]:
         """Begin and end of the marked range, or else of the visible one."""

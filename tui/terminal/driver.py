@@ -16,6 +16,7 @@ from textual import constants, events
 from textual.driver import Driver
 from textual.geometry import Size
 
+from tui.terminal.cells import ScreenCells
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
 from tui.terminal.output import TerminalOutput
@@ -89,6 +90,8 @@ class TerminalDriver(Driver):
         self._use: TerminalUse = getattr(app, "terminal", None) or _own_use(app)
         self._tty = self._use.tty
         self._size = size or self._tty.size
+        self.cells = ScreenCells(*self._size)
+        """What the terminal shows."""
         self._output: TerminalOutput | None = None
         self._keyboard: Keyboard | None = None
         self._frame: list[str] | None = None
@@ -145,6 +148,7 @@ class TerminalDriver(Driver):
         except termios.error as error:
             self._lose(f"the terminal cannot be set up: {error.args[-1]}")
             return
+        self.cells.forget()
         self._output = TerminalOutput(self._tty.fd, self._loop, self._draw_all, self._lose)
         self._keyboard = Keyboard(self._tty.fd, self._loop, self.process_message, self._lose)
         self._take_signals()
@@ -208,6 +212,7 @@ class TerminalDriver(Driver):
     def _send_size(self) -> None:
         self._resizing = False
         self._size = self._tty.size
+        self.cells.resize(*self._size)
         size = Size(*self._size)
         self.send_message(events.Resize(size, size))
 
@@ -240,6 +245,7 @@ class TerminalDriver(Driver):
             return
         self._output.control(leave(mouse=self._mouse) + enter(mouse=self._mouse))
         self._use.after_stop(None)
+        self.cells.forget()
         self._draw_all()
 
     def suspend_application_mode(self) -> None:

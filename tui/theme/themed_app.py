@@ -25,6 +25,7 @@ from textual.timer import Timer, TimerCallback
 from textual.worker import WorkerFailed
 
 from tui.terminal.driver import TerminalDriver
+from tui.terminal.frame_update import only_changes
 from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
@@ -242,11 +243,11 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
             await super().on_event(event)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Delimit one frame for the driver: it is sent to a slow terminal as a whole or dropped."""
+        """Delimit one frame for the driver: its changes are sent to a slow terminal as a whole or dropped."""
         driver = self._driver
         if not isinstance(driver, TerminalDriver):
             super()._display(screen, renderable)
             return
         with driver.frame() as wanted:
             if wanted:
-                super()._display(screen, renderable)
+                super()._display(screen, only_changes(renderable, driver.cells))

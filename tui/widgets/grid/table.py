@@ -86,10 +86,14 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class RowHighlighted(Message):
-        """The cursor moved to another row."""
+        """The cursor moved to another row; of moves that follow each other at once only the last is reported."""
 
         grid: Grid
         key: str
+
+        def can_replace(self, message: Message) -> bool:
+            """Whether a pending message is out of date."""
+            return isinstance(message, Grid.RowHighlighted) and message.grid is self.grid
 
         @property
         def control(self) -> Grid:

@@ -1,0 +1,139 @@
+"""A model of the terminal's cells: of each frame only the cells that changed are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter, ne
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.terminal.frame_sequences import FrameSequences
+from tui.terminal.pens import Cell, NotOneColumn, Pen, Pens
+
+_SHIFT_FROM = 8
+"""With fewer changed cells no shift is looked for."""
+_MOST_SHIFT = 6
+_SHIFTED_WRONG = 0.6
+"""A shift that leaves more than this share of the changes is not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of one line, drawn from column `x` of line `y` on; both count from 0."""
+
+    x: int
+    y: int
+    strip: Strip
+
+
+class ScreenCells:
+    """The cells as the terminal has them, after all frames that were drawn with `draw`.
+
+    Unknown ones, after `resize` and `forget`, are sent when they are drawn next. A line with characters on whose width
+    terminals disagree is not modelled: it is sent whole, and forgotten.
+    """
+
+    def __init__(self, width: int = 0, height: int = 0) -> None:
+        self._pens = Pens()
+        self._last_shift = 1
+        self.resize(width, height)
+
+    def resize(self, width: int, height: int) -> None:
+        """Take a new size; terminals differ in what they show after it, so all cells become unknown."""
+        self._width = width
+        self._lines: list[list[Cell | None]] = [[None] * width for _ in range(height)]
+        self._strips: list[dict[int, Strip]] = [{} for _ in range(height)]
+        """By column, what each line shows where nothing was drawn over it; identical strips need no comparison."""
+
+    def forget(self) -> None:
+        """Another program may have drawn: all cells become unknown."""
+        self.resize(self._width, len(self._lines))
+
+    def draw(self, pieces: Iterable[Piece], console: Console) -> str:
+        """Return the sequences that make the terminal show the pieces, given in the order of lines and columns."""
+        if self._pens.are_too_many:
+            self._pens = Pens()
+            self.forget()
+        frame = FrameSequences(self._pens)
+        for y, line in groupby(pieces, key=attrgetter("y")):
+            if y < len(self._lines):
+                self._draw_line(frame, y, list(line), console)
+        return frame.text()
+
+    def _draw_line(self, frame: FrameSequences, y: int, pieces: list[Piece], console: Console) -> None:
+        shown = self._strips[y]
+        fresh = [piece for piece in pieces if shown.get(piece.x) is not piece.strip]
+        try:
+            drawn = [(piece, self._cells_of(piece, console)) for piece in fresh]
+        except NotOneColumn:
+            self._forget_line(y)
+            for piece in pieces:
+                frame.raw(y, piece.x, piece.strip.render(console))
+            return
+        for piece, cells in drawn:
+            self._note_strip(piece)
+            self._draw_cells(frame, y, piece.x, cells)
+
+    def _cells_of(self, piece: Piece, console: Console) -> list[Cell]:
+        colours = console._color_system or ColorSystem.TRUECOLOR
+        cells: list[Cell] = []
+        for text, style, _ in piece.strip:
+            cells += map(self._pen_of(style, colours).cells.__getitem__, text)
+        del cells[max(0, self._width - piece.x) :]
+        return cells
+
+    def _pen_of(self, style: Style | None, colours: ColorSystem) -> Pen:
+        if style is None:
+            return self._pens.plain
+        if style._link:
+            raise NotOneColumn
+        ansi = style._ansi
+        return self._pens.of(Strip.render_ansi(style, colours) if ansi is None else ansi)
+
+    def _draw_cells(self, frame: FrameSequences, y: int, x: int, cells: list[Cell]) -> None:
+        line = self._lines[y]
+        before = line[x : x + len(cells)]
+        changed = [i for i, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
+        if not changed:
+            return
+        line[x : x + len(cells)] = cells
+        shortest = frame.fork()
+        shortest.draw(y, x, changed, line)
+        start, end = changed[0], changed[-1] + 1
+        if columns := self._shifted_by(before[start:end], cells[start:end], len(changed)):
+            shifted = frame.fork()
+            shifted.move(y, x + start, line)
+            shifted.shift_left(columns, end - start, at_end=x + end == self._width)
+            now = [*before[start + columns : end], *[None] * columns]
+            shifted.draw(y, x, [i for i, old in enumerate(now, start) if old != cells[i]], line)
+            shortest = min(shortest, shifted, key=FrameSequences.count_bytes)
+        frame.join(shortest)
+
+    def _shifted_by(self, before: list[Cell | None], cells: list[Cell], changed: int) -> int:
+        """By how many columns to the left a curve may have moved, 0 if no move explains most of the changes."""
+        if changed < _SHIFT_FROM or None in before:
+            return 0
+        most = min(_MOST_SHIFT, len(cells) // 2)
+        likely: list[int] = [min(self._last_shift, most), *range(1, most + 1)]
+        for columns in likely:
+            wrong = sum(map(ne, before[columns:], cells), columns)
+            if wrong < changed * _SHIFTED_WRONG:
+                self._last_shift = columns
+                return columns
+        return 0
+
+    def _note_strip(self, piece: Piece) -> None:
+        start, end = piece.x, piece.x + piece.strip.cell_length
+        shown = self._strips[piece.y]
+        for x in [x for x, strip in shown.items() if x < end and start < x + strip.cell_length]:
+            del shown[x]
+        shown[start] = piece.strip
+
+    def _forget_line(self, y: int) -> None:
+        self._lines[y] = [None] * self._width
+        self._strips[y] = {}
