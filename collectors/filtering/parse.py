@@ -36,7 +36,7 @@ _LONGEST = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FilterMistake:
     """What is wrong with a filter, and where."""
 
     position: int
@@ -51,7 +51,7 @@ class ReadFilter:
 
     expression: Expression
     """The terms before the problem."""
-    problem: Problem | None = None
+    problem: FilterMistake | None = None
     last_word: str = ""
     """The last term as typed if it is a word that the text ends with, which may yet become a field."""
     before_last: Expression = EVERY_ROW
@@ -63,12 +63,12 @@ class _FilterError(Exception):
 
     def __init__(self, position: int, text: str) -> None:
         super().__init__(text)
-        self.problem = Problem(position, text)
+        self.problem = FilterMistake(position, text)
 
 
 def read_filter(text: str, fields: FilterFields) -> ReadFilter:
     """Read a filter; never raises, whatever the text is."""
-    reader = _Reader(text, fields)
+    reader = _FilterReader(text, fields)
     try:
         reader.read()
     except _FilterError as wrong:
@@ -93,7 +93,7 @@ def parse_filter(text: str, fields: FilterFields) -> Expression:
     return read.expression
 
 
-class _Reader:
+class _FilterReader:
     """Reads one text from the left; `alternatives` holds the terms that are complete."""
 
     def __init__(self, text: str, fields: FilterFields) -> None:
