@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -20,22 +21,15 @@ class RateGrid:
     @property
     def last(self) -> int:
         """Index of the lowest rate."""
-        if self.lowest >= self.highest:
-            return 0
-        return max(math.ceil(math.log(self.highest / self.lowest) / math.log1p(self.width) - 1e-9), 1)
+        return _last(self.highest, self.lowest, self.width)
 
     def rate(self, index: int) -> float:
         """Rate at an index, to four digits."""
-        if index == self.last and self.last:
-            return rounded(self.lowest)
-        return rounded(self.highest * (1 + self.width) ** -index)
+        return _rate(self.highest, self.lowest, self.width, index)
 
     def nearest(self, rate: float) -> int:
         """Index of a rate of the grid, or of the one nearest to a rate."""
-        if self.last and rate <= self.rate(self.last) * (1 + 1e-9):
-            return self.last
-        index = round(math.log(self.highest / max(rate, 1e-9)) / math.log1p(self.width))
-        return min(max(index, 0), self.last)
+        return _nearest(self.highest, self.lowest, self.width, rate)
 
     def ladder(self) -> tuple[int, ...]:
         """Few rates over the whole range, ascending: one trial of each shows the curve and where to search."""
@@ -47,3 +41,28 @@ class RateGrid:
 def rounded(rate: float) -> float:
     """Write a rate with four significant digits, as people read it."""
     return float(f"{rate:.4g}")
+
+
+# Cached as each step of a search asks for the indices of all rates measured so far, for each limit and phase.
+
+
+@functools.lru_cache(maxsize=64)
+def _last(highest: float, lowest: float, width: float) -> int:
+    if lowest >= highest:
+        return 0
+    return max(math.ceil(math.log(highest / lowest) / math.log1p(width) - 1e-9), 1)
+
+
+@functools.lru_cache(maxsize=1024)
+def _rate(highest: float, lowest: float, width: float, index: int) -> float:
+    last = _last(highest, lowest, width)
+    return rounded(lowest) if index == last and last else rounded(highest * (1 + width) ** -index)
+
+
+@functools.lru_cache(maxsize=1024)
+def _nearest(highest: float, lowest: float, width: float, rate: float) -> int:
+    last = _last(highest, lowest, width)
+    if last and rate <= _rate(highest, lowest, width, last) * (1 + 1e-9):
+        return last
+    index = round(math.log(highest / max(rate, 1e-9)) / math.log1p(width))
+    return min(max(index, 0), last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ class RateTrial:
         return kept_by(limit)(self)
 
 
+@functools.lru_cache(maxsize=64)
 def kept_by(limit: Limit) -> Callable[[RateTrial], bool]:
     """Return what says whether a trial is good (low-loss) for a limit; for many trials, as texts take time."""
     text, allowed = limit.text, allowed_share(limit) + 1e-9

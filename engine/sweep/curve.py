@@ -92,7 +92,9 @@ class Curves:
 
 def _bend(n: Floats, knee: Floats, sharpness: Floats) -> Floats:
     """0 far beyond the knee, n - knee far below it."""
-    return np.asarray(-np.logaddexp(0.0, -sharpness * (n - knee)) / sharpness, np.float64)
+    beyond = sharpness * (n - knee)
+    # log(1 + exp(-beyond)) without overflow; np.logaddexp takes four times as long.
+    return np.asarray((np.minimum(beyond, 0) - np.log(1 + np.exp(-np.abs(beyond)))) / sharpness, np.float64)
 
 
 def fit_curves(observed: Observations, *, with_drift: bool) -> list[Curves]:
@@ -166,7 +168,7 @@ class _Fit:
         columns, target = self._columns(), self._target()
         solution, squares = _least_squares(columns, target, self._weights)
         if "fall" in self._terms:
-            without = np.delete(columns, 1, axis=-1)
+            without = columns[:1] + columns[2:]
             flat_solution, flat_squares = _least_squares(without, target, self._weights)
             rises = solution[:, 1] <= 0
             solution = np.where(rises[:, None], np.insert(flat_solution, 1, 0.0, axis=-1), solution)
@@ -180,25 +182,36 @@ class _Fit:
         """Compute what the linear terms are to explain."""
         if "bend" not in self._terms:
             return np.broadcast_to(self._observed.y, (len(self._knee), len(self._observed.y)))
-        return self._observed.y - _bend(self._observed.n, self._knee[:, None], self._sharpness[:, None])
+        # Points that differ in their fall alone have the same bend.
+        shapes, of_point = np.unique(self._knee + 1j * self._sharpness, return_inverse=True)
+        bends = _bend(self._observed.n, shapes.real[:, None], shapes.imag[:, None])
+        return np.asarray(self._observed.y - bends[of_point], np.float64)
 
-    def _columns(self) -> Floats:
-        """Columns of the linear terms, shape (grid, trials, terms)."""
-        n, shape = self._observed.n, (len(self._knee), len(self._observed.n))
-        columns = [np.ones(shape)]
+    def _columns(self) -> list[Floats]:
+        """Columns of the linear terms, shape (grid, trials) each, or (1, trials) where all points have the same."""
+        columns = [np.ones((1, len(self._observed.n)))]
         if self._terms is Terms.SLOPE:
-            columns.append(np.broadcast_to(n, shape))
+            columns.append(self._observed.n[None, :])
         if "fall" in self._terms:
-            columns.append(-np.maximum(n - self._fall_from[:, None], 0))
+            columns.append(-np.maximum(self._observed.n - self._fall_from[:, None], 0))
         if self._with_drift:
-            columns.append(np.broadcast_to(self._observed.t, shape))
-        return np.stack(columns, axis=-1)
+            columns.append(self._observed.t[None, :])
+        return columns
 
 
-def _least_squares(columns: Floats, target: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Solve all systems by their normal equations: the solutions, and the weighted squares that are left."""
-    weighted = columns * weights[:, None]
-    normal = np.swapaxes(weighted, 1, 2) @ columns + 1e-9 * np.eye(columns.shape[2])
-    solution = np.linalg.solve(normal, np.swapaxes(weighted, 1, 2) @ target[..., None])
-    left = target - (columns @ solution)[..., 0]
-    return np.asarray(solution[..., 0], np.float64), np.asarray((weights * left**2).sum(axis=1), np.float64)
+def _least_squares(columns: list[Floats], target: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Solve all systems by their normal equations: the solutions, and the weighted squares that are left.
+
+    Sums over trials are products with the weights: thousands of products of small matrices take many times longer.
+    """
+    terms = range(len(columns))
+    normal, right = np.empty((len(target), len(columns), len(columns))), np.empty((len(target), len(columns), 1))
+    for row in terms:
+        right[:, row, 0] = (columns[row] * target) @ weights
+        for column in terms[: row + 1]:
+            normal[:, row, column] = normal[:, column, row] = (columns[row] * columns[column]) @ weights
+    solution = np.linalg.solve(normal + 1e-9 * np.eye(len(columns)), right)
+    left = target.copy()
+    for term in terms:
+        left -= solution[:, term] * columns[term]
+    return np.asarray(solution[..., 0], np.float64), np.asarray(left**2 @ weights, np.float64)

@@ -11,10 +11,21 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from tests.app.stage import SIZES
+
 QUIET_LOOKS = 3
 REPAINT_S = 1 / 40
 """Longer than Textual takes until it paints what changed."""
 PATIENCE_S = 10.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the large window as slow: `make test-fast` shows the small one."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call is not None and call.params.get("size") == SIZES[1]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

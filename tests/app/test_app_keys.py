@@ -626,6 +626,10 @@ def _depends_on_the_size(action: Action, key: str) -> bool:
     return key == action.keys.split(",")[0] and not action.id.startswith("knob.")
 
 
+def _turns_a_knob(action: Action) -> bool:
+    return action.id.startswith("knob.") and CASES[action.id] is not policy_has_nothing_to_choose
+
+
 PRESSES = [
     pytest.param(
         size,
@@ -637,7 +641,7 @@ PRESSES = [
     for size in SIZES
     for action in ACTIONS
     for key in action.keys.split(",")
-    if size == SIZES[0] or _depends_on_the_size(action, key)
+    if not _turns_a_knob(action) and (size == SIZES[0] or _depends_on_the_size(action, key))
 ]
 
 
@@ -663,6 +667,18 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         await CASES[action.id](Stage(app, pilot, source, key))
     if control is not None:
         control.close()
+
+
+async def test_knobs_are_turned_by_their_keys() -> None:
+    control, source = LoadControl(), ListSource(make_samples(count=20))
+    app = make_app(source, control, JOB)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 8)
+        for action in filter(_turns_a_knob, ACTIONS):
+            for key in action.keys.split(","):
+                control.knobs.prepare(JOB.knobs)
+                await CASES[action.id](Stage(app, pilot, source, key))
+    control.close()
 
 
 async def test_replay_keys_do_nothing_on_a_live_host() -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import pytest
 from textual.css import parse as css_parse
 from textual.css import stylesheet
+from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.theme.themed_app import ThemeSheets
+from tui.theme.sheets import ThemeSheets
 
 CSS = "Label { color: $ink; }"
 
@@ -80,3 +81,26 @@ async def test_a_hidden_screen_is_styled_again_only_after_a_change_of_theme(monk
         await pilot.press("1")
         assert overview in styled
         assert overview.styles.background != before
+
+
+async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> None:
+    source = ListSource(make_samples(count=3))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 2)
+        for key in "12":
+            await pilot.press(key)
+            ours = pilot.app.stylesheet
+            theirs = Stylesheet(variables=ours._variables)
+            theirs.source = dict(ours.source)
+            theirs.parse()
+            nodes = list(pilot.app.screen.walk_children(with_self=True))
+            given = [_rules_of(node) for node in nodes]
+            for node in nodes:
+                theirs.apply(node)
+            assert [_rules_of(node) for node in nodes] == given
+            assert any(components for _, components in given)
+
+
+def _rules_of(node: DOMNode) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+    components = {name: dict(styles.base.get_rules()) for name, styles in node._component_styles.items()}
+    return dict(node.styles.base.get_rules()), components

@@ -9,7 +9,7 @@ from textual.events import ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
-from tui.theme.themed_app import ThemeSheets
+from tui.theme.sheets import ThemeSheets
 
 
 class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):

@@ -13,9 +13,7 @@ from rich.console import RenderableType
 from rich.segment import Segment
 from textual.app import App, ReturnType
 from textual.binding import Binding
-from textual.cache import LRUCache
 from textual.color import Color
-from textual.css.stylesheet import Stylesheet
 from textual.events import Event, InputEvent
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify, SeverityLevel
@@ -28,6 +26,7 @@ from tui.terminal.driver import TerminalDriver
 from tui.terminal.frame_update import only_changes
 from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
+from tui.theme.sheets import ThemeSheets
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 
 _ALIKE = {
@@ -91,52 +90,6 @@ def _by_name(character: str) -> str:
     if category in {"Pi", "Pf"}:
         return '"' if "DOUBLE" in name else "'"
     return {"Pd": "-", "Zs": " "}.get(category, "")
-
-
-_MOST_SOURCES = 512
-"""Cached style sheets per theme: more than there are widgets and screens."""
-_MOST_THEMES = 8
-
-
-class ThemeSheets(Stylesheet):
-    """Textual's style sheets, with parsed rules cached by theme variables.
-
-    Textual parses all of them again for the first show of a screen and after each change of theme, which makes the key
-    feel slow.
-    """
-
-    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
-        super().__init__(variables=variables)
-        self.generation = 0
-        """Counts how often rules were added or changed: nodes styled since then need no other pass."""
-        self._of_themes: LRUCache[frozenset[tuple[str, str]], LRUCache[tuple[object, ...], list[object]]]
-        self._of_themes = LRUCache(_MOST_THEMES)
-        self._use_cache_of(self._variables)
-
-    def set_variables(self, variables: dict[str, str]) -> None:
-        """Set the variables of a theme; rules parsed with them before are reused."""
-        if variables == self._variables:
-            return
-        self._parse_cache = LRUCache(1)  # Textual clears it, and the cache of the previous theme must stay.
-        super().set_variables(variables)
-        self._use_cache_of(variables)
-        self._require_parse = True
-
-    def parse(self) -> None:
-        """Parse all style sheets."""
-        super().parse()
-        self.generation += 1
-
-    def reparse(self) -> None:
-        """Parse new style sheets, if there are any."""
-        if self._require_parse:
-            self.parse()
-
-    def _use_cache_of(self, variables: dict[str, str]) -> None:
-        key = frozenset(variables.items())
-        if key not in self._of_themes:
-            self._of_themes[key] = LRUCache(_MOST_SOURCES)
-        self._parse_cache = self._of_themes[key]  # type: ignore[assignment]
 
 
 LEAST_LEFT_S = 0.1
