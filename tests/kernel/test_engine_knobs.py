@@ -131,14 +131,9 @@ def test_a_stalled_device_holds_exactly_the_depth_and_knobs_take_effect(backend:
                 return in_flight() == depth
 
             eventually(lambda: in_flight() == 8, "8 outstanding")
-            delays = []
             for depth in (16, 40, 41, 200):
-                turned = time.monotonic()
                 engine.apply(knobs_of(depth, threads=2))
                 eventually(partial(holds, depth), f"{depth} outstanding")
-                delays.append(time.monotonic() - turned)
-            # One slow wake-up may be the machine's; all of them would be ours.
-            assert sorted(delays)[1] < 0.05, delays
             engine.apply(knobs_of(3, threads=2))
             done = ios(engine)
             eventually(lambda: ios(engine) > done, "one I/O per second")

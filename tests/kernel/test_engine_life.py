@@ -71,7 +71,8 @@ def test_loads_leave_no_descriptors_threads_or_memory(backend: str, tmp_path: Pa
     for _ in range(30):
         once()
     gc.collect()
-    assert _descriptors() == descriptors
+    # The kernel closes those of a ring a moment after its load has ended.
+    eventually(lambda: _descriptors() <= descriptors, "no more descriptors than before")
     eventually(lambda: _load_threads() == 0, "all threads to leave")
     # 30 loads of 2 MiB of buffers each would show.
     assert _resident_bytes() - resident < 16 * MIB
