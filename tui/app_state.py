@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
@@ -17,6 +17,12 @@ from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
 from tui.theme.kept_columns import KeptColumns
 from tui.transport import Transport
+
+if TYPE_CHECKING:
+    from collectors.latency.recording_peaks import RecordingPeaks
+
+MOST_PEAKS = 40
+"""Of those that are listed, drawn on the timeline, and stepped through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +91,28 @@ class AppState:
     """What this process measures and measured; empty in a replay."""
     compared: CompareAsked | None = None
     """What `lunscope compare --screen` was asked for."""
+    recording_peaks: RecordingPeaks | None = None
+    """The largest peaks of the whole recording; None live, and until the first sample is drawn."""
     jump: LatencyJump | None = None
     """Request to the latency screen, which clears it."""
     columns: KeptColumns = field(default_factory=KeptColumns)
     """The columns that the operator chose."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
+
+    @property
+    def is_rewound(self) -> bool:
+        """Whether the display of a live host is paused: figures of the present are not shown then."""
+        return self.transport.paused and not self.transport.seekable
+
+    def peaks_ns(self) -> list[int]:
+        """Wall times of the largest latency peaks, of the whole recording as far as it was read, or of what is kept."""
+        if self.recording_peaks is not None:
+            return sorted({peak.time_ns for peak in self.recording_peaks.peaks()})
+        if self.transport.seekable:
+            return []
+        kept = self.history.latencies.peaks(self.transport.start_ns - 1, self.transport.end_ns, MOST_PEAKS)
+        return sorted({peak.time_ns for peak in kept})
 
     @property
     def latest_ns(self) -> int:
