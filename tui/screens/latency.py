@@ -116,7 +116,7 @@ class LatencyScreen(LatencyActions):
     def _show_subject(self) -> None:
         choice = self.choice
         if choice.subject is not None:
-            newest = not self.heat.window.is_fixed
+            newest = not self.heat.window.is_fixed and not self.app_state.is_rewound
             line = subject_line(choice.subject, choice.part, choice.direction, self.heat.shown_ns, newest=newest)
             self.query_one("#subject", TextLine).put(line)
 

@@ -24,8 +24,6 @@ class TransportBar(Horizontal):
     TransportBar Timeline { width: 1fr; display: none; }
     TransportBar.-seekable Timeline { display: block; }
     TransportBar.-seekable TextLine { width: 38; }
-    .-wide TransportBar.-rewound Timeline { display: block; }
-    .-wide TransportBar.-rewound TextLine { width: 88; }
     """
 
     def compose(self) -> ComposeResult:
@@ -56,7 +54,7 @@ def _live_state(transport: LiveTransport, app_state: AppState, *, follows_time: 
         return Content.assemble((" ▶ LIVE", "bold $success"), recording)
     held_s = (app_state.latest_ns - transport.held.time_ns) / SECOND_NS
     kept_s = (app_state.latest_ns - min(transport.start_ns, transport.position_ns)) / SECOND_NS
-    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} of {span_text(kept_s)} back"
+    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} back, {span_text(kept_s)} kept"
     here = "" if follows_time else "   (not this screen)"
     return Content.assemble(
         (" ‖ PAUSED", "bold reverse $warning"), held, (here, "$warning"), _recording_text(app_state, paused=True)
