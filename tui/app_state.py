@@ -99,6 +99,8 @@ class AppState:
     """The columns that the operator chose."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
+    _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])
+    """Those of a live host, and the range that they are of: it moves once a sample, the display with every key."""
 
     @property
     def is_rewound(self) -> bool:
@@ -111,8 +113,11 @@ class AppState:
             return sorted({peak.time_ns for peak in self.recording_peaks.peaks()})
         if self.transport.seekable:
             return []
-        kept = self.history.latencies.peaks(self.transport.start_ns - 1, self.transport.end_ns, MOST_PEAKS)
-        return sorted({peak.time_ns for peak in kept})
+        reach = (self.transport.start_ns - 1, self.transport.end_ns)
+        if self._kept_peaks[0] != reach:
+            kept = self.history.latencies.peaks(*reach, MOST_PEAKS)
+            self._kept_peaks = reach, sorted({peak.time_ns for peak in kept})
+        return self._kept_peaks[1]
 
     @property
     def latest_ns(self) -> int:

@@ -43,7 +43,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _time("back_minute", "Back 1 min", "shift+left"),
     _time("forward_minute", "Forward 1 min", "shift+right"),
     _time("first", "To the start (live: while paused, to the earliest kept)", "home"),
-    _time("last", "To the end (live: back to now)", "end"),
+    _time("last", "To the end (live: back to now)", "end", "Now"),
     _time("goto", "Go to a time", "g", "Go to"),
     _time("event_back", "To the event before", "left_parenthesis"),
     _time("event_forward", "To the next event", "right_parenthesis"),

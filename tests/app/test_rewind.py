@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from collectors.model import Rows, Sample
+from collectors.latency.history import LatencyHistory
+from collectors.model import Frame, Rows, Sample, Step
+from collectors.rates import derive
 from engine.events import Event, EventKind
+from engine.job.file import dump_job
+from engine.job.spec import JobSpec, Knobs, TargetSpec
+from engine.running.control import LoadControl
+from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples, with_load
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, shown_position, until
 from tui.app import LunscopeApp
 from tui.history.intervals import IntervalHistory
-from tui.screens.load import LoadScreen
+from tui.screens.latency import LatencyScreen
 from tui.widgets.chart.widget import Chart
+from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.timeline import Timeline
 
 COUNT = 30
@@ -89,8 +97,11 @@ async def test_charts_end_at_the_moment_shown() -> None:
         await pilot.press(*["comma"] * 10)
         await at(pilot, source, COUNT - 11)
         chart = pilot.app.screen.query_one("#iops", Chart)
-        await until(pilot, lambda: chart._data is not None and int(chart._data.times_ns[-1]) == source.samples[COUNT - 11].time_ns)
-        assert pilot.app.screen.query_one(Timeline).display
+        await until(
+            pilot,
+            lambda: chart._data is not None and int(chart._data.times_ns[-1]) == source.samples[COUNT - 11].time_ns,
+        )
+        await until(pilot, lambda: pilot.app.screen.query_one(Timeline).display)
 
 
 async def test_arrows_home_and_end_stay_with_the_table_until_paused() -> None:
@@ -172,21 +183,139 @@ async def test_events_and_marks_are_reached_by_keys() -> None:
 
 async def test_the_load_screen_shows_the_knobs_as_they_were() -> None:
     samples = with_load(make_samples(count=COUNT, events=False))
-    job = '{"targets": [{"path": "/dev/vdb"}, {"path": "/dev/sdc"}], "queue_depth": 8}'
-    started = Event(EventKind.LOAD, "load started", samples[1].time_ns, samples[1].monotonic_ns, {"backend": "io_uring", "job": job})
+    job = JobSpec((TargetSpec("/dev/vdb"), TargetSpec("/dev/sdc")), Knobs(queue_depth=8, stripe_width=2))
+    data = {"backend": "io_uring", "job": dump_job(job)}
+    started = Event(EventKind.LOAD, "load started", samples[1].time_ns, samples[1].monotonic_ns, data)
     samples[2] = replace(samples[2], events=(*samples[2].events, started))
     source = ListSource(samples)
-    async with on_stage(make_app(source)) as pilot:
+    control = LoadControl()
+    async with on_stage(make_app(source, control, replace(job, knobs=Knobs(queue_depth=99))), SIZES[1]) as pilot:
         await play(pilot, source, COUNT)
         await pilot.press("2")
-        await until(pilot, lambda: isinstance(pilot.app.screen, LoadScreen))
+        await until(pilot, lambda: re.search(r"Queue depth +- +99 +\+", screen_text(pilot)))
         await pilot.press("comma")
-        await until(pilot, lambda: "Paused: the load as it was then" in screen_text(pilot))
+        await until(pilot, lambda: re.search(r"Queue depth +16 ", screen_text(pilot)))
+        assert "Paused: the load as it was then  running 0:27" in screen_text(pilot)
+        assert "queue depth 8 -> 16" in screen_text(pilot)
         await pilot.press(*["comma"] * 20)
-        await at(pilot, source, COUNT - 22)
+        await until(pilot, lambda: re.search(r"Queue depth +8 ", screen_text(pilot)))
         assert "queue depth 8 -> 16" not in screen_text(pilot)
+        await pilot.press("end")
+        await until(pilot, lambda: re.search(r"Queue depth +- +99 +\+", screen_text(pilot)))
+    control.close()
+
+
+async def test_turning_a_knob_returns_to_the_present() -> None:
+    source = ListSource(make_samples(count=COUNT))
+    control = LoadControl()
+    async with on_stage(make_app(source, control, JobSpec(targets=(TargetSpec("/nonexistent/a"),)))) as pilot:
+        await play(pilot, source, COUNT)
+        await pilot.press("2", "comma", "comma")
+        await at(pilot, source, COUNT - 3)
+        await pilot.press("plus")
+        await at(pilot, source, COUNT - 1)
+        assert not app_of(pilot).app_state.transport.paused
+    control.close()
+
+
+async def test_latencies_are_of_the_moment_or_said_not_to_be_kept() -> None:
+    source = ListSource(with_latencies(make_samples(count=COUNT)))
+    async with on_stage(make_app(source)) as pilot:
+        app = app_of(pilot)
+        app.app_state.history._latencies = LatencyHistory(budget_bytes=1)
+        await play(pilot, source, COUNT - 5)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(app.screen, LatencyScreen))
+        await play(pilot, source, 5)
+        await pilot.press("comma", "comma")
+        await at(pilot, source, COUNT - 3)
+        await until(pilot, lambda: "up to 00:00:27" in screen_text(pilot))
+        assert app.screen.query_one(HeatMap).shown_ns[1] == source.samples[COUNT - 3].time_ns
+        await pilot.press(*["comma"] * 10)
+        await at(pilot, source, COUNT - 13)
+        await until(pilot, lambda: "no latencies are kept from before 00:00:24" in screen_text(pilot))
+
+
+async def test_peaks_of_what_is_kept_are_reached_by_keys() -> None:
+    source = ListSource(with_latencies(make_samples(count=COUNT)))
+    async with on_stage(make_app(source), SIZES[1]) as pilot:
+        app = app_of(pilot)
+        await play(pilot, source, COUNT)
+        peaks = app.app_state.peaks_ns()
+        assert len(peaks) > 5
+        await pilot.press("left_curly_bracket", "left_curly_bracket", "left_curly_bracket")
+        await until(pilot, lambda: app.app_state.transport.position_ns == peaks[-4])
+        await pilot.press("right_curly_bracket")
+        await until(pilot, lambda: app.app_state.transport.position_ns == peaks[-3])
+        await until(pilot, lambda: "▴" in screen_text(pilot).splitlines()[-2])
+
+
+async def test_a_click_on_the_timeline_goes_there() -> None:
+    source = ListSource(make_samples(count=COUNT))
+    async with on_stage(make_app(source), SIZES[1]) as pilot:
+        await play(pilot, source, COUNT)
+        await pilot.press("comma")
+        timeline = pilot.app.screen.query_one(Timeline)
+        await until(pilot, lambda: timeline.display and timeline.size.width > 20)
+        await pilot.click(timeline, offset=(timeline.size.width // 2, 0))
+        await until(pilot, lambda: 10 <= shown_position(pilot, source) <= 20)
+
+
+async def test_screens_of_the_present_say_so() -> None:
+    source = ListSource(make_samples(count=COUNT))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, COUNT)
+        await pilot.press("comma", "C")
+        await until(pilot, lambda: "(not this screen)" in screen_text(pilot))
+        await pilot.press("1")
+        await until(pilot, lambda: "(not this screen)" not in screen_text(pilot) and "PAUSED" in screen_text(pilot))
+
+
+def history(seconds: int, budget_bytes: int = 1 << 30) -> IntervalHistory:
+    kept = IntervalHistory(budget_bytes)
+    samples = make_samples(count=seconds)
+    for previous, sample in pairwise(samples):
+        step = Step(previous, sample)
+        kept.add(step, derive(previous, sample))
+    return kept
 
 
 def test_kept_frames_are_found_by_time_and_by_steps() -> None:
-    assert IntervalHistory().frame_at(5) is None
-    assert math.isnan(math.nan)
+    assert IntervalHistory().frame_at(START_NS) is None
+    kept = history(20)
+
+    def second(frame: Frame | None) -> float:
+        assert frame is not None
+        return (frame.time_ns - START_NS) / SECOND_NS
+
+    middle = kept.frame_at(START_NS + 7 * SECOND_NS - 1)
+    assert middle is not None
+    assert second(middle) == 7
+    assert [second(kept.frame_at(START_NS + after * SECOND_NS)) for after in (-5, 0, 7, 99)] == [1, 1, 7, 19]
+    assert [second(kept.frame_beside(middle, count)) for count in (-99, -6, -1, 0, 1, 99)] == [1, 1, 6, 7, 8, 19]
+
+
+def test_the_history_of_a_row_comes_from_kept_frames() -> None:
+    kept = history(20)
+    series = kept.series("disks", "sdc@2", ("iops", "busy_pct"), START_NS + 4 * SECOND_NS, START_NS + 9 * SECOND_NS)
+    assert series is not None
+    assert [int(time_ns - START_NS) // SECOND_NS for time_ns in series.times_ns] == [5, 6, 7, 8, 9]
+    frame = kept.frame_at(START_NS + 9 * SECOND_NS)
+    assert frame is not None
+    disks = frame.tables["disks"]
+    assert series.values["iops"][-1] == disks.value("iops", disks.rows.positions["sdc@2"])
+    assert kept.series("disks", "sdz@9", ("iops",), 0, 1 << 62) is None
+
+
+async def test_a_frame_no_longer_kept_stays_until_it_is_left() -> None:
+    source = ListSource(make_samples(count=COUNT))
+    async with on_stage(make_app(source)) as pilot:
+        app = app_of(pilot)
+        await play(pilot, source, 10)
+        await pilot.press("home", "comma", "comma")
+        await at(pilot, source, 7)
+        app.app_state.history.intervals._budget_bytes = 1
+        await play(pilot, source, COUNT - 10)
+        assert shown_position(pilot, source) == 7
+        await pilot.press("comma")
+        await at(pilot, source, COUNT - 1)

@@ -37,7 +37,7 @@ class View(LaidOutOnce[None]):
     DEFAULT_CSS = """
     View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
     View.-flat .extra { display: none; }
-    View.-wide TransportBar.-rewound Timeline { display: block; }
+    View.-wide TransportBar.-rewound Timeline { display: block; margin: 0 0 0 2; }
     View.-wide TransportBar.-rewound TextLine { width: auto; min-width: 40; max-width: 50%; }
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS

@@ -19,8 +19,9 @@ from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
-MOVES = {"session.step_forward", "session.goto", "latency.seek"}
-"""Actions that a live host has on the key line only while it is paused."""
+MOVES = frozenset({"session.step_forward", "session.goto", "latency.seek"})
+AT_END = frozenset({"session.last"})
+"""Actions that a live host has on the key line only while it is paused; a recording has those of MOVES."""
 
 
 class KeyLine(TextLine):
@@ -46,10 +47,10 @@ class KeyLine(TextLine):
 def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
     """Actions of the key line: the screen's own first, then those of every screen."""
     replay, load = app_state.transport.seekable, app_state.controller is not None
-    moves = replay or app_state.is_rewound
+    hidden = AT_END if replay else frozenset() if app_state.is_rewound else MOVES | AT_END
     actions = (*screen.actions, *ANYWHERE_ACTIONS)
     usable = (action for action in actions if action.short and is_usable(action, replay=replay, load=load))
-    return [action for action in usable if moves or action.id not in MOVES]
+    return [action for action in usable if action.id not in hidden]
 
 
 LATE_SHARE = 0.2
