@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,13 +16,17 @@ from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
 from tui.theme.kept_columns import KeptColumns
+from tui.text.format import SECOND_NS
 from tui.transport import Transport
 
 if TYPE_CHECKING:
     from collectors.latency.recording_peaks import RecordingPeaks
+    from collectors.latency.summary import Peak
 
 MOST_PEAKS = 40
 """Of those that are listed, drawn on the timeline, and stepped through."""
+INTERVALS_PER_PEAK = 10
+"""Least intervals for each peak that is drawn on the timeline and stepped through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +113,20 @@ class AppState:
 
     def peaks_ns(self) -> list[int]:
         """Wall times of the largest latency peaks, of the whole recording as far as it was read, or of what is kept."""
+        start_ns, end_ns = self.transport.start_ns, self.transport.end_ns
         if self.recording_peaks is not None:
-            return sorted({peak.time_ns for peak in self.recording_peaks.peaks()})
+            return self._foremost(self.recording_peaks.peaks(), end_ns - start_ns)
         if self.transport.seekable:
             return []
-        reach = (self.transport.start_ns - 1, self.transport.end_ns)
-        if self._kept_peaks[0] != reach:
-            kept = self.history.latencies.peaks(*reach, MOST_PEAKS)
-            self._kept_peaks = reach, sorted({peak.time_ns for peak in kept})
+        if self._kept_peaks[0] != (start_ns, end_ns):
+            kept = self.history.latencies.peaks(start_ns - 1, end_ns, MOST_PEAKS)
+            self._kept_peaks = (start_ns, end_ns), self._foremost(kept, end_ns - start_ns)
         return self._kept_peaks[1]
+
+    def _foremost(self, peaks: Sequence[Peak], length_ns: int) -> list[int]:
+        """Times of the first peaks; few of many, as every busy interval has one."""
+        most = max(1, round(length_ns / SECOND_NS / self.interval_s / INTERVALS_PER_PEAK))
+        return sorted(list(dict.fromkeys(peak.time_ns for peak in peaks))[:most])
 
     @property
     def latest_ns(self) -> int:

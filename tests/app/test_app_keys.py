@@ -188,7 +188,8 @@ def goes_to_a_peak(direction: int) -> Case:
         assert peaks is not None
         await until(stage.pilot, lambda: peaks.share == 1)
         before_ns = stage.source.samples[75].time_ns
-        beyond = [peak.time_ns for peak in peaks.peaks() if (peak.time_ns - before_ns) * direction > 0]
+        times_ns = stage.app.app_state.peaks_ns()
+        beyond = [time_ns for time_ns in times_ns if (time_ns - before_ns) * direction > 0]
         nearest_ns = min(beyond, key=lambda time_ns: abs(time_ns - before_ns))
         await stage.press()
         await until(
