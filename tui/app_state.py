@@ -124,7 +124,7 @@ class AppState:
         return self._kept_peaks[1]
 
     def _foremost(self, peaks: Sequence[Peak], length_ns: int) -> list[int]:
-        """Times of the first peaks; few of many, as every busy interval has one."""
+        """Take the times of the first peaks; few of many, as every busy interval has one."""
         most = max(1, round(length_ns / SECOND_NS / self.interval_s / INTERVALS_PER_PEAK))
         return sorted(list(dict.fromkeys(peak.time_ns for peak in peaks))[:most])
 

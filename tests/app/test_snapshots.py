@@ -14,8 +14,7 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to, screen_text, until
-from tui.app import LunscopeApp
+from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, play, rewind_to, screen_text, until
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
@@ -30,8 +29,7 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
     async def run(pilot: Pilot[None]) -> None:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, 90)
-            # A thread reads the recording beside the screens.
-            await until(pilot, lambda: isinstance(pilot.app, LunscopeApp) and pilot.app._shown_share == 1)
+            await peaks_read(pilot)
         else:
             await play(pilot, source, 40)
         await pilot.press(*keys[:1])
