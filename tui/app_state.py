@@ -15,8 +15,8 @@ from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
-from tui.theme.kept_columns import KeptColumns
 from tui.text.format import SECOND_NS
+from tui.theme.kept_columns import KeptColumns
 from tui.transport import Transport
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ async def test_space_returns_to_the_present() -> None:
 
 async def test_nothing_moves_before_the_first_sample() -> None:
     async with on_stage(make_app(ListSource(make_samples(count=2)))) as pilot:
-        await pilot.press("comma", "full_stop", "shift+left", "right_parenthesis", "right_curly_bracket", "semicolon")
+        await pilot.press("comma", "full_stop", "shift+left", "apostrophe", "right_curly_bracket", "semicolon")
         await pilot.pause()
         assert app_of(pilot).app_state.frame is None
         assert not app_of(pilot).app_state.transport.paused
@@ -165,13 +165,13 @@ async def test_events_and_marks_are_reached_by_keys() -> None:
         await play(pilot, source, COUNT)
         between = source.samples[18].time_ns - SECOND_NS // 3
         app_of(pilot).app_state.events.add([Event(EventKind.HOTPLUG, "sdx added", between, 0)])
-        await pilot.press("left_parenthesis")
+        await pilot.press("quotation_mark")
         await at(pilot, source, 25)
-        await pilot.press("left_parenthesis")
+        await pilot.press("quotation_mark")
         await at(pilot, source, 18)
-        await pilot.press("left_parenthesis")
+        await pilot.press("quotation_mark")
         await at(pilot, source, 15)
-        await pilot.press("right_parenthesis")
+        await pilot.press("apostrophe")
         await at(pilot, source, 18)
         await pilot.press("semicolon")
         await at(pilot, source, 25)

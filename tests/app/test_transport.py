@@ -185,14 +185,14 @@ async def test_events_between_samples_are_passed_one_by_one(session: Path) -> No
         def seeks(moment_ns: int) -> bool:
             return app.app_state.transport.moment_ns == moment_ns
 
-        await pilot.press("right_parenthesis")
+        await pilot.press("apostrophe")
         await at(pilot, app, 5)
         for moment_ns in moments:
-            await pilot.press("right_parenthesis")
+            await pilot.press("apostrophe")
             await until(pilot, functools.partial(seeks, moment_ns))
             await at(pilot, app, 7)
-        await pilot.press("right_parenthesis")
+        await pilot.press("apostrophe")
         await at(pilot, app, 15)
-        await pilot.press("left_parenthesis", "comma", "left_parenthesis")
+        await pilot.press("quotation_mark", "comma", "quotation_mark")
         await at(pilot, app, 5)
     source.close()
