@@ -18,7 +18,7 @@ from collectors.model import Source
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
-from tui.app_state import AppState, LatencyJump, Recording
+from tui.app_state import MOST_PEAKS, AppState, LatencyJump, Recording
 from tui.compare_asked import CompareAsked
 from tui.garbage import IdleCollection
 from tui.history.charts import EventHistory, History
@@ -30,14 +30,14 @@ from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, S
 from tui.screens.base import View, view_class
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import TypeToConfirm
-from tui.session_actions import SessionActions
+from tui.session_actions import MomentMoved, SessionActions
 from tui.sweep.series import SweepSeries
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
 from tui.theme.kept_columns import KeptColumns
 from tui.theme.settings import Settings
-from tui.transport import transport_of
+from tui.transport import LiveTransport, ReplayTransport, transport_of
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import PALETTE_IDS, Grid
 
@@ -45,6 +45,9 @@ Command = Callable[[], object]
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
+PEAKS_PERIOD_S = 0.5
+"""Interval of updates while a recording is read."""
+PAUSED_ACTIONS = {"session.back", "session.forward", "session.first", "session.last"}
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
@@ -72,6 +75,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         found = tuple(filter(None, (*self._settings.problems, columns.problem)))
         self._notices = (*found, *self.theme_notices, *self._choose_theme())
         self._leaving = self._named_waits = False
+        self._shown_share = 0.0
         self.app_state = AppState(
             transport=transport_of(source),
             history=History(),
@@ -91,6 +95,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
         )
         self._interval = IntervalChoice(source, self.app_state, self._feed.request_sample)
+        if isinstance(self.app_state.transport, LiveTransport):
+            self.app_state.transport.follow(self.app_state.history.intervals, lambda: self.post_message(MomentMoved()))
         if controller is not None:
             self._feed.observed_by(controller.watch.observe)
             controller.watch.attach(self._feed.request_sample)
@@ -126,6 +132,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """End the feed before the loop that it posts to, and begin to end a sweep."""
         self.app_state.sweeps.close()
         self._feed.close()
+        if self.app_state.recording_peaks is not None:
+            self.app_state.recording_peaks.close()
 
     def _make_screen(self, entry: ScreenEntry) -> View:
         return view_class(entry)(self.app_state)
@@ -144,10 +152,40 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Show a frame, unless the display is paused."""
         if self.app_state.frame is None:
             self.call_after_refresh(gc.freeze)
+            self.call_after_refresh(self._read_peaks)
         self.app_state.latest = message.frame
         self.app_state.transport.arrived()
         self.app_state.frame = self.app_state.transport.shown(message.frame)
         self.paint()
+
+    def on_moment_moved(self) -> None:
+        """Show another frame of a live host, and the keys that work now."""
+        if self.app_state.latest is not None:
+            self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)
+        view = self._view
+        if view is not None:
+            with self.batch_update():
+                view.refresh_view()
+
+    def _read_peaks(self) -> None:
+        """Begin to read the peaks of a recording, and show them as they are found."""
+        transport = self.app_state.transport
+        if isinstance(transport, ReplayTransport) and self.is_running:
+            from collectors.latency.recording_peaks import RecordingPeaks  # noqa: PLC0415 (it can wait until the first screen is drawn)
+
+            self.app_state.recording_peaks = RecordingPeaks(transport.source, MOST_PEAKS)
+            self.app_state.recording_peaks.begin()
+            self.set_interval(PEAKS_PERIOD_S, self._show_peaks)
+
+    def _show_peaks(self) -> None:
+        """Show what was read of the recording since, and read on where it has grown."""
+        peaks, view = self.app_state.recording_peaks, self._view
+        if peaks is None or not self.screen_stack or view is None:
+            return
+        if peaks.share != self._shown_share and view.is_whole:
+            self._shown_share = peaks.share
+            view.show_peaks()
+        peaks.begin()
 
     def on_feed_ended(self, message: FeedEnded) -> None:
         """Report why the source ended; screen and load continue."""
@@ -160,10 +198,15 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Draw the topmost view, which a dialog may cover; not before it is mounted."""
         if not self.is_running:
             return
-        view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+        view = self._view
         if view is not None and view.is_whole:
             with self.batch_update():
                 view.show(self.app_state.frame)
+
+    @property
+    def _view(self) -> View | None:
+        """The topmost view, which a dialog may cover."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
 
     # ---------------------------------------------------------------- actions
 
@@ -177,9 +220,14 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return is_usable(entry, replay=self.app_state.transport.seekable, load=self.app_state.controller is not None)
 
     def _is_taken(self, action: Action) -> bool:
-        """Whether the focused widget uses the keys itself: a text field all, charts and walls the arrows."""
+        """Whether the focused widget uses the keys itself: a text field all, charts and walls the arrows.
+
+        On a live host tables keep their arrows, Home and End until the display is paused.
+        """
         if action.id in ("session.suspend", "session.redraw"):
             return False
+        if action.id in PAUSED_ACTIONS and not self.app_state.is_rewound and not self.app_state.transport.seekable:
+            return True
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
         takes_arrows = getattr(self.focused, "TAKES_ARROWS", False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
@@ -15,8 +15,18 @@ from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
+from tui.text.format import SECOND_NS
 from tui.theme.kept_columns import KeptColumns
 from tui.transport import Transport
+
+if TYPE_CHECKING:
+    from collectors.latency.recording_peaks import RecordingPeaks
+    from collectors.latency.summary import Peak
+
+MOST_PEAKS = 40
+"""Of those that are listed, drawn on the timeline, and stepped through."""
+INTERVALS_PER_PEAK = 10
+"""Least intervals for each peak that is drawn on the timeline and stepped through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +95,38 @@ class AppState:
     """What this process measures and measured; empty in a replay."""
     compared: CompareAsked | None = None
     """What `lunscope compare --screen` was asked for."""
+    recording_peaks: RecordingPeaks | None = None
+    """The largest peaks of the whole recording; None live, and until the first sample is drawn."""
     jump: LatencyJump | None = None
     """Request to the latency screen, which clears it."""
     columns: KeptColumns = field(default_factory=KeptColumns)
     """The columns that the operator chose."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
+    _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])
+    """Those of a live host, and the range that they are of: it moves once a sample, the display with every key."""
+
+    @property
+    def is_rewound(self) -> bool:
+        """Whether the display of a live host is paused: figures of the present are not shown then."""
+        return self.transport.paused and not self.transport.seekable
+
+    def peaks_ns(self) -> list[int]:
+        """Wall times of the largest latency peaks, of the whole recording as far as it was read, or of what is kept."""
+        start_ns, end_ns = self.transport.start_ns, self.transport.end_ns
+        if self.recording_peaks is not None:
+            return self._foremost(self.recording_peaks.peaks(), end_ns - start_ns)
+        if self.transport.seekable:
+            return []
+        if self._kept_peaks[0] != (start_ns, end_ns):
+            kept = self.history.latencies.peaks(start_ns - 1, end_ns, MOST_PEAKS)
+            self._kept_peaks = (start_ns, end_ns), self._foremost(kept, end_ns - start_ns)
+        return self._kept_peaks[1]
+
+    def _foremost(self, peaks: Sequence[Peak], length_ns: int) -> list[int]:
+        """Take the times of the first peaks; few of many, as every busy interval has one."""
+        most = max(1, round(length_ns / SECOND_NS / self.interval_s / INTERVALS_PER_PEAK))
+        return sorted(list(dict.fromkeys(peak.time_ns for peak in peaks))[:most])
 
     @property
     def latest_ns(self) -> int:

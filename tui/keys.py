@@ -15,6 +15,10 @@ def _replay(name: str, title: str, keys: str, short: str = "") -> Action:
     return Action(f"session.{name}", title, keys, short, replay=True, priority=True)
 
 
+def _time(name: str, title: str, keys: str, short: str = "") -> Action:
+    return Action(f"session.{name}", title, keys, short, priority=True)
+
+
 _OPENERS = tuple(chain.from_iterable((entry.opener, *entry.shortcuts) for entry in TABS))
 
 ANYWHERE_ACTIONS: tuple[Action, ...] = (
@@ -32,15 +36,21 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("session.sooner", "Shorter sampling interval, down to 0.1 s", "left_parenthesis", replay=False),
     Action("session.later", "Longer sampling interval, up to 60 s", "right_parenthesis", replay=False),
     Action("session.tags", "Tag wait tracing: on, off, auto", "ctrl+w", replay=False),
-    _replay("step_back", "One sample back", "comma"),
-    _replay("step_forward", "One sample forward", "full_stop", "Step"),
-    _replay("back", "Back 10 s", "left"),
-    _replay("forward", "Forward 10 s", "right"),
-    _replay("back_minute", "Back 1 min", "shift+left"),
-    _replay("forward_minute", "Forward 1 min", "shift+right"),
-    _replay("first", "To the start", "home"),
-    _replay("last", "To the end", "end"),
-    _replay("goto", "Go to a time", "g", "Go to"),
+    _time("step_back", "One sample back; live, it pauses the display", "comma"),
+    _time("step_forward", "One sample forward", "full_stop", "Step"),
+    _time("back", "Back 10 s (live: while paused)", "left"),
+    _time("forward", "Forward 10 s (live: while paused)", "right"),
+    _time("back_minute", "Back 1 min", "shift+left"),
+    _time("forward_minute", "Forward 1 min", "shift+right"),
+    _time("first", "To the start (live: while paused, to the earliest kept)", "home"),
+    _time("last", "To the end (live: back to now)", "end", "Now"),
+    _time("goto", "Go to a time", "g", "Go to"),
+    _time("event_back", "To the event before", "quotation_mark"),
+    _time("event_forward", "To the next event", "apostrophe"),
+    _time("peak_back", "To the latency peak before", "left_curly_bracket"),
+    _time("peak_forward", "To the next latency peak", "right_curly_bracket"),
+    _time("mark_back", "To the mark or note before", "colon"),
+    _time("mark_forward", "To the next mark or note", "semicolon"),
     _replay("slower", "Half the speed", "s"),
     _replay("faster", "Twice the speed", "f", "Faster"),
 )

@@ -113,7 +113,7 @@ LATENCY = _entry(
     Action("latency.widen", "Zoom out (latency)", "left_square_bracket"),
     Action("latency.zoom_off", "Reset zoom", "0"),
     Action("latency.lines", "Toggle percentile lines", "o"),
-    Action("latency.seek", "Seek to the cursor", "enter", "Go there", replay=True),
+    Action("latency.seek", "Seek to the cursor", "enter", "Go there"),
     short="Lat",
     shortcuts=(Action("view.ios", "Slowest I/Os at the cursor", "i"),),
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from collectors.session.time_format import parse_when
+from textual.message import Message
+
+from collectors.session.time_format import clock_text, parse_when
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
@@ -16,7 +18,7 @@ from tui.app_state import AppState
 from tui.screens.dialogs import Dialog
 from tui.text.format import SECOND_NS, day_and_clock, span_text
 from tui.theme.themed_app import ThemedApp
-from tui.transport import ReplayTransport
+from tui.transport import LiveTransport, ReplayTransport, Transport
 
 MOST_OF_A_SECOND = 100
 
@@ -69,6 +71,22 @@ SPANS_S = (60, 300, 900, 3600)
 """Lengths of the chart history."""
 
 
+class MomentMoved(Message, bubble=False):
+    """Another frame of a live host is to be shown; of keys that repeat, only the last one draws."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Any pending one asks for the same."""
+        return isinstance(message, MomentMoved)
+
+
+def beside(times_ns: Sequence[int], moment_ns: int, direction: int, reach_ns: tuple[int, int]) -> int | None:
+    """Find the nearest time after a moment, or before it if `direction` is negative, within a range."""
+    within = [time_ns for time_ns in times_ns if reach_ns[0] <= time_ns <= reach_ns[1]]
+    if direction > 0:
+        return min((time_ns for time_ns in within if time_ns > moment_ns), default=None)
+    return max((time_ns for time_ns in within if time_ns < moment_ns), default=None)
+
+
 class SessionActions(ThemedApp[None]):
     """Pause, step, seek, speed, and length of the chart history."""
 
@@ -77,6 +95,10 @@ class SessionActions(ThemedApp[None]):
     def paint(self) -> None:
         """Draw the screen on top again."""
         raise NotImplementedError
+
+    @property
+    def _transport(self) -> Transport:
+        return self.app_state.transport
 
     @property
     def _replay(self) -> ReplayTransport:
@@ -103,41 +125,80 @@ class SessionActions(ThemedApp[None]):
     def action_session_pause(self) -> None:
         """Pause the display, or resume."""
         self.app_state.transport.pause(self.app_state.frame)
-        if self.app_state.latest is not None:
-            self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)
         self.paint()
 
     def action_session_step_back(self) -> None:
         """One sample back."""
-        self._replay.step(-1)
+        self._transport.step(-1)
 
     def action_session_step_forward(self) -> None:
         """One sample forward."""
-        self._replay.step(1)
+        self._transport.step(1)
 
     def action_session_back(self) -> None:
         """Seek back 10 s."""
-        self._replay.move(-SHORT_SEEK_S)
+        self._transport.move(-SHORT_SEEK_S)
 
     def action_session_forward(self) -> None:
         """Seek forward 10 s."""
-        self._replay.move(SHORT_SEEK_S)
+        self._transport.move(SHORT_SEEK_S)
 
     def action_session_back_minute(self) -> None:
         """Seek back 1 min."""
-        self._replay.move(-LONG_SEEK_S)
+        self._transport.move(-LONG_SEEK_S)
 
     def action_session_forward_minute(self) -> None:
         """Seek forward 1 min."""
-        self._replay.move(LONG_SEEK_S)
+        self._transport.move(LONG_SEEK_S)
 
     def action_session_first(self) -> None:
         """To the first sample."""
-        self._replay.seek(self._replay.start_ns)
+        self._transport.seek(self._transport.start_ns)
 
     def action_session_last(self) -> None:
-        """To the last sample."""
-        self._replay.seek(self._replay.end_ns)
+        """To the last sample, or back to the present."""
+        transport = self._transport
+        if isinstance(transport, LiveTransport):
+            transport.resume()
+        else:
+            transport.seek(transport.end_ns)
+
+    def action_session_event_back(self) -> None:
+        """To the event before."""
+        self._go_beside(self._event_times(), -1, "event")
+
+    def action_session_event_forward(self) -> None:
+        """To the next event."""
+        self._go_beside(self._event_times(), 1, "event")
+
+    def action_session_mark_back(self) -> None:
+        """To the mark or note before."""
+        self._go_beside(self._event_times(EventKind.NOTE), -1, "mark")
+
+    def action_session_mark_forward(self) -> None:
+        """To the next mark or note."""
+        self._go_beside(self._event_times(EventKind.NOTE), 1, "mark")
+
+    def action_session_peak_back(self) -> None:
+        """To the latency peak before."""
+        self._go_beside(self.app_state.peaks_ns(), -1, "latency peak")
+
+    def action_session_peak_forward(self) -> None:
+        """To the next latency peak."""
+        self._go_beside(self.app_state.peaks_ns(), 1, "latency peak")
+
+    def _event_times(self, kind: EventKind | None = None) -> list[int]:
+        return [event.time_ns for event in self.app_state.events.all() if kind in (None, event.kind)]
+
+    def _go_beside(self, times_ns: Sequence[int], direction: int, what: str) -> None:
+        """Seek to the next of these times in one direction, as far as there is data."""
+        transport = self._transport
+        found = beside(times_ns, transport.moment_ns, direction, (transport.start_ns, transport.end_ns))
+        if found is not None:
+            transport.seek(found)
+        else:
+            known = "" if transport.seekable else f" that is kept, from {clock_text(transport.start_ns)} on"
+            self.notify(f"no {'later' if direction > 0 else 'earlier'} {what}{known}", timeout=3, markup=False)
 
     def action_session_slower(self) -> None:
         """Half the speed."""
@@ -151,15 +212,16 @@ class SessionActions(ThemedApp[None]):
 
     def action_session_goto(self) -> None:
         """Ask for a time and seek to it."""
-        text = "A time of the recording, such as 14:03, 14:03:22, 2026-05-01T14:03, or +10m (after the start):"
+        start = clock_text(self._transport.start_ns)
+        text = f"A time, such as 14:03, 14:03:22, 2026-05-01T14:03, or +10m (after {start}):"
         self.push_screen(Dialog("Go to", text), self._go_to)
 
     def _go_to(self, answer: str | None) -> None:
         if not answer:
             return
-        replay = self._replay
+        transport = self._transport
         try:
-            replay.seek(parse_when(answer, replay.start_ns, replay.end_ns))
+            transport.seek(parse_when(answer, transport.start_ns, transport.end_ns))
         except UsageError as error:
             self.notify(str(error), severity="error", markup=False)
 

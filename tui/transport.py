@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias, cast
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, cast
 
 from collectors.model import Frame, SeekableSource, Source, Step
 from engine.events import Event
@@ -12,8 +13,33 @@ SLOWEST, FASTEST = 0.125, 1000.0
 SECOND_NS = 1_000_000_000
 
 
+class KeptFrames(Protocol):
+    """The newest frames of a live host."""
+
+    def frame_at(self, time_ns: int) -> Frame | None:
+        """Find the interval that contains a wall time, or the nearest; None before the first."""
+
+    def frame_beside(self, frame: Frame, count: int) -> Frame | None:
+        """Find the frame `count` intervals after a frame, or the last one in that direction."""
+
+
+class _Asked:
+    """The time last sought, which may lie between two samples: what comes next is counted from it."""
+
+    def __init__(self) -> None:
+        self._asked_ns = self._shown_ns = 0
+
+    def shown(self, asked_ns: int, position_ns: int) -> None:
+        """Take a time and the position that is shown for it."""
+        self._asked_ns, self._shown_ns = asked_ns, position_ns
+
+    def at(self, position_ns: int) -> int:
+        """Return the time sought while its position is shown, else the position."""
+        return self._asked_ns if self._shown_ns == position_ns else position_ns
+
+
 class LiveTransport:
-    """A live host: sampling continues; a pause only freezes the display."""
+    """A live host: sampling continues; the display is frozen, and steps through the intervals that are kept."""
 
     seekable = False
     notice = ""
@@ -23,22 +49,75 @@ class LiveTransport:
 
     def __init__(self) -> None:
         self.held: Frame | None = None
+        self._kept: KeptFrames | None = None
+        self._latest: Frame | None = None
+        self._asked = _Asked()
+        self._moved: Callable[[], object] = lambda: None
+
+    def follow(self, kept: KeptFrames, moved: Callable[[], object]) -> None:
+        """Step through these frames; `moved` is called when another one is to be shown."""
+        self._kept, self._moved = kept, moved
 
     @property
     def paused(self) -> bool:
         """Whether the display is paused."""
         return self.held is not None
 
+    @property
+    def start_ns(self) -> int:
+        """Wall time of the first frame that can be shown; that of the newest while none is kept."""
+        first = None if self._kept is None else self._kept.frame_at(0)
+        return first.time_ns if first is not None else self.end_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Wall time of the newest frame."""
+        return 0 if self._latest is None else self._latest.time_ns
+
+    @property
+    def position_ns(self) -> int:
+        """Wall time of the frame shown."""
+        return self.end_ns if self.held is None else self.held.time_ns
+
+    @property
+    def moment_ns(self) -> int:
+        """Wall time from which the next event or peak is sought: the one last sought, or that of the frame shown."""
+        return self._asked.at(self.position_ns)
+
     def pause(self, latest: Frame | None) -> None:
         """Freeze the latest frame, or resume."""
-        self.held = None if self.held is not None else latest
+        self._hold(latest if self.held is None else None)
+
+    def resume(self) -> None:
+        """Show the newest frame again, and all that follow."""
+        if self.held is not None:
+            self._hold(None)
 
     def shown(self, latest: Frame) -> Frame:
         """Choose the frame to show when `latest` arrived."""
+        self._latest = latest
         return self.held or latest
 
     def arrived(self) -> None:
-        """Do nothing: there are no seeks."""
+        """Do nothing: a frame that is kept is there at once."""
+
+    def step(self, count: int) -> None:
+        """Pause, and move by intervals."""
+        shown = self.held or self._latest
+        if shown is not None:
+            beside = None if self._kept is None else self._kept.frame_beside(shown, count)
+            self._hold(beside or shown)
+
+    def seek(self, time_ns: int) -> None:
+        """Pause, and show the interval that contains a wall time, or the nearest."""
+        frame = (None if self._kept is None else self._kept.frame_at(time_ns)) or self._latest
+        if frame is not None:
+            self._asked.shown(time_ns, frame.time_ns)
+            self._hold(frame)
+
+    def move(self, seconds: float) -> None:
+        """Seek by seconds from the frame shown."""
+        self.seek(self.position_ns + round(seconds * SECOND_NS))
 
     def past(self, _end_ns: int, _count: int) -> list[Step]:
         """Nothing: the past of a live host is known only from received frames."""
@@ -47,6 +126,10 @@ class LiveTransport:
     def events(self) -> list[Event]:
         """Nothing: live events come with the frames."""
         return []
+
+    def _hold(self, frame: Frame | None) -> None:
+        self.held = frame
+        self._moved()
 
 
 class ReplayTransport:
@@ -57,6 +140,7 @@ class ReplayTransport:
     def __init__(self, source: SeekableSource) -> None:
         self._source = source
         self._aim_ns: int | None = None
+        self._asked = _Asked()
         self.seeks = 0
         """Incremented with every seek and step, so that work for an earlier one can be cancelled."""
 
@@ -96,6 +180,11 @@ class ReplayTransport:
         return self._source.position_ns if self._aim_ns is None else self._aim_ns
 
     @property
+    def moment_ns(self) -> int:
+        """Wall time from which the next event or peak is sought: the one last sought, or that of the sample shown."""
+        return self._asked.at(self.position_ns) if self._aim_ns is None else self._aim_ns
+
+    @property
     def notice(self) -> str:
         """Damage found in the file."""
         return self._source.notice
@@ -112,6 +201,8 @@ class ReplayTransport:
 
     def arrived(self) -> None:
         """Clear the request: the cursor has arrived."""
+        if self._aim_ns is not None:
+            self._asked.shown(self._aim_ns, self._source.position_ns)
         self._aim_ns = None
 
     def step(self, count: int) -> None:

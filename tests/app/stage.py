@@ -72,6 +72,13 @@ async def rewind_to(pilot: Pilot[None], source: ListRecording, position: int) ->
     await until(pilot, lambda: shown_position(pilot, source) == position)
 
 
+async def peaks_read(pilot: Pilot[None]) -> None:
+    """Wait for the peaks on the timeline of a recording, which a thread reads."""
+    app = pilot.app
+    assert isinstance(app, LunscopeApp)
+    await until(pilot, lambda: app._shown_share == 1)
+
+
 def shown_position(pilot: Pilot[None], source: ListSource) -> int:
     """Number of the sample on the screen, -1 before the first."""
     app = pilot.app

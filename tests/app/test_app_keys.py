@@ -182,6 +182,24 @@ def goes_to(position: int) -> Case:
     return case
 
 
+def goes_to_a_peak(direction: int) -> Case:
+    async def case(stage: Stage) -> None:
+        peaks = stage.app.app_state.recording_peaks
+        assert peaks is not None
+        await until(stage.pilot, lambda: peaks.share == 1)
+        before_ns = stage.source.samples[75].time_ns
+        times_ns = stage.app.app_state.peaks_ns()
+        beyond = [time_ns for time_ns in times_ns if (time_ns - before_ns) * direction > 0]
+        nearest_ns = min(beyond, key=lambda time_ns: abs(time_ns - before_ns))
+        await stage.press()
+        await until(
+            stage.pilot,
+            lambda: stage.source.samples[shown_position(stage.pilot, stage.source)].time_ns == nearest_ns,
+        )
+
+    return case
+
+
 async def goes_to_a_typed_time(stage: Stage) -> None:
     await stage.press()
     await stage.pilot.press(*"+7s", "enter")
@@ -588,6 +606,12 @@ CASES: dict[str, Case] = {
     "session.first": goes_to(0),
     "session.last": goes_to(149),
     "session.goto": goes_to_a_typed_time,
+    "session.event_back": moves(-10),
+    "session.event_forward": moves(10),
+    "session.mark_back": moves(-10),
+    "session.mark_forward": moves(10),
+    "session.peak_back": goes_to_a_peak(-1),
+    "session.peak_forward": goes_to_a_peak(1),
     "session.slower": speeds(0.5),
     "session.faster": speeds(2.0),
     "load.start": start_asks_before_it_writes,
@@ -615,6 +639,10 @@ CASES: dict[str, Case] = {
     "knob.policy_next": policy_has_nothing_to_choose,
     "knob.policy_previous": policy_has_nothing_to_choose,
 }
+
+
+def _moves_in_time(action: Action) -> bool:
+    return action.id == "latency.seek" or (action.priority and action.id != "session.suspend")
 
 
 def test_every_action_is_tried() -> None:
@@ -647,16 +675,17 @@ PRESSES = [
 
 @pytest.mark.parametrize(("size", "action", "key"), PRESSES)
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
-    count = 150 if action.replay else 20
+    replay = action.replay or _moves_in_time(action)
+    count = 150 if replay else 20
     samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
     if action.screen == CGROUPS.id:
         samples = with_cgroups(samples)
     if action.screen == COMPARE.id:
         samples = tuple(epochs(QUIET, FASTER, seconds=4))
-    if action.screen == LATENCY.id:
+    if action.screen == LATENCY.id or "peak" in action.id:
         samples = tuple(with_latencies(samples))
-    source = ListRecording(samples) if action.replay else ListSource(samples)
-    control = None if action.replay else LoadControl()
+    source = ListRecording(samples) if replay else ListSource(samples)
+    control = None if replay else LoadControl()
     sweep = StillSession(control) if control is not None and action.screen == SWEEP.id else None
     app = make_app(source, control, JOB, sweep=sweep)
     async with on_stage(app, size) as pilot:

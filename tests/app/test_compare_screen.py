@@ -14,7 +14,7 @@ from collectors.compare.open_side import TABLES
 from engine.events import Event, EventKind
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, until
 from tests.unit.compare.recordings import Epoch, record
 from tui.app import LunscopeApp
 from tui.compare_asked import CompareAsked
@@ -41,6 +41,7 @@ def shown(source: ListSource, *keys: str, samples: int = 2 * SECONDS) -> Callabl
     async def run(pilot: Pilot[None]) -> None:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, samples - 1)
+            await peaks_read(pilot)
         else:
             await play(pilot, source, samples)
         await pilot.press("C")

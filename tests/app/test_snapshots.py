@@ -14,7 +14,7 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, play, rewind_to, screen_text, until
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
@@ -29,12 +29,12 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
     async def run(pilot: Pilot[None]) -> None:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, 90)
+            await peaks_read(pilot)
         else:
             await play(pilot, source, 40)
         await pilot.press(*keys[:1])
         await pilot.pause()
-        if isinstance(pilot.app.screen, LatencyScreen):
-            # A thread reads the recording beside the screens.
+        if isinstance(source, ListRecording) and isinstance(pilot.app.screen, LatencyScreen):
             await until(pilot, lambda: "Peaks of the recording" in screen_text(pilot))
         await pilot.press(*keys[1:])
         await pilot.pause()
@@ -111,6 +111,18 @@ def test_one_disk(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
 def test_replay(size: tuple[int, int], snap_compare: SnapCompare) -> None:
     source = ListRecording(make_samples(count=150))
     assert snap_compare(make_app(source), terminal_size=size, run_before=played(source))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("screen", ["1", "2", "4"])
+def test_rewound(screen: str, size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    """A live host, some time back."""
+    source = ListSource(with_latencies(make_samples(count=40)))
+    control = LoadControl()
+    app = make_app(source, control, JOB)
+    keys = (screen, *["comma"] * 26, "full_stop", "full_stop")
+    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+    control.close()
 
 
 def test_monochrome(snap_compare: SnapCompare) -> None:

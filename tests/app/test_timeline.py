@@ -39,6 +39,17 @@ async def test_bar_shows_position_and_events_and_words_say_them() -> None:
         assert words.strip() == "2023-11-14 22:18:00  0:05:00 of 0:10:00  ◆ qd 32"
 
 
+async def test_peaks_are_marked_below_events() -> None:
+    timeline = Timeline()
+    async with OneWidget(timeline).run_test(size=(80, 2)) as pilot:
+        peaks = [START + 150 * SECOND, START + 450 * SECOND]
+        timeline.show(START, END, START + 300 * SECOND, [_event(450, "qd 32")], peaks)
+        await pilot.pause()
+        bar = text_of(timeline)[0]
+        assert bar.count("▴") == 1
+        assert bar.index("▴") < bar.index("●") < bar.index("◆")
+
+
 async def test_click_and_drag_seek() -> None:
     timeline = Timeline()
     app = Heard(timeline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from textual.widgets import OptionList
 from collectors.model import Sample
 from collectors.session.writer import SessionWriter
 from collectors.sources.replay import ReplaySource
+from engine.events import Event, EventKind
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import FROZEN, on_stage, screen_text, until
 from tui.app import LunscopeApp
@@ -170,4 +172,27 @@ def test_the_transport_fits_the_source(session: Path) -> None:
     source = ReplaySource(session)
     assert isinstance(transport_of(source), ReplayTransport)
     assert isinstance(transport_of(ListSource(make_samples(count=2))), LiveTransport)
+    source.close()
+
+
+async def test_events_between_samples_are_passed_one_by_one(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        moments = [START_NS + 7 * SECOND_NS + part for part in (SECOND_NS // 4, SECOND_NS // 2)]
+        app.app_state.events.add(Event(EventKind.HOTPLUG, f"event {time_ns}", time_ns, 0) for time_ns in moments)
+
+        def seeks(moment_ns: int) -> bool:
+            return app.app_state.transport.moment_ns == moment_ns
+
+        await pilot.press("apostrophe")
+        await at(pilot, app, 5)
+        for moment_ns in moments:
+            await pilot.press("apostrophe")
+            await until(pilot, functools.partial(seeks, moment_ns))
+            await at(pilot, app, 7)
+        await pilot.press("apostrophe")
+        await at(pilot, app, 15)
+        await pilot.press("quotation_mark", "comma", "quotation_mark")
+        await at(pilot, app, 5)
     source.close()

@@ -12,6 +12,9 @@ PATHS = tuple(Path(f"sd{way}", f"sd{way}", "dm-0", f"p{way}", "t", f"{way}:0:0:0
 WHOLE = Graph(luns=(Lun("dm-0", "dm-0", "dm"), Lun("sdx", "sdx")), paths=(*PATHS, Path("sdx", "sdx", "sdx")))
 
 
+NOW = 10**18
+
+
 def frame(second: int, graph: Graph) -> Frame:
     return Frame(second, second, 1.0, {}, Topology(graph=graph))
 
@@ -21,7 +24,7 @@ def without(*names: str) -> Graph:
 
 
 def gone(paths: GonePaths) -> list[tuple[str, int]]:
-    return [(one.path.name, one.since_ns) for one in paths.of_lun("dm-0")]
+    return [(one.path.name, one.since_ns) for one in paths.at(NOW).of_lun("dm-0")]
 
 
 def test_a_path_that_vanishes_is_told_with_its_time_until_it_is_back() -> None:
@@ -31,14 +34,14 @@ def test_a_path_that_vanishes_is_told_with_its_time_until_it_is_back() -> None:
     assert gone(paths) == [("sd1", 2)]
     back = replace(WHOLE, paths=(*without("sd1").paths, replace(PATHS[1], key="sdq", name="sdq")))
     paths.follow(frame(9, back))
-    assert (gone(paths), len(paths)) == ([], 0)
+    assert (gone(paths), len(paths.at(NOW))) == ([], 0)
 
 
 def test_what_vanishes_with_its_lun_is_not_a_path_that_is_missing() -> None:
     paths = GonePaths()
     paths.follow(frame(0, WHOLE))
     paths.follow(frame(1, Graph()))
-    assert len(paths) == 0
+    assert len(paths.at(NOW)) == 0
     paths.follow(frame(2, without("sdx")))
     paths.follow(frame(3, without("sdx", "sd0", "sd1", "sd2")))
     assert [name for name, _ in gone(paths)] == ["sd0", "sd1", "sd2"]
@@ -53,3 +56,11 @@ def test_going_back_forgets_what_had_not_happened() -> None:
     assert gone(paths) == [("sd0", 5)]
     paths.follow(frame(1, WHOLE))
     assert gone(paths) == []
+
+
+def test_what_was_lost_is_known_of_earlier_times() -> None:
+    paths = GonePaths()
+    for second, graph in ((0, WHOLE), (5, without("sd0")), (9, without("sd0", "sd1")), (12, WHOLE)):
+        paths.follow(frame(second, graph))
+    counts = [len(paths.at(second)) for second in (0, 4, 5, 8, 9, 11, 12, 99)]
+    assert counts == [0, 0, 1, 1, 2, 2, 0, 0]

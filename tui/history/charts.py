@@ -157,13 +157,19 @@ class History:
             self._followed = Followed(self._budget_bytes)
 
     def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
-        """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown."""
+        """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown.
+
+        Of a row that vanished, and of a time before that of the charts, the kept intervals still have it.
+        """
         with self._lock:
             ring = self._rings[table]
             if ring.is_short:
                 self._follow(table, key)
                 ring = self._followed.of(table, key) or ring
-            return ring.series(key, end_ns, span_ns)
+            series = ring.series(key, end_ns, span_ns)
+        if end_ns is None or (series is not None and len(series)):
+            return series
+        return self.intervals.series(table, key, KEPT[table], 0 if span_ns is None else end_ns - span_ns, end_ns)
 
     def _follow(self, table: str, key: str) -> None:
         if self._followed.of(table, key) is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from collectors.graph import Graph, Path
 from collectors.model import Frame
@@ -18,18 +19,39 @@ class GonePath:
     """Wall time of the first frame without it."""
 
 
+@dataclass(frozen=True, slots=True)
+class GoneThen:
+    """The lost paths of all LUNs from one time on."""
+
+    since_ns: int = 0
+    of_luns: Mapping[str, tuple[GonePath, ...]] = field(default_factory=dict)
+    count: int = 0
+
+    def of_lun(self, key: str) -> tuple[GonePath, ...]:
+        """Lost paths of a LUN."""
+        return self.of_luns.get(key, ())
+
+    def __len__(self) -> int:
+        """Count the lost paths of all LUNs."""
+        return self.count
+
+
+MOST_CHANGES = 64
+"""Changes that can be stepped back; before the earliest of them no path is shown as lost."""
+
+
 class GonePaths:
     """Compares each device graph with the previous one; a path that returns by the same route is removed.
 
     LUNs that vanished completely are not included. Seeking back in a recording drops later losses. One thread writes,
-    others read: the result is replaced as a whole.
+    others read: the changes are replaced as a whole.
     """
 
     def __init__(self) -> None:
         self._graph: Graph | None = None
         self._time_ns = 0
         self._gone: dict[tuple[str, ...], GonePath] = {}
-        self._of_lun: dict[str, tuple[GonePath, ...]] = {}
+        self._changes: deque[GoneThen] = deque([GoneThen()], MOST_CHANGES)
 
     def follow(self, frame: Frame) -> None:
         """Compare the next frame; does nothing while the topology is unchanged."""
@@ -47,15 +69,13 @@ class GonePaths:
         of_lun: dict[str, tuple[GonePath, ...]] = {}
         for gone in self._gone.values():
             of_lun[gone.path.lun] = (*of_lun.get(gone.path.lun, ()), gone)
-        self._of_lun = of_lun
+        if of_lun != self._changes[-1].of_luns or went_back:
+            then = GoneThen(frame.time_ns, of_lun, len(self._gone))
+            self._changes = deque([*([] if went_back else self._changes), then], MOST_CHANGES)
 
-    def of_lun(self, key: str) -> tuple[GonePath, ...]:
-        """Lost paths of a LUN."""
-        return self._of_lun.get(key, ())
-
-    def __len__(self) -> int:
-        """Count the lost paths of all LUNs."""
-        return len(self._gone)
+    def at(self, time_ns: int) -> GoneThen:
+        """Lost paths at a wall time."""
+        return next((then for then in reversed(self._changes) if then.since_ns <= time_ns), GoneThen())
 
 
 def _lost(before: Graph, now: Graph) -> Iterator[Path]:

@@ -1,14 +1,18 @@
-"""The newest intervals with all their figures, so that any two parts of the time can be compared later."""
+"""The newest intervals with all their figures, to compare any two parts of the time, and to show the past again."""
 
 from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from collectors.model import Frame, Histograms, Step
+from collectors.series import Series
 from tui.history.packed import FramePacker
 
 BUDGET_BYTES = 16 << 20
@@ -100,3 +104,37 @@ class IntervalHistory:
                     break
                 newest_first.append(interval)
         return (interval for interval in reversed(newest_first) if interval.end_ns <= end_ns)
+
+    def frame_at(self, time_ns: int) -> Frame | None:
+        """Find the interval that contains a wall time, or the nearest; None before the first."""
+        with self._lock:
+            position = bisect_left(self._kept, time_ns, key=lambda kept: kept[1].end_ns)
+            return self._frame(position)
+
+    def frame_beside(self, frame: Frame, count: int) -> Frame | None:
+        """Find the frame `count` intervals after a frame, before it if negative, or the last one in that direction.
+
+        The clock of the frames is CLOCK_MONOTONIC, as wall time may step.
+        """
+        with self._lock:
+            position = bisect_left(self._kept, frame.monotonic_ns, key=lambda kept: kept[1].frame.monotonic_ns)
+            return self._frame(position + count)
+
+    def series(self, table: str, key: str, fields: Sequence[str], start_ns: int, end_ns: int) -> Series | None:
+        """Collect the history of one row, which may have vanished since; None if it is not kept."""
+        found = []
+        for interval in self.between(start_ns, end_ns):
+            figures = interval.frame.tables.get(table)
+            row = None if figures is None else figures.rows.positions.get(key)
+            if figures is not None and row is not None:
+                found.append((interval.end_ns, [figures.value(field_id, row) for field_id in fields]))
+        if not found:
+            return None
+        values = np.array([figures for _, figures in found])
+        times = np.array([end_ns for end_ns, _ in found], np.int64)
+        return Series(times, {field_id: values[:, position] for position, field_id in enumerate(fields)})
+
+    def _frame(self, position: int) -> Frame | None:
+        if not self._kept:
+            return None
+        return self._kept[min(max(position, 0), len(self._kept) - 1)][1].frame

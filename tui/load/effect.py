@@ -95,6 +95,9 @@ def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int)
     epoch = mine[-1].epoch
     opened_ns = opened_at(mine, epoch, turns)
     if epoch == 0 or opened_ns is None:
+        # Of a time long past only intervals around turns are kept: the last of them is not the time asked for.
+        if past[-1].end_ns < now_ns and not ended:
+            return Effect()
         own = unbroken_end(settled_ticks(mine, epoch, opened_ns))
         return Effect(after=_level(_newest(own, LONGEST_WINDOW_S * SECOND_NS * _ALIKE)), ended=ended)
     opening = [tick for tick in mine if tick.end_ns <= opened_ns + OPENING_S * SECOND_NS]

@@ -83,18 +83,31 @@ _STYLES = {
 _UNDER_WAY = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING, LoadState.STOPPING})
 
 
-def state_line(controller: LoadController | None, key_text: KeyText, recorded: RecordedState | None = None) -> Content:
-    """State, engine, targets, time and errors; before the start, the keys to continue."""
+REPLAYED = "Replay: recorded load (read-only)"
+REWOUND = "Paused: the load as it was then"
+
+
+def state_line(
+    controller: LoadController | None, key_text: KeyText, recorded: RecordedState | None = None, past: str = REPLAYED
+) -> Content:
+    """State, engine, targets, time and errors; before the start, the keys to continue.
+
+    Args:
+        controller: None for a time that is past.
+        key_text: the key of an action.
+        recorded: the load at that time.
+        past: how that time comes to be shown, REPLAYED or REWOUND.
+    """
     if controller is None:
-        return _recorded_line(recorded)
+        return _recorded_line(recorded, past)
     status = controller.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     keys = (_next_keys(status.state, key_text), "dim")
     return Content.assemble(head, keys, " ", *_badges(status), _middle(status, controller))
 
 
-def _recorded_line(recorded: RecordedState | None) -> Content:
-    head = Content.assemble((" Replay: recorded load (read-only) ", "bold"))
+def _recorded_line(recorded: RecordedState | None, past: str) -> Content:
+    head = Content.assemble((f" {past} ", "bold"))
     if recorded is None:
         return head + Content.assemble((" no load started up to here", "dim"))
     ran = f" ran {span_text(recorded.elapsed_s)}: " if recorded.ended else f" running {span_text(recorded.elapsed_s)}"

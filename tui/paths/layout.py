@@ -13,7 +13,7 @@ from collectors.paths.groups import GroupBy, PathGroups, lun_name, path_groups, 
 from collectors.paths.state import PathLevel, PathState, path_states
 from collectors.tables.block.path_verdict import PathJudgement
 from engine.text import safe_text
-from tui.history.gone_paths import GonePaths
+from tui.history.gone_paths import GoneThen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ _PER_OCTAVE, _MOST_OCTAVES = 0.1, 9.0
 """Degraded paths are sorted slowest first, by powers of two, so that rows do not jump."""
 
 
-def severities(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths) -> NDArray[np.float64]:
+def severities(layout: PathLayout, judged: PathJudgement | None, gone: GoneThen) -> NDArray[np.float64]:
     """Severity of each row of a layout; that of a group is that of its worst path."""
     values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
     if judged is not None:
@@ -100,7 +100,7 @@ def _sickness(times: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(sick, SICK + _PER_OCTAVE * octaves, 0.0)
 
 
-def _with_gone(layout: PathLayout, gone: GonePaths) -> NDArray[np.bool_]:
+def _with_gone(layout: PathLayout, gone: GoneThen) -> NDArray[np.bool_]:
     """Mark groups that are LUNs with lost paths."""
     if not len(gone) or layout.groups.by is not GroupBy.LUN:
         return np.zeros(layout.group_count, np.bool_)

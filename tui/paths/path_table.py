@@ -17,7 +17,7 @@ from collectors.paths.state import PathLevel
 from collectors.registry import fields_of
 from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd_words
 from engine.text import safe_text
-from tui.history.gone_paths import GonePath, GonePaths
+from tui.history.gone_paths import GonePath, GoneThen
 from tui.paths.layout import DOWN, GONE, SICK, UNEVEN, PathLayout, path_layout, severities
 from tui.text.columns import GridColumn, grid_columns, hot_rows
 from tui.text.format import format_integer
@@ -57,7 +57,7 @@ class PathTable:
     """Rows of the layout; `busy_pct` is the lower bound where only a range is known."""
     passes: NDArray[np.bool_] | None
     """Rows that match the filter, None for all."""
-    gone: GonePaths
+    gone: GoneThen
 
     def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
@@ -181,11 +181,11 @@ _EXACT_BUSY = "busy_union_pct"
 """Busy time, missing where only its range is known."""
 
 
-_NONE_GONE = GonePaths()
+_NONE_GONE = GoneThen()
 
 
 def path_table(
-    frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GonePaths = _NONE_GONE
+    frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GoneThen = _NONE_GONE
 ) -> PathTable | None:
     """Build the path table of a frame; None without paths.
 

@@ -20,7 +20,6 @@ from tui.app_state import AppState
 from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.theme.laid_out import LaidOutOnce
-from tui.transport import ReplayTransport
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
 from tui.widgets.timeline import Timeline
@@ -38,6 +37,8 @@ class View(LaidOutOnce[None]):
     DEFAULT_CSS = """
     View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
     View.-flat .extra { display: none; }
+    View.-wide TransportBar.-rewound Timeline { display: block; margin: 0 0 0 2; }
+    View.-wide TransportBar.-rewound TextLine { width: auto; min-width: 40; max-width: 50%; }
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
@@ -71,13 +72,26 @@ class View(LaidOutOnce[None]):
         """Whether all of its parts are there: not while it is being made, nor while the app ends and removes them."""
         return self.is_mounted and {type(child) for child in self.children} >= _PARTS
 
+    @property
+    def follows_time(self) -> bool:
+        """Whether it shows the moment of the frame, not the present."""
+        return True
+
     def show(self, frame: Frame | None) -> None:
         """Draw a frame; before the first one, the static parts."""
         self.query_one(HeaderLine).show(frame, self.app_state)
-        self.query_one(TransportBar).show(self.app_state)
+        self.show_time()
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
         if frame is not None:
             self.show_frame(frame)
+
+    def show_time(self) -> None:
+        """Update the transport bar."""
+        self.query_one(TransportBar).show(self.app_state, follows_time=self.follows_time)
+
+    def show_peaks(self) -> None:
+        """Show the peaks that were found in the recording since."""
+        self.show_time()
 
     def show_note(self) -> None:
         """Update the status that every screen shows, between frames."""
@@ -89,7 +103,8 @@ class View(LaidOutOnce[None]):
         if status is not None and status.outstanding:
             return f"load {status.state}: {short_text(status.outstanding)}", "bold $error"
         if status is not None and status.state is not LoadState.IDLE:
-            return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
+            now = "now: " if self.app_state.is_rewound else ""
+            return f"{now}load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
         if self.app_state.transport.notice:
             return safe_text(self.app_state.transport.notice), "bold $warning"
         count = len(frame.topology.host.notices) if frame else 0
@@ -112,8 +127,7 @@ class View(LaidOutOnce[None]):
     def _seek(self, event: Timeline.Seek) -> None:
         """Seek to the clicked time."""
         event.stop()
-        if isinstance(self.app_state.transport, ReplayTransport):
-            self.app_state.transport.seek(event.time_ns)
+        self.app_state.transport.seek(event.time_ns)
 
     def on_mount(self) -> None:
         """Show the columns that were chosen."""

@@ -113,7 +113,7 @@ class CgroupsScreen(View):
         series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
-            if series is not None and chart.display:
+            if chart.display:
                 draw(chart, series, panel, self.app_state)
 
     @on(Grid.RowHighlighted, "#groups")

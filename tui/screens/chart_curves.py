@@ -10,7 +10,7 @@ from collectors.field import Unit
 from collectors.registry import get_field
 from collectors.series import Series
 from tui.app_state import AppState
-from tui.widgets.chart.widget import Chart, ChartSeries
+from tui.widgets.chart.widget import WAITING, Chart, ChartSeries
 
 _STYLES = {
     "await_ms": "chart--total",
@@ -50,8 +50,12 @@ LOAD_LATENCY = Panel(
 )
 
 
-def draw(chart: Chart, series: Series, panel: Panel, app_state: AppState) -> None:
-    """Draw the history of a row; curves without values are omitted, also from the legend."""
+def draw(chart: Chart, series: Series | None, panel: Panel, app_state: AppState) -> None:
+    """Draw the history of a row, if it is known; curves without values are omitted, also from the legend."""
+    chart.empty_text = "no history is kept of this time" if app_state.is_rewound else WAITING
+    if series is None:
+        chart.show(np.empty(0, np.int64), ())
+        return
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
     chart.set_log(app_state.log_latency and panel.unit is Unit.MILLISECONDS)

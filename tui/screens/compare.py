@@ -85,6 +85,11 @@ class CompareScreen(CompareActions):
 
     # ------------------------------------------------------------------ drawing
 
+    @property
+    def follows_time(self) -> bool:
+        """No: each side has a time of its own."""
+        return False
+
     def show(self, frame: Frame | None) -> None:
         """Draw a frame; files are compared before there is any."""
         super().show(frame)

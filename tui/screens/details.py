@@ -17,6 +17,7 @@ from collectors.hotness import verdict
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.registry import fields_of
+from collectors.session.time_format import clock_text
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.app_state import AppState
 from tui.history.subjects import row_of
@@ -76,11 +77,13 @@ class DetailView(View):
         """Yield title and value of each attribute, safe to print; none if it vanished."""
 
     def show_frame(self, frame: Frame) -> None:
-        """Update sentence, attributes and charts; the charts stay if it vanished."""
+        """Update sentence, attributes and charts; the attributes stay if it vanished."""
         self.query_one("#verdict", TextLine).put(self.sentence(frame))
         facts = list(self.facts(frame))
         if facts:
             self.query_one("#facts", TextLine).put(_two_columns(facts, self.size.width))
+        elif self.app_state.is_rewound:
+            self.query_one("#facts", TextLine).put(f" not there at {clock_text(frame.time_ns)}")
         table = frame.tables.get(self.TABLE)
         row = row_of(self._key, table)
         fields = [field.id for field in fields_of(self.TABLE)]
@@ -91,9 +94,8 @@ class DetailView(View):
             room, marks = Size(self.size.width, line.size.height), glyphs_of(self).tier_marks
             line.put(figure_lines(table, self.TABLE, row, fields, room=room, marks=marks))
         series = self.app_state.history.series(self.TABLE, self._key, frame.time_ns, self.app_state.span_ns)
-        if series is not None:
-            for panel in self._panels:
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
+        for panel in self._panels:
+            draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
 
     def action_disk_back(self) -> None:
         """Return to the previous screen."""

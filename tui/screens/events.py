@@ -1,4 +1,4 @@
-"""The list of events; in a replay Enter seeks to one."""
+"""The list of events; Enter seeks to one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from collectors.model import Frame
+from collectors.session.time_format import clock_text
 from engine.events import Event
 from engine.text import safe_text
 from tui.app_state import AppState
@@ -19,7 +20,6 @@ from tui.screen_registry import EVENTS
 from tui.screens.base import View
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
-from tui.transport import ReplayTransport
 from tui.widgets.line import TextLine
 from tui.widgets.lister import ItemOption
 
@@ -48,17 +48,19 @@ class EventsScreen(View):
         yield OptionList(markup=False, compact=True)
         yield TextLine(" ", id="detail", classes="extra")
 
-    def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
-        """Update the list if the events changed."""
+    def show_frame(self, frame: Frame) -> None:
+        """Update the list if the events changed, and how many of them are later than the frame."""
         log = self.app_state.events
-        if log.version == self._version:
-            return
-        self._version = log.version
         events = log.all()
-        self._list(events[: -MOST_LISTED - 1 : -1])
+        if log.version != self._version:
+            self._version = log.version
+            self._list(events[: -MOST_LISTED - 1 : -1])
+        if not events:
+            return
         shown = "" if len(events) <= MOST_LISTED else f", the newest {MOST_LISTED} listed"
-        hint = "; Enter seeks to it" if isinstance(self.app_state.transport, ReplayTransport) else ""
-        self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{hint}")
+        later = sum(event.time_ns > frame.time_ns for event in events) if self.app_state.is_rewound else 0
+        after = f", {later} after the moment shown" if later else ""
+        self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{after}; Enter seeks to it")
 
     def _list(self, events: list[Event]) -> None:
         """Fill the list; the cursor stays on its event, or on the newest."""
@@ -74,10 +76,14 @@ class EventsScreen(View):
     @on(OptionList.OptionSelected)
     def _go_there(self, event: OptionList.OptionSelected) -> None:
         transport = self.app_state.transport
-        if isinstance(transport, ReplayTransport) and isinstance(event.option, ItemOption):
-            transport.seek(event.option.item.time_ns)
+        if not isinstance(event.option, ItemOption):
+            return
+        time_ns, start_ns = event.option.item.time_ns, transport.start_ns
+        if time_ns < start_ns and not transport.seekable:
+            text = f"no intervals are kept from before {clock_text(start_ns)}: record the session to see all of it"
+            self.notify(text, severity="warning", markup=False)
         else:
-            self.notify("a live host cannot be rewound; record it and replay the file", markup=False)
+            transport.seek(time_ns)
 
     @on(OptionList.OptionHighlighted)
     def _show_detail(self, event: OptionList.OptionHighlighted) -> None:

@@ -9,24 +9,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.recording_peaks import RecordingPeaks
 from collectors.latency.subjects import TRACE, LatencySubject, Part, first_subject
 from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
+from collectors.session.time_format import clock_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import LATENCY
 from tui.screens.chart_curves import span_to_show_ns
 from tui.screens.latency_actions import LatencyActions
-from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
+from tui.screens.latency_panels import InQuestion, LatencyPanels
 from tui.screens.latency_text import subject_line, summary_line
 from tui.transport import ReplayTransport
 from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine
-
-PEAKS_PERIOD_S = 0.5
-"""Interval of updates while a recording is read."""
 
 
 class LatencyScreen(LatencyActions):
@@ -42,11 +39,6 @@ class LatencyScreen(LatencyActions):
         super().__init__(app_state)
         self._moment_ns: int | None = None
         """The requested time, while there is no heat map for a cursor."""
-        transport = app_state.transport
-        self._shown_share = 0.0
-        self._recording_peaks = (
-            RecordingPeaks(transport.source, MOST_PEAKS) if isinstance(transport, ReplayTransport) else None
-        )
 
     def compose_body(self) -> ComposeResult:
         """Compose subject line, heat map, figures and panels."""
@@ -56,22 +48,13 @@ class LatencyScreen(LatencyActions):
         yield LatencyPanels()
 
     def on_mount(self) -> None:
-        """Focus the heat map, and start reading the peaks of a recording."""
+        """Focus the heat map."""
         self.heat.focus()
-        if self._recording_peaks is not None:
-            self._recording_peaks.begin()
-            self.set_interval(PEAKS_PERIOD_S, self._follow_peaks)
 
-    def on_unmount(self) -> None:
-        """Stop reading the recording."""
-        if self._recording_peaks is not None:
-            self._recording_peaks.close()
-
-    def _follow_peaks(self) -> None:
+    def show_peaks(self) -> None:
         """Show what has been read of the recording."""
-        peaks = self._recording_peaks
-        if peaks is not None and peaks.share != self._shown_share and self.is_current and self.is_whole:
-            self.show_figures()
+        super().show_peaks()
+        self.show_figures()
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the subject shown."""
@@ -89,6 +72,9 @@ class LatencyScreen(LatencyActions):
         series = self.choice.series(ticks)
         if ticks is None or not series:
             self.heat.show_nothing(self.empty_reason())
+            self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
+        elif self.app_state.is_rewound and frame.time_ns < int(ticks.times_ns[0]):
+            self.heat.show_nothing(f"no latencies are kept from before {clock_text(int(ticks.times_ns[0]))}")
             self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
         else:
             self.heat.show(ticks, series, self.app_state.events.all(), frame.time_ns, self._span_ns(ticks, frame))
@@ -122,16 +108,15 @@ class LatencyScreen(LatencyActions):
 
     def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
         """Peaks of the whole recording, or of the range if it is marked or live; returns title and peaks."""
-        if self._recording_peaks is None or self.heat.marked_ns is not None:
+        peaks = self.app_state.recording_peaks
+        if peaks is None or self.heat.marked_ns is not None:
             return None, "Peaks"
-        self._recording_peaks.begin()
-        self._shown_share = share = self._recording_peaks.share
-        return self._recording_peaks.peaks(), "Peaks of the recording" if share >= 1 else f"Peaks, {share:.0%} read"
+        return peaks.peaks(), "Peaks of the recording" if peaks.share >= 1 else f"Peaks, {peaks.share:.0%} read"
 
     def _show_subject(self) -> None:
         choice = self.choice
         if choice.subject is not None:
-            newest = not self.heat.window.is_fixed
+            newest = not self.heat.window.is_fixed and not self.app_state.is_rewound
             line = subject_line(choice.subject, choice.part, choice.direction, self.heat.shown_ns, newest=newest)
             self.query_one("#subject", TextLine).put(line)
 

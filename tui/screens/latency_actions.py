@@ -145,7 +145,7 @@ class LatencyActions(View):
         self.heat.toggle_lines()
 
     def action_latency_seek(self) -> None:
-        """Seek the recording to the cursor."""
-        interval, transport = self.heat.interval_ns, self.app_state.transport
-        if interval is not None and isinstance(transport, ReplayTransport):
-            transport.seek(interval[1])
+        """Seek to the cursor."""
+        interval = self.heat.interval_ns
+        if interval is not None:
+            self.app_state.transport.seek(interval[1])

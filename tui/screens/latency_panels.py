@@ -16,6 +16,7 @@ from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.latency.summary import Peak
 from collectors.model import Frame, Tier
+from tui.app_state import MOST_PEAKS
 from tui.history.charts import History
 from tui.screens.latency_text import SLOW_HEAD, peak_lines, slow_lines, waterfall_lines
 from tui.text.glyphs import glyphs_of
@@ -23,7 +24,7 @@ from tui.text.safe import disk_labels, luns_of_paths
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 
-MOST_PEAKS, MOST_SLOW = 40, 60
+MOST_SLOW = 60
 PANELS = ("peaks", "slow", "waterfall")
 
 

@@ -25,7 +25,7 @@ from tui.keys import bindings_of
 from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.load.text import RecordedState, message_line, recorded_state, state_line
+from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
 from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
 from tui.screens.dialogs import confirm_destroy
@@ -110,9 +110,8 @@ class LoadScreen(LoadActions):
         fit_to_rows(grid, targets, self.query_one("#lower").size.height // 3 if charts else None)
         grid.show(targets, target_labels(targets))
         series = self._past(frame)
-        if series is not None:
-            for panel in (LOAD_LATENCY, IOPS):
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
+        for panel in (LOAD_LATENCY, IOPS):
+            draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
         self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
         self._show_state()
 
@@ -127,7 +126,7 @@ class LoadScreen(LoadActions):
     def _effect(self, frame: Frame) -> Effect:
         """Compare around the last turn; None for a run in preparation or without samples."""
         effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
-        controller = self.app_state.controller
+        controller = None if self.app_state.is_rewound else self.app_state.controller
         begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
         return Effect() if effect.ended and begins else effect
 
@@ -143,9 +142,11 @@ class LoadScreen(LoadActions):
             self._show_state()
 
     def _show_state(self) -> None:
-        controller = self.app_state.controller
+        """Show the load as it is, or as it was at the moment shown."""
+        controller = None if self.app_state.is_rewound else self.app_state.controller
         recorded = self._recorded() if controller is None else None
-        self.query_one("#load_state", TextLine).put(state_line(controller, self.key_text, recorded))
+        title = REWOUND if self.app_state.is_rewound else REPLAYED
+        self.query_one("#load_state", TextLine).put(state_line(controller, self.key_text, recorded, title))
         self.query_one("#load_message", TextLine).put(message_line(controller, self._error))
         job = controller.job if controller is not None else recorded.job if recorded is not None else None
         policy = job is not None and uses_policy(job)

@@ -17,6 +17,7 @@ from engine.job.knobs import Knobs, StepContext, StepKey, knob_rows
 from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
+from tui.transport import LiveTransport
 
 TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in row.keys}
 """By the part of the action id after `knob.`."""
@@ -55,8 +56,14 @@ class LoadActions(View):
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
 
+    def _to_the_present(self) -> None:
+        """Leave the past: what a key does to the load is to be seen."""
+        if isinstance(self.app_state.transport, LiveTransport):
+            self.app_state.transport.resume()
+
     def action_load_arm(self) -> None:
         """Check and prepare the targets."""
+        self._to_the_present()
         if self.app_state.controller is not None:
             self._when_typed(
                 self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.arm)
@@ -64,6 +71,7 @@ class LoadActions(View):
 
     def action_load_start(self) -> None:
         """Start the load."""
+        self._to_the_present()
         if self.app_state.controller is not None:
             self._when_typed(
                 self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.start)
@@ -71,6 +79,7 @@ class LoadActions(View):
 
     def action_load_stop(self) -> None:
         """Stop the load, or its preparation."""
+        self._to_the_present()
         if self.app_state.controller is not None:
             self._in_thread(self.app_state.controller.stop)
 
@@ -124,6 +133,7 @@ class LoadActions(View):
         controller = self.app_state.controller
         if controller is None:
             return
+        self._to_the_present()
         knobs = TURNS[name].turned(
             controller.knobs, StepContext(len(controller.job.targets), self._iops(), controller.job.copies)
         )

@@ -140,7 +140,7 @@ class OverviewScreen(View):
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
             chart.set_title(f"{panel.title} of {trace.title}")
-            if series is not None and chart.display:
+            if chart.display:
                 draw(chart, series, panel, self.app_state)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:

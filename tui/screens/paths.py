@@ -70,7 +70,7 @@ class PathsScreen(View):
         """Show the figures in the current grouping."""
         grid = self.query_one("#paths", Grid)
         fields = [column.field_id for column in self.COLUMNS]
-        board = path_table(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
+        board = path_table(frame, self._by, self._only, fields, self.app_state.history.gone_paths.at(frame.time_ns))
         self._outline.board = board
         self._outline.passes = None if board is None else board.passes
         if board is not None:

@@ -165,6 +165,11 @@ class SweepScreen(SweepStarts):
 
     # ------------------------------------------------------------------ drawing
 
+    @property
+    def follows_time(self) -> bool:
+        """Only a recorded sweep does."""
+        return not self.app_state.sweeps.sessions
+
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - a recording is read up to the frame of the app
         """Draw the sweep as it is now, or as it was then."""
         self._draw()

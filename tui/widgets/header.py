@@ -19,6 +19,10 @@ from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
+MOVES = frozenset({"session.step_forward", "session.goto", "latency.seek"})
+AT_END = frozenset({"session.last"})
+"""Actions that a live host has on the key line only while it is paused; a recording has those of MOVES."""
+
 
 class KeyLine(TextLine):
     """As many actions of the registry as fit, those of the screen first; each can be clicked."""
@@ -43,8 +47,10 @@ class KeyLine(TextLine):
 def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
     """Actions of the key line: the screen's own first, then those of every screen."""
     replay, load = app_state.transport.seekable, app_state.controller is not None
+    hidden = AT_END if replay else frozenset() if app_state.is_rewound else MOVES | AT_END
     actions = (*screen.actions, *ANYWHERE_ACTIONS)
-    return [action for action in actions if action.short and is_usable(action, replay=replay, load=load)]
+    usable = (action for action in actions if action.short and is_usable(action, replay=replay, load=load))
+    return [action for action in usable if action.id not in hidden]
 
 
 LATE_SHARE = 0.2

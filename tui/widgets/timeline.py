@@ -20,7 +20,7 @@ from tui.text.glyphs import Glyphs, glyphs_of
 from tui.text.safe import fit
 from tui.widgets.painted import replace_changed
 
-_PARTS = ("bar", "played", "position", "event", "clock")
+_PARTS = ("bar", "played", "position", "event", "peak", "clock")
 _CLOCKS_FROM_WIDTH = 40
 _SECOND = 1_000_000_000
 _DAY_S = 86_400
@@ -34,6 +34,7 @@ class Stretch:
     end_ns: int
     position_ns: int
     events: tuple[Event, ...] = ()
+    peaks_ns: tuple[int, ...] = ()
 
     def cell_of(self, time_ns: int, cells: int) -> int:
         """Cell of a bar for a time, clipped to the bar."""
@@ -76,9 +77,16 @@ class Timeline(Widget):
         self._drawn_size = Size(0, 0)
         self._dragging = False
 
-    def show(self, start_ns: int, end_ns: int, position_ns: int, events: Sequence[Event] = ()) -> None:
+    def show(
+        self,
+        start_ns: int,
+        end_ns: int,
+        position_ns: int,
+        events: Sequence[Event] = (),
+        peaks_ns: Sequence[int] = (),
+    ) -> None:
         """Take new times; repaints changed lines only."""
-        stretch = Stretch(start_ns, end_ns, position_ns, tuple(events))
+        stretch = Stretch(start_ns, end_ns, position_ns, tuple(events), tuple(peaks_ns))
         if stretch == self._stretch:
             return
         self._stretch = stretch
@@ -141,10 +149,12 @@ def bar_position(stretch: Stretch, width: int) -> tuple[int, int]:
 
 
 def bar_line(stretch: Stretch, width: int, glyphs: Glyphs, styles: Mapping[str, Style]) -> Strip:
-    """Draw the bar with the part played, the events and the position."""
+    """Draw the bar with the part played, the peaks, over them the events, and the position."""
     _, cells = bar_position(stretch, width)
     position = stretch.cell_of(stretch.position_ns, cells)
     marks = dict.fromkeys(range(position), (glyphs.played, "played"))
+    for peak_ns in stretch.peaks_ns:
+        marks[stretch.cell_of(peak_ns, cells)] = (glyphs.heat_lines[2], "peak")
     for event in stretch.events:
         if stretch.start_ns <= event.time_ns <= stretch.end_ns:
             marks[stretch.cell_of(event.time_ns, cells)] = (glyphs.event_marks[event.kind], "event")

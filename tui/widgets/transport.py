@@ -31,28 +31,34 @@ class TransportBar(Horizontal):
         yield TextLine(" …", id="state")
         yield Timeline()
 
-    def show(self, app_state: AppState) -> None:
-        """Show the current position in time."""
+    def show(self, app_state: AppState, *, follows_time: bool = True) -> None:
+        """Show the current position in time, and whether the screen above is of that time."""
         transport = app_state.transport
+        self.set_class(transport.seekable, "-seekable")
+        self.set_class(app_state.is_rewound, "-rewound")
         if isinstance(transport, ReplayTransport):
-            self.set_class(True, "-seekable")
             self.query_one(TextLine).put(_replay_state(transport, app_state))
-            self.query_one(Timeline).show(
-                transport.start_ns, transport.end_ns, transport.position_ns, app_state.events.all()
-            )
         else:
-            self.query_one(TextLine).put(_live_state(transport, app_state))
+            self.query_one(TextLine).put(_live_state(transport, app_state, follows_time=follows_time))
+        timeline = self.query_one(Timeline)
+        if timeline.display:
+            events, peaks_ns = app_state.events.all(), app_state.peaks_ns()
+            timeline.show(transport.start_ns, transport.end_ns, transport.position_ns, events, peaks_ns)
 
 
-def _live_state(transport: LiveTransport, app_state: AppState) -> Content:
+def _live_state(transport: LiveTransport, app_state: AppState, *, follows_time: bool) -> Content:
     recording = _recording_text(app_state)
     if app_state.ended is not None:
         return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(app_state.ended), recording)
     if transport.held is None:
         return Content.assemble((" ▶ LIVE", "bold $success"), recording)
     held_s = (app_state.latest_ns - transport.held.time_ns) / SECOND_NS
-    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} behind"
-    return Content.assemble((" ‖ PAUSED", "bold reverse $warning"), held, _recording_text(app_state, paused=True))
+    kept_s = (app_state.latest_ns - min(transport.start_ns, transport.position_ns)) / SECOND_NS
+    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} back, {span_text(kept_s)} kept"
+    here = "" if follows_time else "   (not this screen)"
+    return Content.assemble(
+        (" ‖ PAUSED", "bold reverse $warning"), held, (here, "$warning"), _recording_text(app_state, paused=True)
+    )
 
 
 def _recording_text(app_state: AppState, *, paused: bool = False) -> Content:

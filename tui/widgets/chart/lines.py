@@ -80,10 +80,10 @@ def title_line(data: ChartData, subject: ValueAxis, width: int, chart_style: Cha
     return Strip(segments, width)
 
 
-def empty_lines(subject: ValueAxis, size: Size, chart_style: ChartStyle) -> list[Strip]:
-    """Draw the title and say that there is nothing to show yet."""
+def empty_lines(subject: ValueAxis, size: Size, chart_style: ChartStyle, reason: str) -> list[Strip]:
+    """Draw the title and say why there is nothing to show."""
     nothing = ChartData(np.empty(0, dtype=np.int64), (), (), 0)
-    texts = ["", "waiting for data".center(size.width), *[""] * size.height][: max(0, size.height - 1)]
+    texts = ["", reason.center(size.width), *[""] * size.height][: max(0, size.height - 1)]
     style = chart_style.style("chart--empty")
     body = [Strip([Segment(fit(text, size.width), style)], size.width) for text in texts]
     return [title_line(nothing, subject, size.width, chart_style), *body]

@@ -23,6 +23,7 @@ from tui.widgets.painted import Painted
 
 __all__ = ["Chart", "ChartSeries"]
 
+WAITING = "waiting for data"
 _CURVES = ("series", "read", "write", "total", "queue", "service", "peak", "busy")
 _PARTS = ("title", "axis", "grid-line", "event", "inspect", "empty", *_CURVES)
 
@@ -63,6 +64,8 @@ class Chart(Painted, can_focus=True):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._subject = ValueAxis(title, unit, log)
+        self.empty_text = WAITING
+        """Shown while there are no figures."""
         self._data: ChartData | None = None
         self._scales: Scales | None = None
         self._inspected_ns: int | None = None
@@ -155,7 +158,7 @@ class Chart(Painted, can_focus=True):
         """Draw all lines from top to bottom."""
         chart_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or not frame.cells:
-            return empty_lines(self._subject, self.size, chart_style)
+            return empty_lines(self._subject, self.size, chart_style, self.empty_text)
         data = self._data
         if self._inspected_ns is not None:
             data = replace(data, inspected=self._nearest(self._inspected_ns))
