@@ -338,6 +338,10 @@ class SeekableSource(Source, Protocol):
         """Wall time of the sample last yielded."""
 
     @property
+    def is_moving(self) -> bool:
+        """Whether a seek or step is still to be done."""
+
+    @property
     def paused(self) -> bool:
         """Whether replay is paused."""
 

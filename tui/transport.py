@@ -200,7 +200,9 @@ class ReplayTransport:
         return latest
 
     def arrived(self) -> None:
-        """Clear the request: the cursor has arrived."""
+        """Clear the request if the cursor has arrived: a frame that was under way when it was made says nothing."""
+        if self._source.is_moving:
+            return
         if self._aim_ns is not None:
             self._asked.shown(self._aim_ns, self._source.position_ns)
         self._aim_ns = None

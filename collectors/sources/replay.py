@@ -135,6 +135,11 @@ class ReplaySource:
         return self._position_ns
 
     @property
+    def is_moving(self) -> bool:
+        """Whether a seek or step is still to be done."""
+        return self._wanted is not None
+
+    @property
     def paused(self) -> bool:
         """Whether replay is paused, as at the end of a finished recording."""
         return self._paused
@@ -218,16 +223,20 @@ class ReplaySource:
         """Wait for the next step to show; None when stopped."""
         with self._changed:
             while not (stop.is_set() or self._closed):
-                step = self._asked_for() if self._wanted is not None else self._fallen_due()
+                is_asked = self._wanted is not None
+                step = self._asked_for() if is_asked else self._fallen_due()
                 if step is not None:
                     self._position_ns = step.current.time_ns
+                if is_asked:
+                    self._wanted = None
+                if step is not None:
                     return step
         return None
 
     def _asked_for(self) -> Step | None:
         """Return the step requested by a seek or step, skipping unreadable ones."""
         assert self._wanted is not None, "asked only when it is"
-        wanted, self._wanted = self._wanted, None
+        wanted = self._wanted
         back = range(wanted, self._reader.first - 1, -1)
         ahead = range(wanted, len(self._reader))
         for index in chain(*((ahead, back) if self._forward else (back, ahead))):
