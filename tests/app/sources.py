@@ -230,6 +230,10 @@ class ListRecording(ListSource):
     def position_ns(self) -> int:
         return self.samples[max(self._shown, 0)].time_ns
 
+    @property
+    def is_moving(self) -> bool:
+        return self._position != self._shown
+
     def advance(self, count: int = 1) -> None:
         """Play on by hand; nothing here follows a clock."""
         self._go(self._position + count)
