@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -58,6 +59,35 @@ def hottest(disks: FrameTable | None, usual_ms: _Values | None = None, topology:
     return disks.rows.keys[int(np.argmax(hot_order(disks, usual_ms, topology)))]
 
 
+HEAT_ORDER = "heat:order"
+"""Column for the order of rows by hotness, beside the figure itself."""
+
+
+def with_hot_order(disks: FrameTable, frame: Frame) -> FrameTable:
+    """Add the values by which screens order the disks of a frame, or some of them, by hotness."""
+    return replace(
+        disks,
+        columns={**disks.columns, HEAT_ORDER: hot_order(disks, _usual_of_rows(frame, disks.rows), frame.topology)},
+    )
+
+
+def hottest_of(disks: FrameTable | None, frame: Frame) -> str | None:
+    """Key of the hottest of the disks of a frame, or of some of them."""
+    return None if disks is None else hottest(disks, _usual_of_rows(frame, disks.rows), frame.topology)
+
+
+def _usual_of_rows(frame: Frame, rows: Rows) -> _Values | None:
+    usual, all_rows = frame.usual_ms.get("disks"), frame.tables["disks"].rows
+    if usual is None or rows is all_rows:
+        return usual
+    return usual[_positions(rows, all_rows)]
+
+
+@lru_cache(maxsize=4)
+def _positions(rows: Rows, all_rows: Rows) -> NDArray[np.intp]:
+    return np.array([all_rows.positions[key] for key in rows.keys], np.intp)
+
+
 TIE = 2.0
 """Difference of two hotnesses below which latency decides: that of many busy disks differs by chance."""
 
@@ -93,6 +123,7 @@ LEAST_PEERS = 3
 """Disks of a kind with I/O, from which on a disk is compared with them."""
 
 
+@lru_cache(maxsize=4)
 def peer_latencies(disks: FrameTable, topology: Topology) -> _Values:
     """Median await of the disks of the same kind that did I/O; NaN with fewer than LEAST_PEERS."""
     await_ms = disks.columns["await_ms"]

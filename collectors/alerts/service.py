@@ -19,6 +19,8 @@ class AlertService:
         self.settings = settings
         self._watch = AlertWatch(settings.rules)
         self._baseline = LatencyBaseline()
+        self.raised = 0
+        """Alerts raised since the start, for the bell."""
         self._command = CommandRunner(settings.command) if settings.command else None
 
     @property
@@ -30,6 +32,7 @@ class AlertService:
         """Return the step with its frame, and with the events of alerts in its sample."""
         frame = self._baseline.add(derive(step.previous, step.current))
         alerts = self._watch.observe(frame)
+        self.raised += sum(event.data.get("change") == "raised" for event in alerts)
         problems = () if self._command is None else self._command.take_events()
         if self._command is not None:
             for event in alerts:
