@@ -21,7 +21,7 @@ from tui.alert_state import recorded_alerts
 from tui.app import LunscopeApp
 from tui.theme.settings import load_settings
 
-RULES = ("slow: disks await_ms>0.1ms for 3s", "never: disks await_ms>1h", "load_total iops>1 for 1s on nothing")
+RULES = ("slow: disks await_ms>0.01ms for 3s", "never: disks await_ms>1h", "load_total iops>1 for 1s on nothing")
 
 
 class AlertingSource(ListSource):
@@ -53,7 +53,7 @@ async def test_header_list_and_events_show_what_is_raised(size: tuple[int, int])
         await until(pilot, lambda: "Raised: 3" in screen_text(pilot))
         text = screen_text(pilot)
         assert "slow  raised: 3" in text
-        assert "disks await_ms>0.1ms for 3s" in text
+        assert "disks await_ms>0.01ms for 3s" in text
         assert "never  quiet" in text
         assert "iops  nothing to evaluate now" in text
         await pilot.press("escape", "3")
@@ -74,7 +74,7 @@ async def test_the_bell_rings_for_new_alerts_only_if_asked(monkeypatch: pytest.M
 
 
 async def test_a_replay_shows_what_was_raised_at_its_position() -> None:
-    service = AlertService(AlertSettings((parse_rule("slow: disks await_ms>0.1ms for 5s on sdc"),)))
+    service = AlertService(AlertSettings((parse_rule("slow: disks await_ms>0.01ms for 5s on sdc"),)))
     steps = list(map(service.step, _steps(make_samples(count=40, events=False))))
     source = ListRecording([step.current for step in steps])
     async with on_stage(make_app(source)) as pilot:
@@ -95,7 +95,7 @@ def _steps(samples: tuple[Sample, ...]) -> Iterator[Step]:
 
 def test_alerts_of_a_recording_are_counted_with_those_not_listed() -> None:
     def event(at: int, change: str, key: str = "", **data: int) -> Event:
-        facts = {"rule": "slow", "change": change, "key": key, "object": key, **data}
+        facts: dict[str, str | int] = {"rule": "slow", "change": change, "key": key, "object": key, **data}
         return Event(EventKind.ALERT, f"alert slow {change}: {key}", at, at, facts)
 
     events = [event(1, "raised", "a"), event(1, "raised", more=10), event(3, "cleared", "a"), event(4, "cleared", "b")]

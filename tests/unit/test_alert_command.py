@@ -20,7 +20,13 @@ SLEEP = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
 def alert(name: str = "sda") -> Event:
-    data = {"rule": "slow", "change": "raised", "object": name, "value": 35.0, "worst": None}
+    data: dict[str, str | float | None] = {
+        "rule": "slow",
+        "change": "raised",
+        "object": name,
+        "value": 35.0,
+        "worst": None,
+    }
     return Event(EventKind.ALERT, f"alert slow raised: {name}", 1, 1, data)
 
 
@@ -33,7 +39,12 @@ def until(condition: Callable[[], object]) -> None:
 
 def problems_of(runner: CommandRunner) -> list[str]:
     found: list[str] = []
-    until(lambda: found.extend(event.text for event in runner.take_events()) or found)
+
+    def reported() -> list[str]:
+        found.extend(event.text for event in runner.take_events())
+        return found
+
+    until(reported)
     return found
 
 
