@@ -35,7 +35,7 @@ class RaisedAlerts:
 
 
 class AlertState:
-    """Alerts of the source on the screen; a recording has those that were recorded."""
+    """Alerts of the source on the screen; of an earlier moment, and in a recording, those of its events."""
 
     def __init__(self, service: AlertService | None, events: EventHistory, *, seekable: bool) -> None:
         self._service = service
@@ -57,7 +57,7 @@ class AlertState:
         """Return what is raised at the time of a frame."""
         if frame is None or not (self._recorded or self._service):
             return RaisedAlerts()
-        if not self._recorded:
+        if self._service is not None and frame.time_ns >= self._service.time_ns:
             return _of_rules(self.rules)
         wanted = self._events.version, frame.time_ns
         if self._cached[0] != wanted:

@@ -21,6 +21,8 @@ class AlertService:
         self._baseline = LatencyBaseline()
         self.raised = 0
         """Alerts raised since the start, for the bell."""
+        self.time_ns = 0
+        """Wall time of the last frame."""
         self._command = CommandRunner(settings.command) if settings.command else None
 
     @property
@@ -32,6 +34,7 @@ class AlertService:
         """Return the step with its frame, and with the events of alerts in its sample."""
         frame = self._baseline.add(derive(step.previous, step.current))
         alerts = self._watch.observe(frame)
+        self.time_ns = frame.time_ns
         self.raised += sum(event.data.get("change") == "raised" for event in alerts)
         problems = () if self._command is None else self._command.take_events()
         if self._command is not None:
