@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.model import Frame, FrameTable, Tier
+from collectors.model import Frame, FrameTable, Rows, Tier, Topology
 from engine.text import safe_text
 
 _Values = NDArray[np.float64]
 
+UNUSUAL = 2.0
+"""Times its usual latency, or that of its peers, from which on the latency of a disk is unusual."""
 BUSY_WEIGHT, QUEUE_WEIGHT, SHARE_WEIGHT = 0.4, 0.3, 0.3
 
 
@@ -43,12 +47,130 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
     return hot
 
 
-def hottest(disks: FrameTable | None) -> str | None:
-    """Key of the hottest disk; None if no disk has a hotness."""
+def hottest(disks: FrameTable | None, usual_ms: _Values | None = None, topology: Topology | None = None) -> str | None:
+    """Key of the hottest disk; None if no disk has a hotness.
+
+    Of disks that are equally hot, within TIE of the hottest, it is the one whose latency is most above its usual one
+    (`usual_ms`, one value per row) and that of its peers.
+    """
     values = None if disks is None else disks.columns.get("heat")
     if disks is None or values is None or not np.isfinite(values).any():
         return None
-    return disks.rows.keys[int(np.nanargmax(values))]
+    return disks.rows.keys[int(np.argmax(hot_order(disks, usual_ms, topology)))]
+
+
+HEAT_ORDER = "heat:order"
+"""Column for the order of rows by hotness, beside the figure itself."""
+
+
+def with_hot_order(disks: FrameTable, frame: Frame) -> FrameTable:
+    """Add the values by which screens order the disks of a frame, or some of them, by hotness."""
+    return replace(
+        disks,
+        columns={**disks.columns, HEAT_ORDER: hot_order(disks, _usual_of_rows(frame, disks.rows), frame.topology)},
+    )
+
+
+def hottest_of(disks: FrameTable | None, frame: Frame) -> str | None:
+    """Key of the hottest of the disks of a frame, or of some of them."""
+    return None if disks is None else hottest(disks, _usual_of_rows(frame, disks.rows), frame.topology)
+
+
+def _usual_of_rows(frame: Frame, rows: Rows) -> _Values | None:
+    usual, all_rows = frame.usual_ms.get("disks"), frame.tables["disks"].rows
+    if usual is None or rows is all_rows:
+        return usual
+    return usual[_positions(rows, all_rows)]
+
+
+@lru_cache(maxsize=4)
+def _positions(rows: Rows, all_rows: Rows) -> NDArray[np.intp]:
+    return np.array([all_rows.positions[key] for key in rows.keys], np.intp)
+
+
+TIE = 2.0
+"""Difference of two hotnesses below which latency decides: that of many busy disks differs by chance."""
+
+
+def hot_order(disks: FrameTable, usual_ms: _Values | None, topology: Topology | None = None) -> _Values:
+    """Values that order disks as hotness does, and among ties by latency; for ordering only, NaN is lowest.
+
+    Disks are put into steps of TIE from the hottest one down; those in one step are tied.
+    """
+    heat = disks.columns["heat"]
+    known = np.flatnonzero(np.isfinite(heat))
+    order = np.full(len(heat), -np.inf)
+    if not len(known):
+        return order
+    step = np.floor((np.max(heat[known]) - heat[known]) / TIE)
+    excess = np.nan_to_num(latency_excess(disks, usual_ms, topology)[known], posinf=0.0)
+    excess[excess < UNUSUAL] = 0.0
+    # A bounded excess stays within its step; without one the order is that of the hotness.
+    order[known] = -step + 0.999 * excess / (1.0 + excess) + heat[known] * 1e-6
+    return order
+
+
+def latency_excess(disks: FrameTable, usual_ms: _Values | None, topology: Topology | None = None) -> _Values:
+    """How many times its usual latency, or that of its peers, a disk takes: the larger; NaN where neither is known."""
+    await_ms = disks.columns["await_ms"]
+    usual = np.full(len(await_ms), np.nan) if usual_ms is None or len(usual_ms) != len(await_ms) else usual_ms
+    peers = peer_latencies(disks, topology or Topology())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.fmax(await_ms / usual, await_ms / peers)
+
+
+LEAST_PEERS = 3
+"""Disks of a kind with I/O, from which on a disk is compared with them."""
+
+
+@lru_cache(maxsize=4)
+def peer_latencies(disks: FrameTable, topology: Topology) -> _Values:
+    """Median await of the disks of the same kind that did I/O; NaN with fewer than LEAST_PEERS."""
+    await_ms = disks.columns["await_ms"]
+    kinds = _kinds(disks.rows, topology)
+    peers = np.full(len(await_ms), np.nan)
+    with np.errstate(invalid="ignore"):
+        working = await_ms > 0
+    for kind in np.unique(kinds[working]).tolist():
+        at = kinds == kind
+        if np.count_nonzero(at & working) >= LEAST_PEERS:
+            peers[at] = np.median(await_ms[at & working])
+    return peers
+
+
+@lru_cache(maxsize=4)
+def _kinds(rows: Rows, topology: Topology) -> NDArray[np.int64]:
+    """Assign a number to each kind of disk: those of one kind and medium are comparable."""
+    numbers: dict[tuple[object, ...], int] = {}
+    devices = (topology.devices.get(key) for key in rows.keys)
+    kinds = (() if device is None else (device.kind, device.rotational, device.bio_based) for device in devices)
+    return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int64)
+
+
+def latency_reason(frame: Frame, row: int) -> str:
+    """Compare the latency of a disk with its usual one and that of its peers; empty if nothing is unusual.
+
+    "await 8.2 ms, 6x its usual 1.3 ms; peers 1.2 ms".
+    """
+    disks = frame.tables["disks"]
+    await_ms, usual_ms = disks.value("await_ms", row), usual_of(frame, row)
+    peers_ms = float(peer_latencies(disks, frame.topology)[row])
+    unusual = any(base > 0 and await_ms / base >= UNUSUAL for base in (usual_ms, peers_ms))
+    if not unusual:
+        return ""
+    parts = []
+    if usual_ms > 0:
+        times = await_ms / usual_ms
+        parts.append(f"{times:.0f}x its usual {usual_ms:.3g} ms" if times >= UNUSUAL else f"usual {usual_ms:.3g} ms")
+    if peers_ms > 0:
+        parts.append(f"peers {peers_ms:.3g} ms")
+    return f"await {await_ms:.3g} ms, {'; '.join(parts)}"
+
+
+def usual_of(frame: Frame, row: int) -> float:
+    """Return the usual await of a disk in the session, NaN if it is not known."""
+    usual = frame.usual_ms.get("disks")
+    return math.nan if usual is None or row >= len(usual) else float(usual[row])
 
 
 def _sum(in_flight: _Values) -> float:
@@ -95,7 +217,8 @@ def _reason(frame: Frame, row: int) -> str:
         return "idle"
     bio_based = device is not None and device.bio_based
     parts = [_busy_words(disks, row), _latency_words(disks, row, bio_based=bio_based), _share_words(disks, row)]
-    return ", ".join(part for part in parts if part)
+    unusual = latency_reason(frame, row)
+    return ", ".join(part for part in parts if part) + (f"; {unusual}" if unusual else "")
 
 
 def _busy_words(disks: FrameTable, row: int) -> str:

@@ -278,6 +278,9 @@ class Frame:
     """Losses of exact time since it began, by column of the raw table tracer; empty without exact time."""
     states_age_s: float = float("nan")
     """Largest age of the states of paths in the topology; NaN if they are not polled."""
+    usual_ms: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Usual await of each row in the session, by table ("disks"); NaN until enough intervals had I/O, and empty where
+    no session is followed, as in reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,6 +289,8 @@ class Step:
 
     previous: Sample | None
     current: Sample
+    frame: Frame | None = None
+    """Its frame if the source needed it itself, as for alerts."""
 
 
 class Source(Protocol):

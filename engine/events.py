@@ -17,6 +17,7 @@ class EventKind(StrEnum):
     NOTE = "note"
     MONITOR = "monitor"
     PATH = "path"
+    ALERT = "alert"
 
 
 @dataclass(frozen=True, slots=True)

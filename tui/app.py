@@ -7,7 +7,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.events import Event, InputEvent
@@ -18,6 +18,7 @@ from collectors.model import Source
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
+from tui.alert_state import AlertState
 from tui.app_state import MOST_PEAKS, AppState, LatencyJump, Recording
 from tui.compare_asked import CompareAsked
 from tui.garbage import IdleCollection
@@ -40,6 +41,9 @@ from tui.theme.settings import Settings
 from tui.transport import LiveTransport, ReplayTransport, transport_of
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import PALETTE_IDS, Grid
+
+if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
 
 Command = Callable[[], object]
 
@@ -68,6 +72,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         autostart: bool = False,
         sweeps: SweepSeries | None = None,
         compared: CompareAsked | None = None,
+        alerts: AlertService | None = None,
     ) -> None:
         self._settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
@@ -89,6 +94,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             compared=compared,
             columns=columns,
         )
+        self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
+        self._alerts, self._rung = alerts, 0
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
         self._feed = Feed(
@@ -154,6 +161,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.call_after_refresh(gc.freeze)
             self.call_after_refresh(self._read_peaks)
         self.app_state.latest = message.frame
+        self._ring()
         self.app_state.transport.arrived()
         self.app_state.frame = self.app_state.transport.shown(message.frame)
         self.paint()
@@ -186,6 +194,13 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self._shown_share = peaks.share
             view.show_peaks()
         peaks.begin()
+
+    def _ring(self) -> None:
+        """Ring the bell for new alerts if the settings ask for it."""
+        raised = 0 if self._alerts is None else self._alerts.raised
+        if self._alerts is not None and self._alerts.settings.bell and raised > self._rung:
+            self.bell()
+        self._rung = raised
 
     def on_feed_ended(self, message: FeedEnded) -> None:
         """Report why the source ended; screen and load continue."""
@@ -253,6 +268,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         frame = self.app_state.frame
         notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
         self.push_screen(HelpScreen(self._keys_text, notices, losses))
+
+    def action_view_alerts(self) -> None:
+        """Rules of alerts and what is raised."""
+        from tui.screens.alerts import AlertsDialog  # noqa: PLC0415 - as above
+
+        self.push_screen(AlertsDialog(self.app_state))
 
     def action_view_theme(self) -> None:
         """Take the next of lunscope's themes."""

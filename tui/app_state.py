@@ -10,6 +10,7 @@ from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
 from collectors.model import Frame
 from engine.events import Event
+from tui.alert_state import AlertState
 from tui.compare_asked import CompareAsked
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
@@ -87,6 +88,8 @@ class AppState:
     """Length of the chart history."""
     log_latency: bool = False
     """Whether latency charts have a logarithmic axis, which shows a mean below a peak a hundred times as high."""
+    alerts: AlertState | None = None
+    """What is raised."""
     frame: Frame | None = None
     """The frame on the screen."""
     latest: Frame | None = None

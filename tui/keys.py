@@ -29,6 +29,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("session.pause", "Pause or resume the display", "space", short="Pause"),
     Action("session.note", "Write a note at this moment", "A"),
     *_OPENERS,
+    Action("view.alerts", "Alerts: rules, what is raised", "exclamation_mark"),
     Action("view.longer", "Longer chart history", "z"),
     Action("view.shorter", "Shorter chart history", "Z"),
     Action("view.log", "Latency charts: logarithmic or linear axis", "y"),

@@ -19,6 +19,7 @@ from tui.terminal.job_control import Stops
 from tui.terminal.tty import TerminalUse, Tty, open_terminal
 
 if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
     from collectors.model import Source
     from collectors.sources.recorder import RecordingSource
     from engine.job.spec import JobSpec, Permissions
@@ -57,6 +58,7 @@ def start_live(
     sweeps: SweepSeries | None = None,
     controller: LoadController | None = None,
     compared: CompareAsked | None = None,
+    alerts: AlertService | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
@@ -75,7 +77,7 @@ def start_live(
                     job,
                     permissions,
                     recording,
-                    shown=_Shown(sweeps, compared, theme),
+                    shown=_Shown(sweeps, compared, theme, alerts),
                     controller=controller,
                     autostart=autostart,
                 )
@@ -102,6 +104,7 @@ class _Shown:
     sweeps: SweepSeries | None
     compared: CompareAsked | None
     theme: str | None
+    alerts: AlertService | None
 
 
 def _make_app(
@@ -138,6 +141,7 @@ def _make_app(
         autostart=autostart,
         sweeps=shown.sweeps,
         compared=shown.compared,
+        alerts=shown.alerts,
     )
 
 

@@ -12,9 +12,12 @@ from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.rates import derive
 from collectors.registry import SUBJECTS, fields_of, subject_of
+from collectors.reports.event_rows import COLUMNS as EVENT_COLUMNS
+from collectors.reports.event_rows import EVENT_SCHEMA, EVENT_TABLE, csv_cell, event_rows
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
+from engine.events import Event
 from engine.text import safe_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
@@ -104,6 +107,10 @@ def export_lines(
         if selection.tables != (SLOW_TABLE,):
             raise UsageError(f"table {SLOW_TABLE!r}: it has other columns than the rest; export it by itself")
         return slow_io_lines(reader.steps(first, last), format_, selection.fields)
+    if EVENT_TABLE in selection.tables:
+        if selection.tables != (EVENT_TABLE,):
+            raise UsageError(f"table {EVENT_TABLE!r}: it has other columns than the rest; export it by itself")
+        return event_lines(reader.events(), format_, selection.fields, start_ns, end_ns)
     selection = selection.checked()
     return FORMATS[format_](export_rows(reader.steps(first, last), selection), selection)
 
@@ -222,6 +229,22 @@ def slow_io_lines(steps: Iterable[Step], format_: str, fields: Sequence[str] = (
     chosen = tuple(fields) or tuple(COLUMNS)
     rows = ({name: COLUMNS[name](io) for name in chosen} for io in _all(steps))
     yield from _csv(rows, chosen) if format_ == "csv" else _jsonl(rows)
+
+
+def event_lines(
+    events: Iterable[Event], format_: str, fields: Sequence[str], start_ns: int | None, end_ns: int | None
+) -> Iterator[str]:
+    """Yield the lines of an export of events, without line ends.
+
+    Raises:
+        UsageError: a field is unknown.
+    """
+    rows = event_rows(events, fields, start_ns, end_ns)
+    if format_ == "csv":
+        cells = ({name: csv_cell(value) for name, value in row.items()} for row in rows)
+        return _csv(cells, tuple(fields) or tuple(EVENT_COLUMNS))
+    documents = ({"schema": EVENT_SCHEMA, **row} for row in rows)
+    return (json.dumps(document, allow_nan=False, separators=(",", ":")) for document in documents)
 
 
 def _all(steps: Iterable[Step]) -> Iterator[SlowIo]:

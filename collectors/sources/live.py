@@ -24,6 +24,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.events import Event
 
 if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
     from collectors.sources.host_readers import HostReaders
 
 __all__ = ["Collector", "LiveSource", "Reading"]
@@ -46,7 +47,8 @@ class LiveSource:
     `tier` is one of TIERS; "auto" is the best available. `extra_collectors` are read at every tick after the disks and
     closed with the source. The first sample waits up to `patience_s` for exact counters and up to `first_topology_s`
     for the device graph; with `sample_at_once` another one is taken before, when the source is created, against which
-    nothing is derived. `settings` are those of the operator for reading.
+    nothing is derived. `settings` are those of the operator for reading. Events of `alerts` are part of the samples,
+    and so of a recording; the source closes it.
     """
 
     seekable = False
@@ -65,6 +67,7 @@ class LiveSource:
         patience_s: float = 0.0,
         open_tracer: Callable[[str, str], Tracer] = open_tracer,
         settings: ReadingSettings | None = None,
+        alerts: AlertService | None = None,
     ) -> None:
         """Open the readers; nothing is read yet, except with `sample_at_once`.
 
@@ -92,6 +95,7 @@ class LiveSource:
         self._disks: Table | None = None
         self._background_ns = 0
         self._settings = settings or ReadingSettings()
+        self._alerts = alerts
         self._first_topology_s = first_topology_s
         self._first = self._sample_now() if sample_at_once else None
 
@@ -110,10 +114,12 @@ class LiveSource:
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous, requested = schedule.start_ns, 0, None, False
         while not stop.is_set():
-            sample = self._sample(host, due_ns, skipped)
-            yield Step(previous, sample)
+            step = Step(previous, self._sample(host, due_ns, skipped))
+            if self._alerts is not None:
+                step = self._alerts.step(step)
+            yield step
             self._exact.after_first_sample()
-            previous, skipped = sample, 0
+            previous, skipped = step.current, 0
             interval_ns = round(self.interval_s * SECOND_NS)
             if interval_ns != schedule.interval_ns:
                 schedule = Schedule(self._clock.monotonic_ns(), interval_ns)
@@ -143,6 +149,8 @@ class LiveSource:
         for collector in self._collectors:
             collector.close()
         self._exact.collector.close()
+        if self._alerts is not None:
+            self._alerts.close()
 
     def set_interval(self, interval_s: float) -> None:
         """Sample at this interval from the step after the next on; the recorded times say what each interval was."""

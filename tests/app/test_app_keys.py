@@ -27,6 +27,7 @@ from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
 from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
+from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
 from tui.screens.chooser import Chooser
 from tui.screens.details import DiskView, PortView
@@ -97,6 +98,14 @@ async def redraws(stage: Stage) -> None:
 async def help_opens_and_closes(stage: Stage) -> None:
     await stage.press()
     assert isinstance(stage.app.screen, HelpScreen)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def alerts_open_and_close(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, AlertsDialog)
+    assert "No rules" in screen_text(stage.pilot)
     await stage.press()
     assert isinstance(stage.app.screen, OverviewScreen)
 
@@ -588,6 +597,7 @@ CASES: dict[str, Case] = {
     "compare.delta": on_comparison("delta 10 %"),
     "session.note": notes,
     "view.theme": theme,
+    "view.alerts": alerts_open_and_close,
     "session.tags": tags,
     "session.sooner": interval(0.5),
     "session.later": interval(2.0),

@@ -68,7 +68,7 @@ def test_a_lun_has_both_its_names_and_is_joined_by_the_one_people_use() -> None:
         sample(at, disks=disks(WHO, *(of.get(name, {}) for name in WHO.names)), topology=named)
         for at, of in enumerate(({}, load), start=1)
     ]
-    both = [Step(None, moments[0]), Step(*moments)]
+    both = [Step(None, moments[0]), Step(moments[0], moments[1])]
     assert any(line.split()[1:3] == ["dm-0", "mpatha"] for line in report_text(both, ReportOptions(("disks",))))
     document = json.loads(next(iter(report_json(both))))
     assert ("dm-0", "mpatha") in [(disk["name"], disk["label"]) for disk in document["disks"]]
@@ -86,5 +86,5 @@ def test_a_sick_path_is_named_below_the_paths() -> None:
         sample(at, disks=disks(WHO, *(of.get(name, {}) for name in WHO.names)), topology=ABOUT)
         for at, of in enumerate(({}, both), start=1)
     ]
-    lines = list(report_text([Step(None, moments[0]), Step(*moments)], ReportOptions(("paths",))))
+    lines = list(report_text([Step(None, moments[0]), Step(moments[0], moments[1])], ReportOptions(("paths",))))
     assert any(line.endswith("! path sd0h1 carries 25 % of dm-0 and its await is 11.0x its peers'") for line in lines)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from collectors.reports.event_rows import EVENT_TABLE
 from collectors.reports.export import FORMATS, SLOW_TABLE, TABLES, Selection, export_lines
 from collectors.reports.scenario import scenario_of
 from collectors.session.reader import SessionReader
@@ -30,7 +31,7 @@ SCENARIO = "scenario"
     "tables",
     multiple=True,
     metavar="NAME",
-    help=f"Of {', '.join(TABLES)}; repeat for more. Or {SLOW_TABLE}.",
+    help=f"Of {', '.join(TABLES)}; repeat for more. Or {SLOW_TABLE}, or {EVENT_TABLE}.",
 )
 @click.option("--fields", metavar="ID,...", help="Field ids in output order; default: all of the table.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
@@ -52,7 +53,8 @@ def command(
 ) -> None:
     """Write a row per device and sample to stdout: time, name, identity and the figures by their ids.
 
-    The table slow_ios has a row per I/O: the slowest of each interval, where exact time was recorded.
+    The table slow_ios has a row per I/O: the slowest of each interval, where exact time was recorded. The table
+    events has a row per event: alerts, knob turns, notes, hot-plug.
 
     Missing values are empty in csv and null in jsonl, never 0.
 

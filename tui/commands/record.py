@@ -14,6 +14,7 @@ from engine.errors import LunscopeError
 from engine.job.sizes import format_size, parse_duration
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
+from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
 from tui.options.reading import reading_settings, root_options
 from tui.options.tiers import PATIENCE_S, tier_option
@@ -25,6 +26,7 @@ from tui.options.tiers import PATIENCE_S, tier_option
 @click.option("--duration", metavar="TIME", help="Duration: seconds, or 90s, 10m, 8h; default: until interrupted.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
 @tier_option
+@alert_options
 @root_options
 def command(
     *,
@@ -33,6 +35,8 @@ def command(
     duration: str | None,
     overwrite: bool,
     tier: str,
+    alert: tuple[str, ...],
+    alert_command: str | None,
     procfs: Path,
     sysfs: Path,
 ) -> None:
@@ -41,6 +45,7 @@ def command(
     SIGINT, SIGTERM and SIGHUP end it with a complete file. A file truncated by a crash can be replayed too.
     """
     duration_s = None if duration is None else parse_duration(duration)
+    alerts = alert_service(alert, alert_command, echo=True)
     stop = threading.Event()
     live = LiveSource(
         interval,
@@ -51,6 +56,7 @@ def command(
         sample_at_once=True,
         patience_s=PATIENCE_S,
         settings=reading_settings(),
+        alerts=alerts,
     )
     try:
         source = RecordingSource(live, SessionWriter(output, overwrite=overwrite))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning, run_precondition
 from tui.headless.runs import ResultOutput, run_headless
+from tui.options.alerts import alert_service
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
 from tui.options.reading import root_options
 from tui.options.session import session_options
@@ -119,8 +121,8 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
-    control, sweeps = LoadControl(), SweepSeries()
-    source, recording = open_source(watching, control)
+    control, sweeps, alerts = LoadControl(), SweepSeries(), alert_service()
+    source, recording = open_source(replace(watching, alerts=alerts), control)
     code = start_live(
         source,
         control=control,
@@ -129,5 +131,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
         recording=recording,
         autostart=True,
         sweeps=sweeps,
+        alerts=alerts,
     )
     return sum_up(control, recording, code, sweeps)

@@ -10,6 +10,7 @@ import click
 from engine.running.control import LoadControl
 from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
+from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
 from tui.options.reading import root_options
 from tui.options.tiers import tier_option
@@ -17,6 +18,7 @@ from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live
 
 if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
     from collectors.model import Source
     from collectors.sources.recorder import RecordingSource
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
 @tier_option
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
+@alert_options
 @root_options
 def command(
     *,
@@ -35,6 +38,8 @@ def command(
     overwrite: bool,
     tier: str,
     theme: str | None,
+    alert: tuple[str, ...],
+    alert_command: str | None,
     procfs: Path,
     sysfs: Path,
 ) -> int:
@@ -46,15 +51,22 @@ def command(
     SIGTERM or SIGHUP ended it.
     """
     require_terminal("lunscope report, or lunscope record -o FILE")
+    alerts = alert_service(alert, alert_command)
     go_on_in_child()
     control = LoadControl()
-    source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier), control)
-    return _on_screen(source, control, recording, theme)
+    source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier, alerts), control)
+    return _on_screen(source, control, recording, theme, alerts)
 
 
-def _on_screen(source: Source, control: LoadControl, recording: RecordingSource | None, theme: str | None) -> int:
+def _on_screen(
+    source: Source,
+    control: LoadControl,
+    recording: RecordingSource | None,
+    theme: str | None,
+    alerts: AlertService | None,
+) -> int:
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     sweeps = SweepSeries()
-    code = start_live(source, control=control, recording=recording, theme=theme, sweeps=sweeps)
+    code = start_live(source, control=control, recording=recording, theme=theme, sweeps=sweeps, alerts=alerts)
     return sum_up(control, recording, code, sweeps)

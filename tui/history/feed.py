@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from textual.message import Message
 
+from collectors.baseline import LatencyBaseline
 from collectors.model import Frame, Source, Step
 from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
@@ -57,6 +59,7 @@ class Feed:
         self._observe: Callable[[Step], None] = lambda _step: None
         self._thread = threading.Thread(target=self._run, name="lunscope-feed", daemon=True)
         self._last_ns: int | None = None
+        self._baseline = LatencyBaseline()
 
     def observed_by(self, observe: Callable[[Step], None]) -> None:
         """Call this with every step, in the thread of the feed; before `start`."""
@@ -93,8 +96,10 @@ class Feed:
 
     def _take(self, step: Step) -> None:
         generation = self._transport.seeks
-        frame = _frame_of(step)
         jumped = self._is_jump(step)
+        if jumped:
+            self._baseline.reset()
+        frame, step = self._frame_of(step), Step(step.previous, step.current)
         if not jumped:
             self._keep(step, frame)
         self._history.gone_paths.follow(frame)
@@ -120,6 +125,12 @@ class Feed:
         self._history.add(frame)
         self._history.latencies.add(step)
 
+    def _frame_of(self, step: Step) -> Frame:
+        """Derive the frame with the usual latencies, unless the source did."""
+        from collectors.rates import derive  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+
+        return step.frame or self._baseline.add(derive(step.previous, step.current))
+
     def _is_jump(self, step: Step) -> bool:
         """Whether the charts' history does not reach this step; fast replay skips samples without a jump."""
         if self._last_ns is None or step.previous is None or step.current.time_ns <= self._last_ns:
@@ -134,13 +145,9 @@ class Feed:
                 self._keep(step, frame)
                 return
             self._history.latencies.replace(past)
-            self._history.replace([_frame_of(earlier) for earlier in past])
-            self._post(FrameArrived(frame))
+            self._baseline.reset()
+            frames = [self._frame_of(earlier) for earlier in past]
+            self._history.replace(frames)
+            self._post(FrameArrived(replace(frame, usual_ms=frames[-1].usual_ms)))
             if len(past) < count or self._transport.seeks != generation or self._stop.is_set():
                 return
-
-
-def _frame_of(step: Step) -> Frame:
-    from collectors.rates import derive  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
-
-    return derive(step.previous, step.current)

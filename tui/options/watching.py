@@ -16,6 +16,7 @@ from engine.running.control import LoadControl
 from engine.text import safe_text
 
 if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
     from collectors.sources.recorder import RecordingSource
 
 
@@ -29,6 +30,7 @@ class Watching:
     record: Path | None
     overwrite: bool
     tier: str = "auto"
+    alerts: AlertService | None = None
 
 
 def recording_exit(recording: RecordingSource | None, code: int) -> int:
@@ -58,6 +60,7 @@ def open_source(
         [load],
         patience_s=patience_s,
         settings=load_reading_settings(),
+        alerts=watching.alerts,
     )
     if watching.record is None:
         return live, None

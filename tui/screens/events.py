@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 
 from collectors.model import Frame
 from collectors.session.time_format import clock_text
-from engine.events import Event
+from engine.events import Event, EventKind
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
@@ -94,4 +94,6 @@ class EventsScreen(View):
     def _line(self, event: Event) -> Content:
         mark = glyphs_of(self).event_marks[event.kind]
         when = f" {day_and_clock(event.time_ns)}  "
-        return Content.assemble((when, "dim"), (f"{mark} {event.kind.value:<8}", "bold"), safe_text(event.text))
+        is_raised = event.kind is EventKind.ALERT and event.data.get("change") == "raised"
+        style = "bold $error" if is_raised else "bold"
+        return Content.assemble((when, "dim"), (f"{mark} {event.kind.value:<8}", style), safe_text(event.text))

@@ -12,7 +12,7 @@ from textual.containers import Grid as Cells
 from textual.content import Content
 
 from collectors.derive.roles import present_disks
-from collectors.hotness import hottest, verdict
+from collectors.hotness import hottest_of, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
@@ -112,7 +112,8 @@ class OverviewScreen(View):
         disks = _shown_disks(frame)
         self._fit_grid(disks)
         texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
-        self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology), texts)
+        ordered = None if disks is None else with_hot_order(disks, frame)
+        self.query_one("#disks", Grid).show(ordered, disk_labels(frame.topology), texts)
         self.query_one("#processes", Grid).show(frame.tables.get("processes"))
         self.query_one("#host", TextLine).put(host_line(frame, self.size.width))
         self._show_verdict(frame)
@@ -130,7 +131,7 @@ class OverviewScreen(View):
 
     def _followed(self, frame: Frame) -> str | None:
         """Select the disk under the cursor, else the hottest."""
-        return self._chosen or hottest(_shown_disks(frame))
+        return self._chosen or hottest_of(_shown_disks(frame), frame)
 
     def _show_charts(self, frame: Frame) -> None:
         trace = trace_of(self._subject, self._followed(frame), frame)

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from collectors.derive.roles import present_disks
-from collectors.hotness import verdict
+from collectors.hotness import HEAT_ORDER, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.registry import get_field
@@ -64,7 +64,8 @@ class WallScreen(View):
         if disks is not None:
             values = disks.columns.get(self._field, np.full(len(disks.rows), np.nan))
             names = _names(disks.rows, frame.topology)
-            order = np.argsort(-values if self._by_figure else names.ranks, kind="stable")
+            ranked = with_hot_order(disks, frame).columns[HEAT_ORDER] if self._field == "heat" else values
+            order = np.argsort(-ranked if self._by_figure else names.ranks, kind="stable")
             thresholds = self._column.hot
             assert thresholds is not None, "every field of the wall has thresholds"
             wall.empty_text = "no disks"

@@ -16,7 +16,7 @@ from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
-_SECTIONS = {"theme", "glyphs", "keys", *SECTIONS}
+_SECTIONS = {"theme", "glyphs", "keys", "alerts", *SECTIONS}
 COLUMNS_FILE = "columns.json"
 """Name of the file of chosen columns, beside the settings."""
 _GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
@@ -52,6 +52,10 @@ def load_settings(path: Path | None = None) -> Settings:
         f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}" for name in document.keys() - _SECTIONS
     ]
     problems += load_reading_settings(file).problems
+    if "alerts" in document:
+        from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+
+        problems += load_alert_settings(file).problems
     theme = document.get("theme")
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{file}: theme must be a name in quotes")

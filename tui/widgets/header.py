@@ -13,10 +13,12 @@ from collectors.model import Frame, Tier
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.action import Action
+from tui.alert_state import RaisedAlerts
 from tui.app_state import AppState, Recording
 from tui.keys import ANYWHERE_ACTIONS, is_usable
 from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
+from tui.text.glyphs import glyphs_of
 from tui.widgets.line import TextLine
 
 MOVES = frozenset({"session.step_forward", "session.goto", "latency.seek"})
@@ -80,13 +82,26 @@ class HeaderLine(TextLine):
             _lateness(frame, app_state),
         ]
         content = Content.assemble(*left)
-        mark = _recording_mark(app_state.recording)
+        mark = _alert_mark(frame, app_state, glyphs_of(self).hot, width) + _recording_mark(app_state.recording)
         for part in parts:
             addition = Content.assemble("  ", part)
             if part[0] and content.cell_length + addition.cell_length + mark.cell_length + 1 <= width:
                 content += addition
         gap = width - content.cell_length - mark.cell_length - 1
         self.put(content + Content(" " * max(1, gap)) + mark)
+
+
+def _alert_mark(frame: Frame, app_state: AppState, glyph: str, width: int) -> Content:
+    """Show the number of raised alerts, and the worst one where it fits."""
+    raised = RaisedAlerts() if app_state.alerts is None else app_state.alerts.raised(frame)
+    if not raised.count:
+        return Content("")
+    text = f"{glyph} {raised.count:,} alert{'' if raised.count == 1 else 's'}"
+    if raised.alerts:
+        worst = raised.alerts[0]
+        longer = f"{text}: {worst.rule} {worst.name}"
+        text = longer if len(longer) <= width // 3 else text
+    return Content.assemble((text, "bold $error"), "  ")
 
 
 def _interval(frame: Frame, app_state: AppState) -> tuple[str, str]:

@@ -156,10 +156,15 @@ class RowOrder:
         return int(np.count_nonzero(self._sort_keys < key) + np.count_nonzero(self._sort_keys[:index] == key))
 
 
+def _sort_values(table: FrameTable, field_id: str) -> NDArray[np.float64] | None:
+    """Values to sort by: those that a screen gives for the order, else the figure."""
+    return table.columns.get(f"{field_id}:order", table.columns.get(field_id))
+
+
 def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, found: Mask | None) -> RowOrder:
     """Order the rows that were found, or all; a field the table lacks keeps the table's order."""
     rows = np.arange(len(table.rows)) if found is None else np.flatnonzero(found)
-    values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
+    values = names.ranks if sorting.field_id == NAME else _sort_values(table, sorting.field_id)
     if values is None:
         return RowOrder(rows, np.zeros(len(rows)))
     chosen = values if found is None else values[rows]

@@ -1,0 +1,50 @@
+"""Alerts of a live source: state of the rules, events in the samples, and the command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from collectors.alerts.command import CommandRunner
+from collectors.alerts.settings import AlertSettings
+from collectors.alerts.watch import AlertWatch, RuleStatus
+from collectors.baseline import LatencyBaseline
+from collectors.model import Step
+from collectors.rates import derive
+
+
+class AlertService:
+    """Evaluates rules on every step of a live source before it is recorded."""
+
+    def __init__(self, settings: AlertSettings) -> None:
+        self.settings = settings
+        self._watch = AlertWatch(settings.rules)
+        self._baseline = LatencyBaseline()
+        self.raised = 0
+        """Alerts raised since the start, for the bell."""
+        self.time_ns = 0
+        """Wall time of the last frame."""
+        self._command = CommandRunner(settings.command) if settings.command else None
+
+    @property
+    def status(self) -> tuple[RuleStatus, ...]:
+        """State of the rules; may be read in any thread."""
+        return self._watch.status
+
+    def step(self, step: Step) -> Step:
+        """Return the step with its frame, and with the events of alerts in its sample."""
+        frame = self._baseline.add(derive(step.previous, step.current))
+        alerts = self._watch.observe(frame)
+        self.time_ns = frame.time_ns
+        self.raised += sum(event.data.get("change") == "raised" for event in alerts)
+        problems = () if self._command is None else self._command.take_events()
+        if self._command is not None:
+            for event in alerts:
+                self._command.offer(event)
+        events = (*step.current.events, *alerts, *problems)
+        current = replace(step.current, events=events) if alerts or problems else step.current
+        return Step(step.previous, current, replace(frame, events=current.events))
+
+    def close(self) -> None:
+        """Let the last commands run."""
+        if self._command is not None:
+            self._command.close()

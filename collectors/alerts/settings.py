@@ -1,0 +1,106 @@
+"""Section `[alerts]` of the settings, and the options of the command line."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collectors.alerts.command import parse_command
+from collectors.alerts.parse import parse_rule, with_names
+from collectors.alerts.rule import AlertRule
+from engine.config import config_file
+from engine.errors import UsageError
+from engine.text import safe_text, short_text
+
+SECTION = "alerts"
+_KEYS = ("rules", "bell", "command")
+MOST_RULES = 100
+_EXAMPLE = '[alerts.rules] and then lines such as slow = "disks await_ms>20ms for 10s"'
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """Rules in force; invalid ones are left out and listed in `problems`."""
+
+    rules: tuple[AlertRule, ...] = ()
+    bell: bool = False
+    """Whether the terminal's bell rings when an alert is raised."""
+    command: tuple[str, ...] = ()
+    """Program and arguments to run for each alert; none if empty."""
+    problems: tuple[str, ...] = ()
+
+    def with_options(self, rules: Iterable[AlertRule], command: tuple[str, ...] = ()) -> AlertSettings:
+        """Add the rules of the command line, which replace those of the same name.
+
+        Raises:
+            UsageError: two of the given rules have one name.
+        """
+        given = with_names(rules)
+        names = {rule.name for rule in given}
+        kept = tuple(rule for rule in self.rules if rule.name not in names)
+        return replace(self, rules=(*kept, *given), command=command or self.command)
+
+
+def load_alert_settings(path: Path | None = None) -> AlertSettings:
+    """Read the section; errors are listed in `problems` and never prevent the start.
+
+    An unreadable file is reported by the readers of the other settings.
+    """
+    file = path or config_file()
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return AlertSettings()
+    section = document.get(SECTION, {})
+    if not isinstance(section, dict):
+        return AlertSettings(problems=(f"{file}: alerts must be a table: {_EXAMPLE}",))
+    problems = [
+        f"{file}: [alerts] unknown setting {safe_text(key)!r}{_close(key)}; known: {', '.join(_KEYS)}"
+        for key in section
+        if key not in _KEYS
+    ]
+    rules = _rules(section.get("rules", {}), file, problems)
+    bell = section.get("bell", False)
+    if not isinstance(bell, bool):
+        problems.append(f"{file}: [alerts] bell must be true or false")
+        bell = False
+    command = _command(section.get("command", ""), file, problems)
+    return AlertSettings(rules, bell, command, tuple(problems))
+
+
+def _rules(section: object, file: Path, problems: list[str]) -> tuple[AlertRule, ...]:
+    if not isinstance(section, dict):
+        problems.append(f"{file}: [alerts] rules must be a table: {_EXAMPLE}")
+        return ()
+    rules = []
+    for name, text in list(section.items())[:MOST_RULES]:
+        where = f"{file}: [alerts.rules] {safe_text(short_text(name, 40))}"
+        try:
+            if not isinstance(text, str):
+                raise UsageError('a rule is text in quotes, such as "disks await_ms>20ms for 10s"')
+            rules.append(parse_rule(text, name))
+        except UsageError as error:
+            problems.append(f"{where}: {error}; the rule is left out")
+    if len(section) > MOST_RULES:
+        problems.append(f"{file}: [alerts.rules] has {len(section)} rules: only the first {MOST_RULES} are used")
+    return tuple(rules)
+
+
+def _command(value: object, file: Path, problems: list[str]) -> tuple[str, ...]:
+    if value == "":
+        return ()
+    try:
+        if not isinstance(value, str):
+            raise UsageError("command must be text in quotes")
+        return parse_command(value)
+    except UsageError as error:
+        problems.append(f"{file}: [alerts] {error}")
+        return ()
+
+
+def _close(key: str) -> str:
+    close = difflib.get_close_matches(key, _KEYS, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

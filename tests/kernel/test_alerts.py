@@ -1,0 +1,78 @@
+"""An alert on a real device under load: recorded, reported, exported, and given to a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collectors.session.reader import SessionReader
+from engine.events import EventKind
+from tests import needs
+from tests.kernel.test_live_loop import Load, attach, detach
+
+pytestmark = [pytest.mark.alone, needs.loop]
+
+COMMAND = (sys.executable, "-m", "tui")
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[str]:
+    found = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=True).stdout.strip()
+    attach(found, tmp_path / "disk")
+    yield found
+    detach(found)
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
+    command = (*COMMAND, *arguments)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+
+
+def test_a_busy_device_raises_an_alert_in_the_recording(loop: str, tmp_path: Path) -> None:
+    session, said, name = tmp_path / "s.luns", tmp_path / "said", Path(loop).name
+    program = tmp_path / "notify"
+    program.write_text(f'#!/bin/sh\necho "$LUNSCOPE_ALERT_RULE $LUNSCOPE_ALERT_OBJECT" >>{said}\n')
+    program.chmod(0o755)
+    load = Load(loop)
+    try:
+        rule = f"busy: disks iops>1 for 1s on {name}"
+        options = ("--alert", rule, "--alert-command", str(program))
+        done = run("record", "-o", str(session), "--interval", "0.2", "--duration", "6", *options, folder=tmp_path)
+    finally:
+        load.close()
+    assert done.returncode == 0, done.stderr
+    with SessionReader(session) as reader:
+        alerts = [event for event in reader.events() if event.kind is EventKind.ALERT]
+    raised = alerts[0]
+    assert (raised.data["rule"], raised.data["change"]) == ("busy", "raised")
+    assert str(raised.data["object"]).split()[0] == name
+    assert said.read_text().split()[:2] == ["busy", name]
+    report = run("report", "--from", str(session), "0.2", folder=tmp_path)
+    assert f"alert busy raised: {name}" in report.stdout
+    export = run("export", str(session), "--format", "jsonl", "--table", "events", folder=tmp_path)
+    rows = [json.loads(line) for line in export.stdout.splitlines()]
+    assert any(row["kind"] == "alert" and row["data"]["object"].split()[0] == name for row in rows)
+    table = run("export", str(session), "--format", "csv", "--table", "events", folder=tmp_path)
+    assert table.stdout.startswith("time,time_ns,kind,text,data\n")
+
+
+def test_wrong_rules_end_record_and_wrong_settings_do_not(tmp_path: Path) -> None:
+    session = str(tmp_path / "s.luns")
+    wrong = run("record", "-o", session, "--duration", "0.2", "--alert", "disks awiat>3ms", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "--alert" in wrong.stderr
+    assert "no field 'awiat'" in wrong.stderr
+    assert not Path(session).exists()
+    settings = tmp_path / "lunscope" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text("[alerts.rules]\nbad = 'disks await_ms>3%'\n")
+    done = run("record", "-o", session, "--duration", "0.2", folder=tmp_path)
+    assert done.returncode == 0
+    assert f"{settings}: [alerts.rules] bad: '3%' is no limit of await_ms" in done.stderr

@@ -1,0 +1,67 @@
+"""Options of alerts, and the settings they add to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from engine.errors import LunscopeError
+from engine.text import safe_text
+
+if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--alert",
+        "alert",
+        multiple=True,
+        metavar="RULE",
+        help="Alert on a rule such as 'disks await_ms>20ms for 10s'; repeat for more. See docs/alerts.md.",
+    ),
+    click.option("--alert-command", metavar="CMD", help="Run for each alert, which it gets in LUNSCOPE_ALERT_TEXT ..."),
+)
+
+
+def alert_options(command: _Command) -> _Command:
+    """Add them to a command, which gets `alert` and `alert_command` as keyword arguments."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def alert_service(
+    rules: tuple[str, ...] = (), command: str | None = None, *, echo: bool = False
+) -> AlertService | None:
+    """Make the alerts of the settings and options; None without any rule. With `echo` invalid settings are reported.
+
+    Raises:
+        UsageError: an option is no rule or no command.
+    """
+    from collectors.alerts.command import parse_command  # noqa: PLC0415 (verbs without alerts need none of it)
+    from collectors.alerts.parse import parse_rule  # noqa: PLC0415
+    from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415
+
+    settings = load_alert_settings()
+    if echo:
+        for problem in settings.problems:
+            click.echo(f"lunscope: {safe_text(problem)}", err=True)
+    try:
+        given = [parse_rule(text) for text in rules]
+        settings = settings.with_options(given)
+    except LunscopeError as error:
+        raise click.BadParameter(str(error), param_hint="'--alert'") from None
+    if command is not None:
+        try:
+            settings = settings.with_options((), parse_command(command))
+        except LunscopeError as error:
+            raise click.BadParameter(str(error), param_hint="'--alert-command'") from None
+    if not settings.rules:
+        return None
+    from collectors.alerts.service import AlertService  # noqa: PLC0415
+
+    return AlertService(settings)
