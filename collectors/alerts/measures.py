@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class RuleValues:
     """Values of the objects of a rule; `reason` explains that of a row, or is empty."""
 
     rows: Rows
@@ -35,13 +35,13 @@ class FieldMeasure:
     def __init__(self, rule: AlertRule) -> None:
         self._rule = rule
 
-    def of(self, frame: Frame) -> Measured | None:
+    def of(self, frame: Frame) -> RuleValues | None:
         """Return the values of a frame; None if it has no such table."""
         table = frame.tables.get(self._rule.table)
         values = None if table is None else table.columns.get(self._rule.field_id)
         if table is None or values is None:
             return None
-        return Measured(table.rows, values, lambda row: self._reason(frame, row))
+        return RuleValues(table.rows, values, lambda row: self._reason(frame, row))
 
     def reset(self) -> None:
         """Nothing is carried from frame to frame."""
@@ -65,7 +65,7 @@ class ImbalanceMeasure:
         self._sums = np.zeros(0)
         self._paths: Rows | None = None
 
-    def of(self, frame: Frame) -> Measured | None:
+    def of(self, frame: Frame) -> RuleValues | None:
         """Add an interval, and return the values; None without paths."""
         table = frame.tables.get("paths")
         if table is None:
@@ -81,7 +81,7 @@ class ImbalanceMeasure:
             part = np.where(total >= LEAST_IOS, counted / total * peers.size[peers.group], np.nan)
         most = np.full(len(peers.size), np.nan)
         np.fmax.at(most, peers.group, part)
-        return Measured(self._rows, most, lambda group: self._busiest(table, peers, part, group))
+        return RuleValues(self._rows, most, lambda group: self._busiest(table, peers, part, group))
 
     def reset(self) -> None:
         """Forget what was added up."""

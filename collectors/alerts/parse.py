@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from collectors.alerts.rule import CLEAR_SHARE, DEFAULT_HOLD_S, AlertRule, Comparison, RuleKind
+from collectors.alerts.rule import CLEAR_SHARE, DEFAULT_HOLD_S, AlertRule, AlertSign, RuleKind
 from collectors.field import Field, Unit
 from collectors.filtering.fields import FilterField, FilterFields, figures_of
 from collectors.filtering.values import example_of, read_quantity
@@ -37,11 +37,11 @@ class _Given:
     """A rule as written, in parts."""
 
     name: str
-    comparison: Comparison | None
+    comparison: AlertSign | None
     limit: str
     options: Mapping[str, str]
 
-    def rule(self, kind: RuleKind, field: Field, unit: Unit | None, comparison: Comparison, limit: float) -> AlertRule:
+    def rule(self, kind: RuleKind, field: Field, unit: Unit | None, comparison: AlertSign, limit: float) -> AlertRule:
         hold_s = _time(self.options["for"], "for") if "for" in self.options else DEFAULT_HOLD_S
         clear_s = _time(self.options["clear"], "clear") if "clear" in self.options else hold_s * CLEAR_SHARE
         scope = self.options.get("on", "")
@@ -108,16 +108,16 @@ def _split_options(body: str) -> tuple[str, dict[str, str]]:
     return parts[0].strip(), options
 
 
-def _split_comparison(condition: str) -> tuple[str, Comparison | None, str]:
+def _split_comparison(condition: str) -> tuple[str, AlertSign | None, str]:
     found = _COMPARISON.fullmatch(condition)
     if found is None:
         return condition, None, ""
     head, sign, limit, rest = found.groups()
-    if sign not in set(Comparison):
+    if sign not in set(AlertSign):
         raise UsageError(f"{sign!r} in {_shown(condition)}: compare with > >= < or <=")
     rest = rest.strip()
     joined = f"{limit}{rest}" if re.fullmatch(r"[^\d\s]{1,5}", rest) else f"{limit} {rest}".strip()
-    return head.strip(), Comparison(sign), joined
+    return head.strip(), AlertSign(sign), joined
 
 
 def _of_field(words: list[str], given: _Given) -> AlertRule:
@@ -140,14 +140,14 @@ def _built_in(kind: RuleKind, rest: list[str], given: _Given) -> AlertRule:
     example = f"write it like {kind.value}>{_DEFAULTS[kind]:g}"
     if rest:
         raise UsageError(f"{_shown(' '.join(rest))} after {kind.value!r}: {example}")
-    if given.comparison in {Comparison.BELOW, Comparison.AT_MOST}:
+    if given.comparison in {AlertSign.BELOW, AlertSign.AT_MOST}:
         raise UsageError(f"{kind.value} is reported above a limit only: {example}")
     field = get_field("paths", "iops") if kind is RuleKind.IMBALANCE else get_field("disks", "heat")
     unit = None if kind is RuleKind.IMBALANCE else field.unit
     value = _DEFAULTS[kind]
     if given.comparison is not None:
         value = _times(given.limit) if unit is None else _limit(given.limit, FilterField(field.id, "", unit))
-    return given.rule(kind, field, unit, given.comparison or Comparison.ABOVE, value)
+    return given.rule(kind, field, unit, given.comparison or AlertSign.ABOVE, value)
 
 
 def _limit(text: str, field: FilterField) -> float:

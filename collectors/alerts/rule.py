@@ -16,7 +16,7 @@ DEAD_BAND = 0.1
 """Share of the limit by which a figure must be back before that time counts: else noise at the limit would flap."""
 
 
-class Comparison(StrEnum):
+class AlertSign(StrEnum):
     """What a figure does to be reported."""
 
     ABOVE = ">"
@@ -46,7 +46,7 @@ class AlertRule:
     field_id: str
     unit: Unit | None
     """None for multiples of an even part."""
-    comparison: Comparison
+    comparison: AlertSign
     limit: float
     hold_s: float = DEFAULT_HOLD_S
     """Time for which the limit must be passed."""
@@ -58,7 +58,7 @@ class AlertRule:
     @property
     def upward(self) -> bool:
         """Whether larger values are worse."""
-        return self.comparison in {Comparison.ABOVE, Comparison.AT_LEAST}
+        return self.comparison in {AlertSign.ABOVE, AlertSign.AT_LEAST}
 
     @property
     def back(self) -> float:

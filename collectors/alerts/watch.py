@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.alerts.measures import Measured, in_scope, labels_of, measure_of
-from collectors.alerts.rule import AlertRule, Comparison
+from collectors.alerts.measures import RuleValues, in_scope, labels_of, measure_of
+from collectors.alerts.rule import AlertRule, AlertSign
 from collectors.model import Frame, Rows, Topology
 from engine.events import Event, EventKind
 from engine.text import safe_text
@@ -26,10 +26,10 @@ Mask = NDArray[np.bool_]
 Times = NDArray[np.float64]
 
 _COMPARE = {
-    Comparison.ABOVE: np.greater,
-    Comparison.AT_LEAST: np.greater_equal,
-    Comparison.BELOW: np.less,
-    Comparison.AT_MOST: np.less_equal,
+    AlertSign.ABOVE: np.greater,
+    AlertSign.AT_LEAST: np.greater_equal,
+    AlertSign.BELOW: np.less,
+    AlertSign.AT_MOST: np.less_equal,
 }
 
 
@@ -83,7 +83,7 @@ class RuleState:
         measured = self._measure.of(frame)
         self.seen = measured is not None and len(measured.rows) > 0
         if measured is None:
-            measured = Measured(Rows((), ()), np.zeros(0), lambda _row: "")
+            measured = RuleValues(Rows((), ()), np.zeros(0), lambda _row: "")
         yield from self._follow(measured.rows, frame)
         if math.isnan(frame.elapsed_s):
             self.interrupt()
@@ -176,7 +176,7 @@ class RuleState:
         worse = np.fmax if self.rule.upward else np.fmin
         self._worst = np.where(reported | ~np.isnan(self._over_ns), worse(self._worst, values), np.nan)
 
-    def _events(self, at: NDArray[np.intp], measured: Measured, frame: Frame, change: str) -> Iterator[Event]:
+    def _events(self, at: NDArray[np.intp], measured: RuleValues, frame: Frame, change: str) -> Iterator[Event]:
         labels = labels_of(self.rule, self._rows, frame.topology) if len(at) else ()
         for row in at[:MOST_EVENTS].tolist():
             reason = safe_text(measured.reason(row)) if change == "raised" else ""

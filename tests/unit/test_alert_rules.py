@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collectors.alerts.command import parse_command
 from collectors.alerts.parse import parse_rule
-from collectors.alerts.rule import Comparison, RuleKind
+from collectors.alerts.rule import AlertSign, RuleKind
 from collectors.alerts.settings import load_alert_settings
 from engine.errors import UsageError
 
@@ -18,7 +18,7 @@ from engine.errors import UsageError
 def test_a_rule_in_full() -> None:
     rule = parse_rule("slow: disks await_ms >= 20 ms for 10s clear 3s on nvme*")
     assert (rule.name, rule.kind, rule.table, rule.field_id) == ("slow", RuleKind.FIELD, "disks", "await_ms")
-    assert (rule.comparison, rule.limit, rule.hold_s, rule.clear_s) == (Comparison.AT_LEAST, 20.0, 10.0, 3.0)
+    assert (rule.comparison, rule.limit, rule.hold_s, rule.clear_s) == (AlertSign.AT_LEAST, 20.0, 10.0, 3.0)
     assert rule.scope == "nvme*"
 
 
