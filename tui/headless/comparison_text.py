@@ -84,7 +84,15 @@ def _field_line(found: FieldComparison) -> str:
     title = f"{found.field.title}{TIER_MARKS[tier]}".rstrip()
     a, b = (_figure(figure.mean / divisor) for figure in (found.a, found.b))
     change, interval = change_text(found), interval_text(found)
-    return f"{title:<12} {unit:<5} {a:>10} {b:>10} {change:>8} {interval:>18}  {found.verdict.value}"
+    return fitting(f"{title:<12} {unit:<5} {a:>10} {b:>10} {change:>8} {interval:>18}  {found.verdict.value}")
+
+
+def fitting(line: str) -> str:
+    """Give up alignment, from the right, where a line would not fit: a figure is never cut."""
+    while len(line) > WIDTH and "  " in line:
+        before, _, after = line.rpartition("  ")
+        line = f"{before} {after}"
+    return line
 
 
 def marked_tier(found: FieldComparison) -> Tier:
