@@ -6,7 +6,8 @@ from tui.headless.comparison_text import WIDTH, fitting
 
 
 def test_a_line_gives_up_alignment_from_the_right_and_no_figure() -> None:
-    line = f"{'Peak inflight~':<14} {'':<5} {'0.000':>10} {'12.00':>10} {'+12.00':>8} {'-99999.9 to +99999.9':>18}  equivalent"
+    figures = f"{'0.000':>10} {'12.00':>10} {'+12.00':>8} {'-99999.9 to +99999.9':>18}"
+    line = f"{'Peak inflight~':<14} {'':<5} {figures}  equivalent"
     assert len(line) > WIDTH
     found = fitting(line)
     assert len(found) == WIDTH
