@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collectors.latency.slow_ios import SlowIos, by_number, slow_ios
+from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.model import Frame, Sample, Step, Tier
 from collectors.rates import derive
 from collectors.session.reader import SessionReader
@@ -168,8 +168,8 @@ def frames_of(steps: Iterator[Step]) -> Iterator[Frame]:
     return (derive(step.previous, step.current) for step in steps)
 
 
-def slowest(sample: Sample) -> SlowIos:
-    return slow_ios(sample, by_number(sample.topology.devices))
+def slowest(sample: Sample) -> tuple[SlowIo, ...]:
+    return tuple(slow_ios(sample, by_number(sample.topology.devices)))
 
 
 def test_a_recording_replays_exact_figures_and_slow_ios(device: str, tmp_path: Path) -> None:
