@@ -20,6 +20,7 @@ from pathlib import Path
 
 from bench.operator import KEYS_PER_S, Operator
 from bench.terminal import Terminal
+from bench.typed_word import TypedWord
 
 KEY_MS = 100.0
 """From a key to the screen, 99th percentile."""
@@ -117,7 +118,9 @@ class Soak:
         word = operator.word()
         terminal.output.clear()
         pressed_ns = operator.type(word)
-        seen_ns = terminal.drain(1.0, until=word.encode())
+        typed = TypedWord(word, *operator.size)
+        typed.is_seen(bytes(terminal.output))  # the letters before the last
+        seen_ns = terminal.drain(1.0, until=typed.is_seen)
         if seen_ns is None:
             self.findings.unseen += 1
             self._require_answer(terminal, operator)

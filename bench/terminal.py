@@ -10,7 +10,7 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 
@@ -30,6 +30,7 @@ class Terminal:
         self.started_ns = time.monotonic_ns()
         self.pid, self._descriptor = pty.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup of this program is not meant for that one
             variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
             os.execvpe(command[0], list(command), variables)
         self.resize(columns, lines)
@@ -64,8 +65,11 @@ class Terminal:
         os.write(self._descriptor, keys.encode())
         return pressed_ns
 
-    def drain(self, seconds: float, until: bytes | None = None) -> int | None:
-        """Read output for a while; with `until`, return the monotonic ns at which it was seen, or None."""
+    def drain(self, seconds: float, until: bytes | Callable[[bytes], bool] | None = None) -> int | None:
+        """Read output for a while; with `until`, return the monotonic ns at which it was seen, or None.
+
+        `until` is found in all output since it was cleared, or decides by each part of the output.
+        """
         if self._descriptor < 0:
             time.sleep(seconds)
             return None
@@ -80,8 +84,9 @@ class Terminal:
             if not chunk:
                 break
             self.output += chunk
-            if until is not None and until in self.output:
-                return time.monotonic_ns()
+            read_ns = time.monotonic_ns()
+            if until is not None and (until in self.output if isinstance(until, bytes) else until(chunk)):
+                return read_ns
         return None
 
     def close(self, timeout_s: float = 15.0) -> int:
