@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from textual.events import Click
+from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
@@ -108,3 +109,13 @@ async def test_a_click_after_the_window_shrank() -> None:
         await pilot.pause()
         await pilot.press("escape")
         await until(pilot, lambda: is_closed(pilot))
+
+
+async def test_the_mouse_may_go_down_on_a_widget_that_is_being_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source)) as pilot:
+        screen = await opened(pilot, source, "question_mark")
+        removed = Static("no longer in a parent")
+        monkeypatch.setattr(screen, "get_widget_and_offset_at", lambda _x, _y: (removed, Offset(0, 0)))
+        await pilot.mouse_down(offset=(9, 6))
+        assert pilot.app.screen is screen

@@ -111,7 +111,7 @@ class CompareScreen(CompareActions):
         if self.is_whole and self.is_current:
             self._draw()
 
-    @on(CompareTable.ComparedRowMoved)
+    @on(CompareTable.RowMoved)
     def _moved(self) -> None:
         self.redraw()
 

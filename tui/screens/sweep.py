@@ -46,11 +46,11 @@ from tui.sweep.words import (
     wish_text,
 )
 from tui.widgets.line import TextLine
+from tui.widgets.row_table import RowTable
 from tui.widgets.sweep.answer import AnswerText
 from tui.widgets.sweep.heat import SweepMap, map_grid
 from tui.widgets.sweep.lanes import TargetLanes
 from tui.widgets.sweep.plot import SweepPlot
-from tui.widgets.sweep.point_table import PointTable
 from tui.widgets.sweep.rate_table import RateTable
 from tui.widgets.sweep.table import SweepTable
 
@@ -345,7 +345,7 @@ class SweepScreen(SweepStarts):
     def _row(self) -> PointRow | None:
         return self.query_one(SweepTable).cursor_row
 
-    @on(PointTable.RowMoved)
+    @on(RowTable.RowMoved)
     def _moved(self) -> None:
         self._redraw()
 

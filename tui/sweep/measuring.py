@@ -36,8 +36,20 @@ class Ended(Protocol):
         """Whether all was measured."""
 
 
+class Progress(Protocol):
+    """How far a measurement is."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the runner is asked to pause."""
+
+
 class Runner(Protocol[Result_co]):
     """Measures over a load that runs; `run` blocks."""
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
 
     def run(self) -> Result_co:
         """Measure everything."""
@@ -65,7 +77,7 @@ class Wanted:
     """What of the screen they belong to: a point, or a rate."""
 
 
-class MeasuringSession(ABC, Generic[Result]):
+class MeasuringSession(ABC, Generic[Result, Trial]):
     """Owns a measurement from its first trial to its answer; no member blocks but `finish`.
 
     While it measures, the knobs of the load are its own: `LoadController` refuses to turn them.
@@ -74,9 +86,11 @@ class MeasuringSession(ABC, Generic[Result]):
     WHAT = "sweep"
     IN_HAND = "point"
 
-    def __init__(self, controller: LoadController, job: JobSpec, first: Knobs, *, part: str = "") -> None:
+    def __init__(
+        self, controller: LoadController, job: JobSpec, first: Knobs, trials: KeptTrials[Trial] | None, *, part: str
+    ) -> None:
         self.controller, self.part = controller, part
-        self._job, self._first = job, first
+        self._job, self._first, self._trials = job, first, trials
         self._lock = threading.Lock()
         """Of what is wanted, and of the end that takes it."""
         self._phase = SweepPhase.WAITING
@@ -104,6 +118,11 @@ class MeasuringSession(ABC, Generic[Result]):
         """The lowest share of reads of all that is measured: below 100 it writes."""
 
     # ------------------------------------------------------------------ what is shown
+
+    @property
+    def paused(self) -> bool:
+        """Whether the runner is asked to pause."""
+        return self.runner.progress.is_paused
 
     @property
     def first(self) -> Knobs:
@@ -154,7 +173,7 @@ class MeasuringSession(ABC, Generic[Result]):
         """Pause after the trial in hand, or go on."""
         if self._phase is not SweepPhase.MEASURING:
             return
-        if self._is_paused:
+        if self.paused:
             self.runner.resume()
             self._message = ""
         else:
@@ -209,7 +228,7 @@ class MeasuringSession(ABC, Generic[Result]):
         self.runner.stop()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join(LAST_POINT_S)
-        self._forget_file()
+        self._trials = None
         return self.result
 
     @property
@@ -218,19 +237,6 @@ class MeasuringSession(ABC, Generic[Result]):
         if self._result is None and self._phase is SweepPhase.MEASURING:
             return self.runner.result_so_far("stopped")
         return self._result
-
-    @property
-    def _is_paused(self) -> bool:
-        return self._phase is SweepPhase.MEASURING and self.paused
-
-    @property
-    @abstractmethod
-    def paused(self) -> bool:
-        """Whether the runner is asked to pause."""
-
-    @abstractmethod
-    def _forget_file(self) -> None:
-        """Write no more trials: the file is closed."""
 
     # ------------------------------------------------------------------ the thread
 
@@ -301,7 +307,9 @@ class MeasuringSession(ABC, Generic[Result]):
             return f"a {self.WHAT} is measuring with this load: stop the {self.WHAT} first"
         return ""
 
-    def _write(self, trials: KeptTrials[Trial] | None, curve: int, trial: Trial) -> None:
+    def _keep(self, curve: int, trial: Trial) -> None:
+        """Write a trial to the file, unless the screens are left: it is closed then."""
+        trials = self._trials
         if trials is None:
             return
         try:

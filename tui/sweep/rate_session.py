@@ -12,7 +12,7 @@ from tui.sweep.rate_state import RatePoint, RateState
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
 
 
-class RateSession(MeasuringSession[RateResult]):
+class RateSession(MeasuringSession[RateResult, RateTrial]):
     """Owns a search from its first trial to its answer."""
 
     WHAT = "search for a rate"
@@ -21,8 +21,8 @@ class RateSession(MeasuringSession[RateResult]):
     def __init__(
         self, plan: RatePlan, controller: LoadController, trials: RateTrialFile | None = None, *, part: str = ""
     ) -> None:
-        super().__init__(controller, plan.armed, plan.first, part=part)
-        self.plan, self._trials = plan, trials
+        super().__init__(controller, plan.armed, plan.first, trials, part=part)
+        self.plan = plan
         done = () if trials is None else tuple(trials.done)
         note, watch = controller.control.note_load, controller.watch
         self._runner = RateRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
@@ -36,11 +36,6 @@ class RateSession(MeasuringSession[RateResult]):
     def is_measuring(self) -> bool:
         """Whether a trial is being measured, or the next follows at once."""
         return self._runner.progress.rate > 0 or not self.paused
-
-    @property
-    def paused(self) -> bool:
-        """Whether the runner is asked to pause."""
-        return self._runner.progress.is_paused
 
     @property
     def least_read_pct(self) -> float:
@@ -75,9 +70,3 @@ class RateSession(MeasuringSession[RateResult]):
     def use(self, point: RatePoint) -> None:
         """Set the live rate: at the end of the search while it goes on, else now, starting the load."""
         self.set_knobs(Wanted(point.name(self.plan), self.plan.knobs_at(point.curve, point.rate), point))
-
-    def _forget_file(self) -> None:
-        self._trials = None
-
-    def _keep(self, curve: int, trial: RateTrial) -> None:
-        self._write(self._trials, curve, trial)

@@ -12,14 +12,14 @@ from tui.sweep.measuring import MeasuringSession, Wanted
 from tui.sweep.state import SweepPhase, SweepState
 
 
-class SweepSession(MeasuringSession[SweepResult]):
+class SweepSession(MeasuringSession[SweepResult, Trial]):
     """Owns a sweep from its first point to its answer."""
 
     def __init__(
         self, plan: SweepPlan, controller: LoadController, trials: TrialFile | None = None, *, part: str = ""
     ) -> None:
-        super().__init__(controller, plan.armed, plan.first, part=part)
-        self.plan, self._trials = plan, trials
+        super().__init__(controller, plan.armed, plan.first, trials, part=part)
+        self.plan = plan
         done = () if trials is None else tuple(trials.done)
         note, watch = controller.control.note_load, controller.watch
         self._runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
@@ -33,11 +33,6 @@ class SweepSession(MeasuringSession[SweepResult]):
     def is_measuring(self) -> bool:
         """Whether a point is being measured, or the next follows at once."""
         return self._runner.points.measuring is not None or not self.paused
-
-    @property
-    def paused(self) -> bool:
-        """Whether the runner is asked to pause."""
-        return self._runner.progress.is_paused
 
     @property
     def least_read_pct(self) -> float:
@@ -74,9 +69,3 @@ class SweepSession(MeasuringSession[SweepResult]):
         """Set the live knobs to a point: at the end of the sweep while it goes on, else now, starting the load."""
         knobs = self.plan.knobs_at(self.plan.curves[point.curve], point.load)
         self.set_knobs(Wanted(self.plan.point_name(point), knobs, point))
-
-    def _forget_file(self) -> None:
-        self._trials = None
-
-    def _keep(self, curve: int, trial: Trial) -> None:
-        self._write(self._trials, curve, trial)

@@ -130,6 +130,9 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     """An app with our themes registered and one chosen for the terminal."""
 
     CSS_PATH = BASE_CSS
+    ALLOW_SELECT = False
+    """Textual's selection ends the app when the mouse goes down on a widget that is being removed; terminals select
+    with Shift."""
     terminal: TerminalUse | None = None
     """Set before the app runs; read by the driver."""
 

@@ -14,8 +14,8 @@ from tui.compare.curves import CurvePair, SideCurve
 from tui.text.format import format_quantity, span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
+from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
-from tui.widgets.sweep.spans import Spanned, Spans
 
 _AXIS = 7
 """Cells of the labels at the left."""

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
-from tui.widgets.sweep.spans import Spanned
+from tui.widgets.spans import Spanned
 
 _INDENT = 4
 _SHIFT = 16

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tui.text.glyphs import Glyphs
 from tui.widgets.chart.plot import BLANK, DOTS_ACROSS, DOTS_DOWN, pack
-from tui.widgets.sweep.spans import Spans
+from tui.widgets.spans import Spans
 
 
 class Canvas:

@@ -19,7 +19,7 @@ from engine.sweep.points import Point
 from tui.sweep.rows import PointRow, PointState
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
-from tui.widgets.sweep.spans import LEVELS, Spanned, Spans
+from tui.widgets.spans import LEVELS, Spanned, Spans
 
 FIGURES = (
     ("iops", "IOPS", Unit.PER_SECOND),

@@ -14,7 +14,7 @@ from tui.sweep.words import hottest_text
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit_name, width_of
-from tui.widgets.sweep.spans import Spanned, Spans
+from tui.widgets.spans import Spanned, Spans
 
 _FIGURES = 44
 """Cells of the figures of a lane."""

@@ -15,8 +15,8 @@ from engine.sweep.knee import Answer
 from tui.sweep.rows import PointRow, interval, optima
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
+from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
-from tui.widgets.sweep.spans import Spanned, Spans
 
 _AXIS = 7
 """Cells of the labels of the latency axis."""

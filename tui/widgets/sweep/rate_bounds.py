@@ -11,7 +11,7 @@ from engine.rate_search.answer import RateAnswer, RateVerdict
 from engine.rate_search.grid import RateGrid
 from tui.sweep.rate_rows import CurveFigures
 from tui.text.glyphs import glyphs_of
-from tui.widgets.sweep.spans import Spanned, Spans
+from tui.widgets.spans import Spanned, Spans
 
 _Bounds: TypeAlias = tuple[float | None, float | None]
 _TEXT = 37

@@ -16,8 +16,8 @@ from engine.rate_search.bounds import LoadClass
 from tui.sweep.rate_rows import RateRow
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
+from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
-from tui.widgets.sweep.spans import Spanned, Spans
 
 _AXIS = 7
 """Cells of the labels of the latency axis."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from textual.binding import BindingType
 from textual.strip import Strip
 
 from collectors.field import Unit
 from engine.rate_search.bounds import LoadClass
 from engine.text import safe_text
 from tui.sweep.rate_rows import LimitClass, RateRow
+from tui.sweep.rate_state import RatePoint
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
-from tui.widgets.sweep.point_table import PointTable
-from tui.widgets.sweep.spans import Spans
+from tui.widgets.row_table import RowTable, row_bindings
+from tui.widgets.spans import Spans
 
 _COLUMNS = (
     ("rate", "rate/s", 7, Unit.PER_SECOND),
@@ -33,20 +36,28 @@ CLASS_WORDS = {LoadClass.LOWER: "lower", LoadClass.UPPER: "UPPER", LoadClass.UND
 _STYLES = {LoadClass.LOWER: "curve", LoadClass.UPPER: "failed", LoadClass.UNDECIDED: "muted"}
 
 
-class RateTable(PointTable[RateRow]):
+class RateTable(RowTable[RateRow]):
     """The rates of one combination."""
+
+    BINDINGS: ClassVar[list[BindingType]] = row_bindings("sweep")
+    empty_text = "no rates"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._limits: tuple[str, ...] = ()
         self._front = 0
+        self._sort = ("", False)
         self._columns: list[tuple[str, str, int, Unit]] = []
         self._shown_limits: list[int] = []
 
     def show(self, rows: Sequence[RateRow], limits: tuple[str, ...], front: int, sort: tuple[str, bool]) -> None:
         """Take new rows in their order, the limits, and the number of the one that comes first."""
-        self._limits, self._front = limits, front
-        self.put_rows(rows, sort)
+        self._limits, self._front, self._sort = limits, front, sort
+        self.put_rows(rows)
+
+    def identity(self, row: RateRow) -> RatePoint:
+        """Return the rate of a row."""
+        return row.point
 
     def lay_out_columns(self) -> None:
         """Leave out figures before limits, and limits before the one in front."""
@@ -80,7 +91,7 @@ class RateTable(PointTable[RateRow]):
         spans.append(((f"+{hidden} more: m" if hidden else "").ljust(self.area.width), "head"))
         return self.strip(spans)
 
-    def row_strip(self, row: RateRow, *, is_cursor: bool) -> Strip:
+    def row_strip(self, row: RateRow, above: RateRow | None, *, is_cursor: bool) -> Strip:  # noqa: ARG002 - each row says all
         """Draw a row."""
         glyphs = glyphs_of(self)
         is_now = row.words.startswith("trying")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from textual.binding import BindingType
 from textual.strip import Strip
 
 from collectors.field import Unit
+from engine.sweep.points import Point
 from engine.text import safe_text
 from tui.sweep.rows import PointRow, PointState
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
-from tui.widgets.sweep.point_table import PointTable
-from tui.widgets.sweep.spans import Spans
+from tui.widgets.row_table import RowTable, row_bindings
+from tui.widgets.spans import Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +51,28 @@ _EDGE = 6
 """Cells before the values: cursor, interval, three marks, and a gap."""
 
 
-class SweepTable(PointTable[PointRow]):
+class SweepTable(RowTable[PointRow]):
     """The points of a sweep."""
+
+    BINDINGS: ClassVar[list[BindingType]] = row_bindings("sweep")
+    empty_text = "no points"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._axes: tuple[str, ...] = ()
+        self._sort = ("", False)
         self._columns: list[_Column] = []
         self._widths: list[int] = []
         """Of the values of each axis."""
 
     def show(self, rows: Sequence[PointRow], axes: tuple[str, ...], sort: tuple[str, bool]) -> None:
         """Take new rows in their order; `sort` is what they are sorted by, and whether descending."""
-        self._axes = axes
-        self.put_rows(rows, sort)
+        self._axes, self._sort = axes, sort
+        self.put_rows(rows)
+
+    def identity(self, row: PointRow) -> Point:
+        """Return the point of a row."""
+        return row.point
 
     # ------------------------------------------------------------------ drawing
 
@@ -74,7 +85,7 @@ class SweepTable(PointTable[PointRow]):
         """Draw the header."""
         return self.strip(self._head(self._columns))
 
-    def row_strip(self, row: PointRow, *, is_cursor: bool) -> Strip:
+    def row_strip(self, row: PointRow, above: PointRow | None, *, is_cursor: bool) -> Strip:  # noqa: ARG002 - each row says all
         """Draw a row."""
         return self.strip(self._line(row, self._columns, is_cursor=is_cursor), at_cursor=is_cursor)
 
