@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from collectors.latency.history import LatencyHistory
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, Rows, Sample, Step
 from collectors.rates import derive
 from engine.events import Event, EventKind
@@ -319,3 +320,16 @@ async def test_a_frame_no_longer_kept_stays_until_it_is_left() -> None:
         assert shown_position(pilot, source) == 7
         await pilot.press("comma")
         await at(pilot, source, COUNT - 1)
+
+
+async def test_a_subject_without_any_latencies_is_shown_at_an_earlier_moment() -> None:
+    source = ListSource(with_latencies(make_samples(count=COUNT)))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, COUNT)
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LatencyScreen))
+        screen = pilot.app.screen
+        assert isinstance(screen, LatencyScreen)
+        screen.follow(LatencySubject("vanished", "load", frozenset({"load:9:9"})))
+        await pilot.press("comma", "left")
+        await until(pilot, lambda: app_of(pilot).app_state.is_rewound and "vanished" in screen_text(pilot))

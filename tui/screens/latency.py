@@ -73,7 +73,7 @@ class LatencyScreen(LatencyActions):
         if ticks is None or not series:
             self.heat.show_nothing(self.empty_reason())
             self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
-        elif self.app_state.is_rewound and frame.time_ns < int(ticks.times_ns[0]):
+        elif self.app_state.is_rewound and len(ticks) and frame.time_ns < int(ticks.times_ns[0]):
             self.heat.show_nothing(f"no latencies are kept from before {clock_text(int(ticks.times_ns[0]))}")
             self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
         else:
