@@ -22,6 +22,7 @@ from tui.compare.parts import FilePart, TimePart, default_parts, offered_parts, 
 from tui.compare.rows import compare_rows, reason_text, side_text, summary_text
 from tui.compare.work import Compared, CompareRequest, CompareWork
 from tui.history.intervals import IntervalHistory
+from tui.history.packed import IntervalPacker
 
 PATIENCE_S = 60.0
 
@@ -124,8 +125,9 @@ def test_intervals_are_kept_within_the_budget_and_the_oldest_dropped() -> None:
     everything = list(kept.between(0, 1 << 62))
     assert len(everything) == len(steps) - 1
     assert kept.start_ns == steps[0].current.time_ns
-    pairs = zip([None, *everything[:-1]], everything, strict=True)
-    small = IntervalHistory(sum(one.size_bytes(before) for before, one in pairs) // 2)
+    packer = IntervalPacker()
+    size_bytes = sum(packer.pack(one.frame, one.histograms).size_bytes for one in everything)
+    small = IntervalHistory(size_bytes // 2)
     for step in steps:
         small.add(step, derive(step.previous, step.current))
     assert 0 < len(list(small.between(0, 1 << 62))) < len(everything)

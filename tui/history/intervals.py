@@ -7,21 +7,16 @@ import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from collectors.model import Frame, Histograms, Step
 from collectors.series import Series
-from tui.history.packed import FramePacker
+from tui.history.packed import IntervalPacker, PackedInterval
 
 BUDGET_BYTES = 16 << 20
 """Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
-_ROW_BYTES = 256
-"""Of the key and the name of a row that is not of the interval before."""
-_ARRAY_BYTES = 128
-_TABLE_BYTES = 900
-"""Beside their values: of an array, and of a packed table."""
 MOST_INTERVALS = 36_000
 
 
@@ -38,26 +33,6 @@ class KeptInterval:
         """Wall time at its end."""
         return self.frame.time_ns
 
-    def size_bytes(self, before: KeptInterval | None) -> int:
-        """Bytes of its figures and histograms, and of rows that the interval before does not share."""
-        others = {} if before is None else before.frame.tables
-        new_rows = sum(
-            len(table.rows)
-            for name, table in self.frame.tables.items()
-            if name not in others or others[name].rows is not table.rows
-        )
-        figures = [
-            column
-            for table in self.frame.tables.values()
-            for part in (table.columns, table.tiers)
-            for column in part.values()
-        ]
-        cells = [
-            array for one in self.histograms.values() for array in (one.row, one.series_index, one.bucket, one.count)
-        ]
-        overhead = _TABLE_BYTES * len(self.frame.tables) + _ARRAY_BYTES * len(cells)
-        return sum(array.nbytes for array in (*figures, *cells)) + overhead + _ROW_BYTES * new_rows
-
 
 def kept_interval(step: Step, frame: Frame) -> KeptInterval | None:
     """Take the interval of a step and its frame; None if its length is not known."""
@@ -72,43 +47,40 @@ class IntervalHistory:
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
-        self._packer = FramePacker()
-        self._kept: deque[tuple[int, KeptInterval]] = deque()
+        self._packer = IntervalPacker()
+        self._kept: deque[tuple[int, PackedInterval]] = deque()
+        """Each with its start."""
         self._size_bytes = 0
 
     @property
     def start_ns(self) -> int:
         """Wall time from which on intervals are kept; 0 before the first."""
         with self._lock:
-            return self._kept[0][1].start_ns if self._kept else 0
+            return self._kept[0][0] if self._kept else 0
 
     def add(self, step: Step, frame: Frame) -> None:
         """Add the interval of a step, if its length is known."""
         interval = kept_interval(step, frame)
         if interval is None:
             return
-        interval = replace(interval, frame=self._packer.pack(frame))
+        packed = self._packer.pack(interval.frame, interval.histograms)
         with self._lock:
-            size_bytes = interval.size_bytes(self._kept[-1][1] if self._kept else None)
-            self._kept.append((size_bytes, interval))
-            self._size_bytes += size_bytes
+            self._kept.append((interval.start_ns, packed))
+            self._size_bytes += packed.size_bytes
             while len(self._kept) > 1 and (self._size_bytes > self._budget_bytes or len(self._kept) > MOST_INTERVALS):
-                self._size_bytes -= self._kept.popleft()[0]
+                self._size_bytes -= self._kept.popleft()[1].size_bytes
 
     def between(self, start_ns: int, end_ns: int) -> Iterator[KeptInterval]:
         """Intervals that lie within a range of wall time, oldest first."""
-        with self._lock:
-            newest_first = []
-            for _, interval in reversed(self._kept):
-                if interval.start_ns < start_ns:
-                    break
-                newest_first.append(interval)
-        return (interval for interval in reversed(newest_first) if interval.end_ns <= end_ns)
+        return (
+            KeptInterval(begun_ns, packed.frame, packed.histograms)
+            for begun_ns, packed in self._between(start_ns, end_ns)
+        )
 
     def frame_at(self, time_ns: int) -> Frame | None:
         """Find the interval that contains a wall time, or the nearest; None before the first."""
         with self._lock:
-            position = bisect_left(self._kept, time_ns, key=lambda kept: kept[1].end_ns)
+            position = bisect_left(self._kept, time_ns, key=lambda kept: kept[1].bare.time_ns)
             return self._frame(position)
 
     def frame_beside(self, frame: Frame, count: int) -> Frame | None:
@@ -117,22 +89,31 @@ class IntervalHistory:
         The clock of the frames is CLOCK_MONOTONIC, as wall time may step.
         """
         with self._lock:
-            position = bisect_left(self._kept, frame.monotonic_ns, key=lambda kept: kept[1].frame.monotonic_ns)
+            position = bisect_left(self._kept, frame.monotonic_ns, key=lambda kept: kept[1].bare.monotonic_ns)
             return self._frame(position + count)
 
     def series(self, table: str, key: str, fields: Sequence[str], start_ns: int, end_ns: int) -> Series | None:
         """Collect the history of one row, which may have vanished since; None if it is not kept."""
         found = []
-        for interval in self.between(start_ns, end_ns):
-            figures = interval.frame.tables.get(table)
+        for _, packed in self._between(start_ns, end_ns):
+            figures = packed.tables.get(table)
             row = None if figures is None else figures.rows.positions.get(key)
             if figures is not None and row is not None:
-                found.append((interval.end_ns, [figures.value(field_id, row) for field_id in fields]))
+                found.append((packed.bare.time_ns, [figures.value(field_id, row) for field_id in fields]))
         if not found:
             return None
         values = np.array([figures for _, figures in found])
         times = np.array([end_ns for end_ns, _ in found], np.int64)
         return Series(times, {field_id: values[:, position] for position, field_id in enumerate(fields)})
+
+    def _between(self, start_ns: int, end_ns: int) -> list[tuple[int, PackedInterval]]:
+        with self._lock:
+            newest_first = []
+            for begun_ns, packed in reversed(self._kept):
+                if begun_ns < start_ns:
+                    break
+                newest_first.append((begun_ns, packed))
+        return [(begun_ns, packed) for begun_ns, packed in reversed(newest_first) if packed.bare.time_ns <= end_ns]
 
     def _frame(self, position: int) -> Frame | None:
         if not self._kept:

@@ -1,0 +1,81 @@
+"""Packed intervals give back every figure as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from collectors.model import Frame, Histograms
+from collectors.rates import derive
+from tests.app.latency_samples import with_latencies
+from tests.app.sources import make_samples
+from tui.history.packed import IntervalPacker
+
+
+def intervals(count: int) -> list[tuple[Frame, dict[str, Histograms]]]:
+    samples = with_latencies(make_samples(count=count))
+    return [
+        (
+            replace(derive(before, sample), usual_ms={"disks": np.array([1.5, np.nan, 3.0])}),
+            dict(sample.histograms),
+        )
+        for before, sample in zip([None, *samples[:-1]], samples, strict=True)
+    ]
+
+
+def assert_same(found: Frame, frame: Frame) -> None:
+    assert (found.time_ns, found.elapsed_s, found.cost_pct) == (frame.time_ns, frame.elapsed_s, frame.cost_pct)
+    assert found.topology is frame.topology
+    assert list(found.tables) == list(frame.tables)
+    for name, table in frame.tables.items():
+        packed = found.tables[name]
+        assert (packed.rows.keys, packed.rows.names) == (table.rows.keys, table.rows.names)
+        assert packed.columns.keys() == table.columns.keys()
+        assert packed.tiers.keys() == table.tiers.keys()
+        for field_id, values in table.columns.items():
+            np.testing.assert_array_equal(packed.columns[field_id], values)
+        for field_id, tiers in table.tiers.items():
+            np.testing.assert_array_equal(packed.tiers[field_id], tiers)
+    for name, usual in frame.usual_ms.items():
+        np.testing.assert_array_equal(found.usual_ms[name], usual)
+
+
+def test_figures_and_latencies_come_back_as_they_were() -> None:
+    packer, given = IntervalPacker(), intervals(12)
+    packed = [packer.pack(*interval) for interval in given]
+    for one, (frame, histograms) in zip(packed, given, strict=True):
+        assert_same(one.frame, frame)
+        assert list(one.histograms) == list(histograms)
+        for name, cells in histograms.items():
+            found = one.histograms[name]
+            assert (found.scale, found.rows.keys, found.series) == (cells.scale, cells.rows.keys, cells.series)
+            for part in ("row", "series_index", "bucket", "count"):
+                np.testing.assert_array_equal(getattr(found, part), getattr(cells, part))
+                assert getattr(found, part).dtype == getattr(cells, part).dtype
+
+
+def test_intervals_that_are_alike_share_their_layout_and_pay_once_for_their_rows() -> None:
+    packer = IntervalPacker()
+    first, second, third = (packer.pack(*interval) for interval in intervals(4)[1:])
+    assert second.layout is first.layout is third.layout
+    assert first.new_rows > 0
+    assert second.new_rows == third.new_rows == 0
+    assert first.size_bytes > second.size_bytes > second.packed.nbytes
+
+
+def test_a_table_that_comes_and_goes_leaves_the_others_where_they_belong() -> None:
+    packer, given = IntervalPacker(), intervals(4)
+    frame, histograms = given[2]
+    fewer = replace(frame, tables={name: table for name, table in frame.tables.items() if name != "disks"})
+    for wanted, cells in ((frame, histograms), (fewer, {}), (frame, histograms)):
+        packed = packer.pack(wanted, cells)
+        assert_same(packed.frame, wanted)
+        assert packed.histograms.keys() == cells.keys()
+
+
+def test_packed_figures_cannot_be_changed() -> None:
+    packed = IntervalPacker().pack(*intervals(2)[1])
+    table = next(iter(packed.frame.tables.values()))
+    column = next(iter(table.columns.values()))
+    assert not column.flags.writeable
