@@ -1,0 +1,35 @@
+"""Lines hold no caches of their own, and are cut and divided as before."""
+
+from __future__ import annotations
+
+import gc
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import FIFOCache
+from textual.strip import Strip
+
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import make_app, on_stage, play
+from tui.theme.strips import leave_out_strip_caches
+
+
+async def test_no_line_of_the_app_has_caches_of_its_own() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source)) as pilot:
+        older = {id(each) for each in gc.get_objects() if isinstance(each, Strip)}
+        await play(pilot, source, 5)
+        lines = [each for each in gc.get_objects() if isinstance(each, Strip) and id(each) not in older]
+        assert any("vda" in line.text for line in lines)
+        assert not any(isinstance(line._crop_cache, FIFOCache) for line in lines)
+
+
+def test_lines_are_cut_divided_and_styled_as_before() -> None:
+    leave_out_strip_caches()
+    line = Strip([Segment("busy "), Segment("97 %", Style(bold=True))])
+    for _ in range(2):
+        assert line.crop(2, 6).text == "sy 9"
+        assert [part.text for part in line.divide([3, 9])] == ["bus", "y 97 %"]
+        assert line.adjust_cell_length(11).text == "busy 97 %  "
+        assert line.crop_extend(0, 10, None).text == "busy 97 % "
+        assert all(style is not None and style.italic for _, style, _ in line.apply_style(Style(italic=True)))
