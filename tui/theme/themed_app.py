@@ -14,7 +14,7 @@ from rich.segment import Segment
 from textual.app import App, ReturnType
 from textual.binding import Binding
 from textual.color import Color
-from textual.events import Event, InputEvent
+from textual.events import Event, InputEvent, Resize
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
@@ -27,7 +27,7 @@ from tui.terminal.frame_update import only_changes
 from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
 from tui.theme.sheets import ThemeSheets
-from tui.theme.strips import leave_out_strip_caches
+from tui.theme.textual_caches import forget_geometry, leave_out_strip_caches
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 
 _ALIKE = {
@@ -197,6 +197,8 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
 
     async def on_event(self, event: Event) -> None:
         """Drop queued keys once the app is ending: they would be handled before it ends."""
+        if isinstance(event, Resize):
+            forget_geometry()
         if not (self._exit and isinstance(event, InputEvent)):
             await super().on_event(event)
 

@@ -1,8 +1,10 @@
-"""Textual's lines without caches of their own."""
+"""What Textual caches, kept small: a full garbage collection goes through all of it."""
 
 from __future__ import annotations
 
 from textual import strip
+from textual.css.scalar import Scalar
+from textual.geometry import Region
 
 
 class _NoCache:
@@ -18,6 +20,8 @@ class _NoCache:
 
 
 _NO_CACHE = _NoCache()
+_CACHED = [each for owner in (Region, Scalar) for each in vars(owner).values() if hasattr(each, "cache_clear")]
+"""Functions with functools.lru_cache."""
 
 
 def leave_out_strip_caches() -> None:
@@ -28,3 +32,9 @@ def leave_out_strip_caches() -> None:
     garbage collection goes through, which takes longer than several frames.
     """
     vars(strip)["FIFOCache"] = lambda _size: _NO_CACHE
+
+
+def forget_geometry() -> None:
+    """Drop results of calculations with positions and lengths: after a new size of the terminal they are of no use."""
+    for function in _CACHED:
+        function.cache_clear()

@@ -1,4 +1,4 @@
-"""Lines hold no caches of their own, and are cut and divided as before."""
+"""Lines hold no caches of their own, and are cut and divided as before; a new size drops what was kept of the former."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import gc
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import FIFOCache
+from textual.geometry import Region
 from textual.strip import Strip
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.theme.strips import leave_out_strip_caches
+from tui.theme.textual_caches import leave_out_strip_caches
 
 
 async def test_no_line_of_the_app_has_caches_of_its_own() -> None:
@@ -33,3 +34,19 @@ def test_lines_are_cut_divided_and_styled_as_before() -> None:
         assert line.adjust_cell_length(11).text == "busy 97 %  "
         assert line.crop_extend(0, 10, None).text == "busy 97 % "
         assert all(style is not None and style.italic for _, style, _ in line.apply_style(Style(italic=True)))
+
+
+async def test_a_new_size_drops_what_was_calculated_for_the_former() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await play(pilot, source, 3)
+        far_away = Region(123_456, 7, 8, 9)
+        far_away.intersection(Region(123_460, 8, 1, 1))
+        missed = Region.intersection.cache_info().misses
+        far_away.intersection(Region(123_460, 8, 1, 1))
+        assert Region.intersection.cache_info().misses == missed
+        await pilot.resize_terminal(100, 30)
+        await play(pilot, source, 1)
+        missed = Region.intersection.cache_info().misses
+        far_away.intersection(Region(123_460, 8, 1, 1))
+        assert Region.intersection.cache_info().misses == missed + 1
