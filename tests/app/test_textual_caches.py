@@ -1,4 +1,4 @@
-"""Lines hold no caches of their own, and are cut and divided as before; a new size drops what was kept of the former."""
+"""Lines hold no caches of their own and are cut as before; a new size drops what was calculated for the former."""
 
 from __future__ import annotations
 
