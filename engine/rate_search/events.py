@@ -108,7 +108,7 @@ def _plan(data: Data) -> RatePlan | None:
     except (UsageError, ValueError, TypeError):
         return None
     low, high = (_rate(data.get(name)) for name in (_LOW, _HIGH))
-    if not limits or not curves:
+    if not curves:
         return None
     knobs = tuple((name, replace(job.knobs, queue_depth=depth)) for name, depth in curves)
     return RatePlan(job, RateSearch(limits, goal, low, high), knobs, RateRange(low, high))

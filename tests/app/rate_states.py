@@ -10,11 +10,12 @@ from typing import Any
 from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.job.knobs import Knobs
-from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.spec import Arrival, JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event, end_event, trial_event
 from engine.rate_search.goal import allowed_share
 from engine.rate_search.plan import RatePlan, make_rate_plan
-from engine.rate_search.search import WantedTrial
+from engine.rate_search.search import RateSearch, WantedTrial
+from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
 from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
@@ -32,6 +33,13 @@ SERVICE_NS = 250_000.0
 def searched_plan(*limits: str, curves: Sequence[tuple[str, Knobs]] = ()) -> RatePlan:
     job = JobSpec(targets=(TargetSpec("/nonexistent/diska"),), knobs=Knobs(queue_depth=128))
     return make_rate_plan(job, tuple(map(Limit.parse, limits or LIMITS)), curves=curves)
+
+
+def step_plan() -> StepPlan:
+    """Rates without limits, up to one that the device does not carry."""
+    job = JobSpec(targets=(TargetSpec("/nonexistent/diska"),), arrival=Arrival.POISSON)
+    rates = tuple(MAXIMUM * share for share in (0.3, 0.6, 0.9, 1.1))
+    return StepPlan(job, RateSearch(()), (("", Knobs(queue_depth=128)),), rates=(rates,))
 
 
 def trial_of(plan: RatePlan, wanted: WantedTrial, start_s: float) -> RateTrial:
@@ -60,8 +68,8 @@ def searched_trials(plan: RatePlan, count: int) -> tuple[tuple[RateTrial, ...], 
     """The first trials of a search, or all of them."""
     trials: list[list[RateTrial]] = [[] for _ in plan.curves]
     left, start_s = count, 0.0
-    for of_curve in trials:
-        while left and (wanted := plan.search.next_trial(of_curve)) is not None:
+    for curve, of_curve in enumerate(trials):
+        while left and (wanted := plan.next_trial(curve, of_curve)) is not None:
             of_curve.append(trial_of(plan, wanted, start_s))
             start_s += wanted.duration_s
             left -= 1
@@ -75,7 +83,7 @@ class StillRates(RateSession):
         plan = plan or searched_plan()
         super().__init__(plan, LoadController(control, plan.armed, Permissions()))
         trials = searched_trials(plan, count)
-        wanted = plan.search.next_trial(trials[0])
+        wanted = plan.next_trial(0, trials[0])
         now = None if wanted is None else RatePoint(0, wanted.rate)
         self.shown = replace(RateState(plan, trials, SweepPhase.MEASURING, now, 47.0), **changes)
         self.asked: list[object] = []
@@ -101,9 +109,9 @@ class StillRates(RateSession):
         self.asked.append(point)
 
 
-def with_search(samples: Sequence[Sample], count: int, first: int = 5) -> list[Sample]:
+def with_search(samples: Sequence[Sample], count: int, first: int = 5, plan: RatePlan | None = None) -> list[Sample]:
     """The samples with a recorded search: a trial at each sample from `first` on, then its end."""
-    plan = searched_plan()
+    plan = plan or searched_plan()
     happened = [begin_event(plan)]
     happened += [trial_event(plan, 0, trial) for trial in searched_trials(plan, count)[0]]
     happened += [end_event(plan, "complete")]

@@ -16,7 +16,7 @@ from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, TargetSpec
 from engine.rate_search.bounds import LoadClass
 from engine.running.control import LoadControl, LoadState
-from tests.app.rate_states import StillRates, searched_plan, searched_trials, with_search
+from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.sweep_states import StillSession, with_sweep
@@ -205,6 +205,41 @@ async def test_replay_of_a_sweep_and_a_search_has_both() -> None:
         await until(pilot, lambda: "COMPLETE: 20 trials" in screen_text(pilot))
         await pilot.press("t")
         await until(pilot, lambda: "(1 of 2) COMPLETE: 12 measurements" in screen_text(pilot))
+
+
+@pytest.mark.parametrize("size", [(40, 10), *SIZES])
+async def test_open_loop_without_limits_says_what_is_carried(size: tuple[int, int], control: LoadControl) -> None:
+    source = ListSource(make_samples(count=5))
+    app = make_app(source, control, sweep=StillSession(control, 100, phase=SweepPhase.ENDED, ended="complete"))
+    app.app_state.sweeps.add(group_of(StillRates(control, ALL, step_plan(), **ENDED)))
+    async with on_stage(app, size) as pilot:
+        await play(pilot, source, 2)
+        await until(pilot, lambda: "rate=18,000/s is carried" in screen_text(pilot))
+        await pilot.press("v", "m", "v", "enter")
+
+
+async def test_closed_and_open_loop_without_limits_are_in_one_plot(control: LoadControl) -> None:
+    source = ListSource(make_samples(count=5))
+    app = make_app(source, control, sweep=StillSession(control, 100, phase=SweepPhase.ENDED, ended="complete"))
+    app.app_state.sweeps.add(group_of(StillRates(control, ALL, step_plan(), **ENDED)))
+    async with on_stage(app, LARGE) as pilot:
+        await play(pilot, source, 2)
+        await until(pilot, lambda: "p99 (ms) over rate (I/Os per s), both log  + open loop" in screen_text(pilot))
+        assert "dotted: closed loop" in screen_text(pilot)
+        assert "backlog grows" in screen_text(pilot)
+        await pilot.press("m")
+        await until(pilot, lambda: "mean (ms) over rate" in screen_text(pilot))
+
+
+async def test_replay_shows_an_open_loop_without_limits() -> None:
+    samples = with_search(with_sweep(make_samples(count=90), 12), 4, first=40, plan=step_plan())
+    source = ListRecording(samples)
+    async with on_stage(make_app(source), SMALL) as pilot:
+        await pilot.press("9")
+        await rewind_to(pilot, source, 42)
+        await until(pilot, lambda: "rate=12,000/s is carried" in screen_text(pilot))
+        await rewind_to(pilot, source, 80)
+        await until(pilot, lambda: "rate=18,000/s is carried; 22,000/s is not" in screen_text(pilot))
 
 
 # ------------------------------------------------------------------------------------------------ starting

@@ -40,12 +40,18 @@ def show_rates(order: RateOrder, watching: Watching) -> int:
         from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
 
         if closed is None:
+            rates = order.rates(None)
             return group_of(RateSession(rates.plan, controller, rates.trials))
-        search = SessionStep(lambda: RateSession(rates.plan, controller, rates.trials, part="open loop, 2 of 2"))
-        return group_of(SweepSession(closed.plan, controller, closed.trials, part="closed loop, 1 of 2"), [search])
+        first = SweepSession(closed.plan, controller, closed.trials, part="closed loop, 1 of 2")
 
-    rates, closed = order.rates(None), order.closed
-    armed = rates.plan.armed if closed is None else closed.plan.armed
+        def follow() -> RateSession:
+            rates = order.rates(first.result)
+            return RateSession(rates.plan, controller, rates.trials, part="open loop, 2 of 2")
+
+        return group_of(first, [SessionStep(follow)])
+
+    closed = order.closed
+    armed = order.rates(None).plan.armed if closed is None else closed.plan.armed
     return _show(armed, order.permissions, watching, group)
 
 

@@ -160,7 +160,7 @@ def command(
     if wants_rates or open_loop:
         has_depth = _has_depth(job_file, knobs)
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=has_depth, open_loop=open_loop)
-        on_screen = show_rates if has_screen and not open_loop else None
+        on_screen = show_rates if has_screen else None
         output = RateOutput(watching, as_json, trials, read.warnings, precondition, on_screen)
         return search_rates(job, asked, permissions, output)
     plan = make_plan(job, axes, limits)

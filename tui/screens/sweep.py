@@ -248,6 +248,8 @@ class SweepScreen(SweepStarts):
         self.query_one("#verdict", TextLine).put(Content.assemble((f" {safe_text(verdict)}", "bold")))
         self.query_one("#point", TextLine).put(f" {point}")
         legend = " lower UPPER ? class (RFC 9971)  [ ] bound of the answer  k/n trials kept it"
+        if not state.plan.limits:
+            legend = " open loop: latency counts from when each I/O was due, whatever completes"
         self.query_one("#legend", TextLine).put(Content.styled(legend, "dim"))
 
     def _draw_sweep(self, state: SweepState) -> None:

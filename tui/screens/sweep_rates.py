@@ -20,6 +20,8 @@ from tui.widgets.sweep.rate_plot import ClosedCurve, RatePlot
 from tui.widgets.sweep.rate_table import RateTable
 
 VIEWS = ("table", "plot", "answer")
+_METRICS = ("p99", "mean", "p50", "p99.9")
+"""Figures of the plot where there is no limit."""
 
 
 class RateBody(Vertical):
@@ -35,6 +37,7 @@ class RateBody(Vertical):
     def __init__(self) -> None:
         super().__init__(id="rate_body")
         self._curve = self._limit = 0
+        self._metric = _METRICS[0]
         self._view = VIEWS[0]
         self._sort, self._descending = RATE_SORT_KEYS[0], False
         self._has_moved = False
@@ -53,16 +56,18 @@ class RateBody(Vertical):
 
     def show(self, state: RateState, closed: SweepPoints | None, *, is_large: bool) -> None:
         """Draw a search, beside the closed loop that was measured before it."""
-        curves = len(state.plan.curves)
-        self._curve, self._limit = min(self._curve, curves - 1), min(self._limit, len(state.plan.limits) - 1)
+        curves, limits = len(state.plan.curves), state.plan.limits
+        self._curve, self._limit = min(self._curve, curves - 1), min(self._limit, max(len(limits), 1) - 1)
         found = [curve_figures(state, curve) for curve in range(curves)]
         here = found[self._curve]
         self.query_one(RateBounds).show(here, self._limit, state.plan.search.goal.width)
-        self.query_one("#rate_bounds", Widget).styles.height = len(state.plan.limits) + 1 if here.grid else 1
+        bounds = self.query_one("#rate_bounds", Widget)
+        bounds.display, bounds.styles.height = bool(limits), len(limits) + 1 if here.grid else 1
         self._show_table(state, here)
-        answer = here.answers.limits[self._limit]
-        curve = None if closed is None else _closed_curve(closed, self._curve, answer.limit.metric)
-        self.query_one(RatePlot).show(here.rows, answer, self._limit, curve)
+        answer = here.answers.limits[self._limit] if limits else None
+        metric = self._metric if answer is None else answer.limit.metric
+        curve = None if closed is None else _closed_curve(closed, self._curve, metric)
+        self.query_one(RatePlot).show(here.rows, metric, answer, self._limit, curve)
         self.query_one(AnswerText).show(list(rate_answer_text(state, found, self._curve)))
         self._lay_out(is_large=is_large)
 
@@ -100,7 +105,8 @@ class RateBody(Vertical):
     @property
     def chosen(self) -> tuple[object, ...]:
         """What was chosen: the drawing depends on it."""
-        return self._curve, self._limit, self._view, self._sort, self._descending, self.row and self.row.point
+        here = self._curve, self._limit, self._metric, self._view
+        return *here, self._sort, self._descending, self.row and self.row.point
 
     def next_view(self) -> None:
         """Show the next view."""
@@ -111,8 +117,9 @@ class RateBody(Vertical):
             widget.focus()
 
     def next_limit(self, state: RateState) -> None:
-        """Put the next limit in front."""
-        self._limit = (self._limit + 1) % len(state.plan.limits)
+        """Put the next limit in front; without limits, draw the next figure."""
+        self._limit = (self._limit + 1) % max(len(state.plan.limits), 1)
+        self._metric = _METRICS[(_METRICS.index(self._metric) + 1) % len(_METRICS)]
 
     def next_curve(self, state: RateState) -> None:
         """Show the next combination."""

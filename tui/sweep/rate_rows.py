@@ -95,6 +95,8 @@ def curve_figures(state: RateState, curve: int) -> CurveFigures:
 @functools.lru_cache(maxsize=256)
 def _figures(search: RateSearch, curve: int, trials: tuple[RateTrial, ...]) -> CurveFigures:
     answers, grid = rate_answers(search, trials), search.grid(trials)
+    if not search.limits:
+        return CurveFigures(answers, None, tuple(_step_rows(curve, trials)))
     if grid is None:
         return CurveFigures(answers, None, tuple(_maximum_rows(curve, trials)))
     phase = search.phases(grid)[-1]
@@ -112,6 +114,12 @@ def _figures(search: RateSearch, curve: int, trials: tuple[RateTrial, ...]) -> C
         rows.append(RateRow(RatePoint(curve, rate), tuple(group), classes, _words(group)))
     passing = tuple(_passing(search, grid, trials, answer.limit) for answer in answers.limits)
     return CurveFigures(answers, grid, tuple(rows), passing)
+
+
+def _step_rows(curve: int, trials: Sequence[RateTrial]) -> Iterator[RateRow]:
+    """Rates that were measured without a limit."""
+    for rate, group in sorted(on_grid(trials).items()):
+        yield RateRow(RatePoint(curve, rate), tuple(group), (), _words(group))
 
 
 def _passing(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from engine.rate_search.answer import RateVerdict
+from engine.rate_search.search import is_carried
 from engine.rate_search.text import answer_lines, maximum_line
 from engine.text import safe_text
 from tui.sweep.rate_rows import CurveFigures, RateRow
@@ -46,6 +48,8 @@ def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width
     name = state.plan.curves[curve][0]
     lead = f"[{name}] " if name else ""
     answers = figures.answers.limits
+    if not state.plan.limits:
+        return lead + _carried_text(figures)
     if figures.grid is None:
         return f"{lead}finding the maximum of the load first"
     none = next((each for each in answers if each.verdict is RateVerdict.NONE_KEEPS and each.upper), None)
@@ -67,13 +71,27 @@ def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width
     return text + beyond if len(text + beyond) <= width else text
 
 
+def _carried_text(figures: CurveFigures) -> str:
+    """Say up to which rate the device kept up; without limits that is the answer."""
+    measured = [row for row in figures.rows if row.trials]
+    if not measured:
+        return "no rate was measured yet"
+    carried = list(itertools.takewhile(lambda row: all(map(is_carried, row.trials)), measured))
+    text = f"rate={carried[-1].point.rate:,.0f}/s is carried" if carried else "no rate is carried"
+    beyond = measured[len(carried) :]
+    return f"{text}; {beyond[0].point.rate:,.0f}/s is not" if beyond else text
+
+
 def rate_answer_text(state: RateState, found: Sequence[CurveFigures], first: int) -> Iterator[str]:
     """Write the answers of all combinations, the chosen one first, then what went wrong."""
     for index in (first, *(each for each in range(len(found)) if each != first)):
         name, depth = state.plan.curves[index][0], state.plan.curves[index][1].queue_depth
         if name:
             yield f"[{name}]"
-        yield maximum_line(found[index].answers, state.trials[index], depth)
+        if state.plan.limits:
+            yield maximum_line(found[index].answers, state.trials[index], depth)
+        else:
+            yield _carried_text(found[index])
         for answer in found[index].answers.limits:
             yield from answer_lines(answer, found[index].answers, is_ended=state.phase is SweepPhase.ENDED)
     for note in state.notes:

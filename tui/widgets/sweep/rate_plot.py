@@ -64,13 +64,16 @@ class RatePlot(Spanned, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._rows: Sequence[RateRow] = ()
+        self._metric = "p99"
         self._answer: RateAnswer | None = None
         self._number = 0
         self._loop: ClosedCurve | None = None
 
-    def show(self, rows: Sequence[RateRow], answer: RateAnswer, number: int, closed: ClosedCurve | None) -> None:
-        """Take the rows, the limit in front with its number, and the closed curve, if one was measured."""
-        self._rows, self._answer, self._number, self._loop = rows, answer, number, closed
+    def show(
+        self, rows: Sequence[RateRow], metric: str, answer: RateAnswer | None, number: int, closed: ClosedCurve | None
+    ) -> None:
+        """Take the rows, the figure to draw, its limit in front with the number, if any, and the closed curve."""
+        self._rows, self._metric, self._answer, self._number, self._loop = rows, metric, answer, number, closed
         self.repaint()
 
     def on_resize(self) -> None:
@@ -79,59 +82,61 @@ class RatePlot(Spanned, inherit_bindings=False):
 
     def draw_lines(self) -> list[Strip]:
         """Title, plot, axis of rates."""
-        answer = self._answer
-        known = [] if answer is None else self._known(answer)
-        if answer is None or not known or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
+        known = self._known()
+        if not known or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("latency over rate: nothing was measured yet")
-        scales = self._scales(answer, known)
+        scales = self._scales(known)
         rows, cells = self.area.height - 3, self.area.width - _AXIS - 1
         canvas = Canvas(rows, cells, glyphs_of(self))
-        self._draw(canvas, answer, known, scales)
-        return self.filled(self.strip(line) for line in self._lines(canvas, answer, scales, rows, cells))
+        self._draw(canvas, known, scales)
+        return self.filled(self.strip(line) for line in self._lines(canvas, scales, rows, cells))
 
-    def _known(self, answer: RateAnswer) -> list[tuple[float, float, RateRow]]:
+    def _known(self) -> list[tuple[float, float, RateRow]]:
         """Rate, latency and row of what was measured, with rising rate."""
         rows = sorted(self._rows, key=lambda row: row.point)
-        figures = [(row.point.rate, row.figure(answer.limit.metric), row) for row in rows]
+        figures = [(row.point.rate, row.figure(self._metric), row) for row in rows]
         return [(rate, value, row) for rate, value, row in figures if value]
 
-    def _scales(self, answer: RateAnswer, known: Sequence[tuple[float, float, RateRow]]) -> _RateScales:
+    def _scales(self, known: Sequence[tuple[float, float, RateRow]]) -> _RateScales:
         rates, latencies = [rate for rate, _, _ in known], [value for _, value, _ in known]
-        latencies.append(answer.limit.limit_ns / 1e6)
+        if self._answer is not None:
+            latencies.append(self._answer.limit.limit_ns / 1e6)
         if self._loop is not None and len(self._loop.iops):
             rates.append(float(self._loop.iops.max()))
             latencies += [value for value in self._loop.latency_ms.tolist() if math.isfinite(value) and value > 0]
         low, high = min(rates) / 1.1, max(rates) * 1.1
         return _RateScales(low, high, min(latencies) / 1.3, max(max(latencies) * 1.3, min(latencies) * 2))
 
-    def _draw(
-        self, canvas: Canvas, answer: RateAnswer, known: Sequence[tuple[float, float, RateRow]], scales: _RateScales
-    ) -> None:
-        ends, limit_ms = np.array([0.0, 1.0]), answer.limit.limit_ns / 1e6
-        canvas.line(ends, np.repeat(scales.y(limit_ms), 2), "peak", every=3, plain="-")
-        closed = self._loop
+    def _draw(self, canvas: Canvas, known: Sequence[tuple[float, float, RateRow]], scales: _RateScales) -> None:
+        answer, closed = self._answer, self._loop
+        if answer is not None:
+            self._draw_limit(canvas, answer, scales)
         if closed is not None:
             there = np.isfinite(closed.latency_ms) & (closed.latency_ms > 0)
             if there.sum() > 1:
                 canvas.line(
                     scales.x(closed.iops[there]), scales.y(closed.latency_ms[there]), "axis", every=2, plain=":"
                 )
-        for bound, style in ((answer.lower, "curve"), (answer.upper, "failed")):
-            if bound is not None:
-                canvas.line(np.repeat(scales.x(bound.rate), 2), ends, style, every=2, plain="|")
         rates, latencies = (np.array([each[column] for each in known], np.float64) for column in (0, 1))
         if len(known) > 1:
             canvas.line(scales.x(rates), scales.y(latencies), "text")
         for rate, latency, row in known:
             mark = _MARKS[row.classes[self._number].found] if row.classes else ("+", "text")
             canvas.mark(float(scales.x(rate)), float(scales.y(latency)), *mark)
-        canvas.label(0.02, float(scales.y(limit_ms)), answer.limit.text, "peak")
 
-    def _lines(self, canvas: Canvas, answer: RateAnswer, scales: _RateScales, rows: int, cells: int) -> Iterator[Spans]:
+    def _draw_limit(self, canvas: Canvas, answer: RateAnswer, scales: _RateScales) -> None:
+        ends, limit_y = np.array([0.0, 1.0]), scales.y(answer.limit.limit_ns / 1e6)
+        canvas.line(ends, np.repeat(limit_y, 2), "peak", every=3, plain="-")
+        for bound, style in ((answer.lower, "curve"), (answer.upper, "failed")):
+            if bound is not None:
+                canvas.line(np.repeat(scales.x(bound.rate), 2), ends, style, every=2, plain="|")
+        canvas.label(0.02, float(limit_y), answer.limit.text, "peak")
+
+    def _lines(self, canvas: Canvas, scales: _RateScales, rows: int, cells: int) -> Iterator[Spans]:
         glyphs = glyphs_of(self)
-        legend = "  o lower bound  x upper  ? undecided"
+        legend = "  + open loop" if self._answer is None else "  o lower bound  x upper  ? undecided"
         closed = "" if self._loop is None else "  dotted: closed loop"
-        title = f" {answer.limit.metric} (ms) over rate (I/Os per s), both log"
+        title = f" {self._metric} (ms) over rate (I/Os per s), both log"
         for extra in (legend + closed, legend):
             if len(title) + len(extra) <= self.area.width:
                 legend = extra

@@ -73,7 +73,7 @@ class RateTable(RowTable[RateRow]):
 
     @property
     def _class_width(self) -> int:
-        return max(_CLASS, *map(len, self._limits))
+        return max((_CLASS, *map(len, self._limits)))
 
     def head_strip(self) -> Strip:
         """Draw the header."""
