@@ -61,14 +61,14 @@ lint-rust:
 test-rust:
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
 
-# More workers than cores: tests of screens wait for half of their time.
+# More workers than cores: tests wait for half of their time, those of screens for frames, those of devices for I/O.
 PARALLEL := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 REST := --ignore=tests/unit --ignore=tests/app
 
 test: dev ## everything: lint, Rust tests, Python tests
 	$(TWO_AT_A_TIME) lint-python lint-rust test-rust
 	$(BIN)/pytest $(PARALLEL) -m 'not alone' tests/unit tests/app
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not alone' $(REST)
+	$(BIN)/pytest $(PARALLEL) -m 'not alone' $(REST)
 	$(BIN)/pytest -m alone
 
 test-fast: dev ## what needs no devices and no terminal, within a minute
