@@ -63,7 +63,7 @@ QUEUE = (
         "nr_requests",
         Subject.DISK,
         "queue/nr_requests",
-        "requests the queue takes before submitters wait; with a scheduler per direction",
+        "requests the queue takes before submitters wait",
         "requests",
         legal=_requests,
         made_by="scheduler",
@@ -72,14 +72,14 @@ QUEUE = (
         "scheduler",
         Subject.DISK,
         "queue/scheduler",
-        "I/O scheduler; a change sets nr_requests, wbt_lat_usec and iosched/* anew",
+        "I/O scheduler; it sets nr_requests, wbt_lat_usec, iosched/* anew",
         form=Bracketed(),
         legal=_schedulers,
         phase=0,
         resets=("queue/nr_requests", "queue/wbt_lat_usec", "queue/iosched"),
     ),
     _queue(
-        "read_ahead_kb", "buffered sequential reads fetch so much ahead; rounded down to pages", "KiB", 0, None, "128"
+        "read_ahead_kb", "buffered reads in sequence fetch so much ahead; whole pages", "KiB", 0, None, "128"
     ),
     Tunable(
         "max_sectors_kb",
@@ -90,14 +90,14 @@ QUEUE = (
         legal=_sectors,
     ),
     _queue("nomerges", "merging of requests: 0 all, 1 simple ones only, 2 none", "", 0, 2, "0"),
-    _queue("rq_affinity", "completion: 1 on a CPU of the submitter's group, 2 on its own, 0 anywhere", "", 0, 2, "1"),
-    _queue("wbt_lat_usec", "write-back is throttled above this read latency; 0 off, -1 the default", "us", -1, None),
+    _queue("rq_affinity", "completion on the submitter's: 1 group of CPUs, 2 CPU; 0 anywhere", "", 0, 2, "1"),
+    _queue("wbt_lat_usec", "write-back is throttled above this read latency; 0 off, -1 default", "us", -1, None),
     _queue("io_timeout", "time after which a request counts as lost", "ms", 1, None, "30000"),
     Tunable(
         "write_cache",
         Subject.DISK,
         "queue/write_cache",
-        "what the kernel assumes of the device's cache: 'write through' sends no flushes",
+        "cache the kernel assumes; 'write through' sends no flushes",
         legal=one_of("write back", "write through"),
     ),
     _queue("iostats", "accounting of I/O; without it all counters stand still", "", 0, 1, "1"),

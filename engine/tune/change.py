@@ -167,7 +167,8 @@ def _in_force(record: Record, applied: Plan, *, keep: bool, duration_s: float | 
 
 def _outcome(record: Record) -> str:
     if record.left:
-        return f"{len(record.left):,} values could not be restored: {record.left[0]}"
+        more = f" and {len(record.left) - 1:,} more" if len(record.left) > 1 else ""
+        return f"not restored: {record.left[0]}{more}"
     return "all values are as before"
 
 

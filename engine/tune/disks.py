@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.hostfs.sysblock import list_disks
+from engine.hostfs.sysblock import list_disk_folders
 from engine.tune.tree import KernelTree
 
 _TRANSPORTS = {
@@ -71,5 +71,5 @@ def read_disks(tree: KernelTree) -> list[Disk]:
 
 def _disks(tree: KernelTree) -> Iterator[Disk]:
     start = len(str(tree.root)) + 1
-    for folder in list_disks(tree.root):
-        yield Disk(folder.name, str(folder)[start:])
+    for folder in list_disk_folders(str(tree.root)):
+        yield Disk(folder.rpartition("/")[2], folder[start:])

@@ -18,7 +18,7 @@ def _limit(key: str, what: str, unit: str) -> Tunable:
         f"io.max.{key}",
         Subject.GROUP_DEVICE,
         "io.max",
-        f"most {what} of the group on the device; above it I/Os wait",
+        f"most {what} of the group; above it I/Os wait",
         unit,
         DeviceKey(key),
         legal=_LIMIT,
@@ -28,7 +28,7 @@ def _limit(key: str, what: str, unit: str) -> Tunable:
 
 def _throttle(name: str, what: str, unit: str) -> Tunable:
     file = f"blkio.throttle.{name}_device"
-    help_text = f"most {what} of the group on the device (cgroup v1)"
+    help_text = f"most {what} of the group (cgroup v1)"
     return Tunable(
         f"blkio.throttle.{name}",
         Subject.GROUP_DEVICE,
@@ -68,7 +68,7 @@ GROUPS = (
         "io.latency",
         Subject.GROUP_DEVICE,
         "io.latency",
-        "target latency; peers with a higher one are throttled while it is missed",
+        "target latency; others are throttled while it is missed",
         "us",
         DeviceKey("target"),
         legal=between(1, None, NO_LIMIT),

@@ -29,7 +29,7 @@ SCSI = (
         "queue_depth",
         Subject.DISK,
         "device/queue_depth",
-        "commands outstanding at the device; the kernel lowers it on QUEUE FULL",
+        "commands outstanding; the kernel lowers it on QUEUE FULL",
         "commands",
         legal=_depths,
         falls_by_itself=True,
