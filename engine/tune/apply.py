@@ -41,7 +41,18 @@ def apply_plan(tree: KernelTree, plan: Plan, *, nearest: bool = False) -> Plan:
     for write in plan.writes:
         check_identity(tree, write)
         done.append(_write(tree, write, nearest=nearest))
-    return replace(plan, writes=tuple(done))
+    if plan.effects:
+        _check_again(tree, done)
+    effects = tuple(replace(effect, after=tree.read(effect.path) or "") for effect in plan.effects)
+    return replace(plan, writes=tuple(done), effects=effects)
+
+
+def _check_again(tree: KernelTree, writes: Iterable[Write]) -> None:
+    """Compare once more where one tunable of the change may have set another anew."""
+    for write in writes:
+        now = write.tunable.present(tree, write.target)
+        if now != write.after:
+            raise LunscopeError(f"{write.tunable.id} of {write.target.name}: another value of the change made it {now}")
 
 
 def _write(tree: KernelTree, write: Write, *, nearest: bool) -> Write:
@@ -79,11 +90,12 @@ def restore(tree: KernelTree, plan: Plan, *, force: bool = False) -> Restored:
     Without `force` a value that is no longer the one that was set is left as it is: somebody else has changed it.
     """
     gone, others, ours = _sorted_out(tree, plan.writes, force=force)
+    made_anew = {write.target.key for write in ours if write.tunable.resets}
+    effects = [(effect.path, _wanted(tree, effect)) for effect in plan.effects if effect.target.key in made_anew]
     failed = [(write, problem) for write in ours if (problem := _back(tree, write))]
     # Files that the kernel has set anew, after all tunables that reset others.
-    made_anew = {write.target.key for write in ours if write.tunable.resets}
-    effects = [_effect_back(tree, effect) for effect in plan.effects if effect.target.key in made_anew]
-    problems = [problem for problem in (*gone, *(text for _, text in (*others, *failed)), *effects) if problem]
+    odd = [_effect_back(tree, path, wanted) for path, wanted in effects]
+    problems = [problem for problem in (*gone, *(text for _, text in (*others, *failed)), *odd) if problem]
     remaining = tuple(write for write, _ in (*others, *failed))
     return Restored(len(plan.writes) - len(gone) - len(remaining), tuple(problems), remaining)
 
@@ -132,12 +144,19 @@ def _back(tree: KernelTree, write: Write) -> str:
     return "" if now == write.before else f"{tunable.id} of {target.name} is {now}, not {write.before} as before"
 
 
-def _effect_back(tree: KernelTree, effect: Effect) -> str:
-    if tree.read(effect.path) in {effect.before, None}:
+def _wanted(tree: KernelTree, effect: Effect) -> str:
+    """Return what a file is to have after restoring: what it had before, or what others have given it since."""
+    now = tree.read(effect.path)
+    untouched = now is None or not effect.after or now == effect.after
+    return effect.before if untouched or now is None else now
+
+
+def _effect_back(tree: KernelTree, path: str, wanted: str) -> str:
+    if tree.read(path) in {wanted, None}:
         return ""
     try:
-        tree.write(effect.path, effect.before)
+        tree.write(path, wanted)
     except LunscopeError as error:
         return str(error)
-    now = tree.read(effect.path)
-    return "" if now == effect.before else f"{effect.path} is {now}, not {effect.before} as before"
+    now = tree.read(path)
+    return "" if now == wanted else f"{path} is {now}, not {wanted} as before"

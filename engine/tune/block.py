@@ -13,6 +13,8 @@ _LEAST_REQUESTS = 4
 _MOST_SCHEDULED = 2048
 """MAX_SCHED_RQ of block/blk-mq-sched.h."""
 _PAGE_KB = 4
+_READ_AHEAD = ("queue/read_ahead_kb",)
+"""Set to its default when a queue gets new limits (blk_apply_bdi_limits, block/blk-settings.c)."""
 
 
 def _requests(tree: KernelTree, target: Target) -> Legal:
@@ -78,9 +80,7 @@ QUEUE = (
         phase=0,
         resets=("queue/nr_requests", "queue/wbt_lat_usec", "queue/iosched"),
     ),
-    _queue(
-        "read_ahead_kb", "buffered reads in sequence fetch so much ahead; whole pages", "KiB", 0, None, "128"
-    ),
+    _queue("read_ahead_kb", "buffered reads in sequence fetch so much ahead; whole pages", "KiB", 0, None, "128"),
     Tunable(
         "max_sectors_kb",
         Subject.DISK,
@@ -88,6 +88,8 @@ QUEUE = (
         "largest request; larger I/Os are split",
         "KiB",
         legal=_sectors,
+        phase=0,
+        resets=_READ_AHEAD,
     ),
     _queue("nomerges", "merging of requests: 0 all, 1 simple ones only, 2 none", "", 0, 2, "0"),
     _queue("rq_affinity", "completion on the submitter's: 1 group of CPUs, 2 CPU; 0 anywhere", "", 0, 2, "1"),
@@ -99,8 +101,19 @@ QUEUE = (
         "queue/write_cache",
         "cache the kernel assumes; 'write through' sends no flushes",
         legal=one_of("write back", "write through"),
+        phase=0,
+        resets=_READ_AHEAD,
     ),
-    _queue("iostats", "accounting of I/O; without it all counters stand still", "", 0, 1, "1"),
+    Tunable(
+        "iostats",
+        Subject.DISK,
+        "queue/iostats",
+        "accounting of I/O; without it all counters stand still",
+        legal=between(0, 1),
+        default=fixed("1"),
+        phase=0,
+        resets=_READ_AHEAD,
+    ),
 )
 
 SCHEDULERS = (

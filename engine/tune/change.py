@@ -156,13 +156,13 @@ def make_change(
 def _new_record(journal: Journal, tree: KernelTree, plan: Plan, settings: dict[Tunable, str]) -> Record:
     given = tuple((tunable.id, value) for tunable, value in settings.items())
     number, who = journal.next_number(), who_is_this()
-    return Record(number, State.CHANGING, time.time_ns(), who, str(tree.root), given, summarize(plan.writes), plan)
+    return Record(number, State.CHANGING, time.time_ns(), who, str(tree.root), given, summarize(plan), plan)
 
 
 def _in_force(record: Record, applied: Plan, *, keep: bool, duration_s: float | None) -> Record:
     state = State.KEPT if keep else State.HELD
     until_ns = None if duration_s is None or keep else time.time_ns() + int(duration_s * 1e9)
-    return replace(record, state=state, plan=applied, summary=summarize(applied.writes), until_ns=until_ns)
+    return replace(record, state=state, plan=applied, summary=summarize(applied), until_ns=until_ns)
 
 
 def _outcome(record: Record) -> str:

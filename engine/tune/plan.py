@@ -29,12 +29,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A file that the kernel sets anew because of a change, with its content before."""
+    """A file that the kernel sets anew because of a change."""
 
     target: Target
     inode: int
     path: str
     before: str
+    after: str = ""
+    """Its content once the change was made; empty before that, or if it was gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,17 +113,21 @@ def _name(uid: int) -> str:
         return f"uid {uid}"
 
 
-def summarize(writes: Sequence[Write]) -> tuple[str, ...]:
+def summarize(plan: Plan) -> tuple[str, ...]:
     """Say what a change is, a line for each tunable and pair of values.
 
     As in `queue_depth 32 -> 64 on sda, sdb, sdc and 3 more`.
     """
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for write in writes:
-        groups.setdefault((write.tunable.id, write.before, write.after), []).append(write.target.name)
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
+    for write in plan.writes:
+        groups.setdefault((write.tunable.id, write.before, write.after, ""), []).append(write.target.name)
+    for effect in plan.effects:
+        if effect.after and effect.after != effect.before:
+            file = effect.path.removeprefix(f"{effect.target.folder}/queue/")
+            groups.setdefault((file, effect.before, effect.after, " by the kernel"), []).append(effect.target.name)
     return tuple(
-        f"{name} {before or 'absent'} -> {after} on {names_text(names)}"
-        for (name, before, after), names in groups.items()
+        f"{name} {before or 'absent'} -> {after} on {names_text(names)}{by}"
+        for (name, before, after, by), names in groups.items()
     )
 
 
@@ -162,7 +166,7 @@ def to_json(record: Record) -> str:
             for one, inode in zip(targets, inodes, strict=True)
         ],
         "writes": [[one.tunable.id, targets[one.target], one.before, one.after] for one in record.plan.writes],
-        "effects": [[targets[one.target], one.path, one.before] for one in record.plan.effects],
+        "effects": [[targets[one.target], one.path, one.before, one.after] for one in record.plan.effects],
     }
     return json.dumps(document)
 
@@ -191,8 +195,8 @@ def _read(document: dict[str, Any]) -> Record:
         for name, position, before, after in document["writes"]
     )
     effects = tuple(
-        Effect(targets[position][0], targets[position][1], path, before)
-        for position, path, before in document["effects"]
+        Effect(targets[position][0], targets[position][1], path, before, after)
+        for position, path, before, after in document["effects"]
     )
     return Record(
         int(document["number"]),

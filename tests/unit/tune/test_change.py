@@ -43,6 +43,22 @@ def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path / "state")
 
 
+class NoWatchdog:
+    """One that is killed at once, so that this process restores, with its own tree."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def wait_ready(self) -> None:
+        pass
+
+    def hold(self, duration_s: float | None) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while not condition():
@@ -151,19 +167,42 @@ def test_files_that_cannot_be_written_are_refused_first(kernel: FakeKernel, tree
 
 
 def test_a_scheduler_resets_other_files_that_are_restored_too(
-    kernel: FakeKernel, tree: KernelTree, journal: Journal
+    kernel: FakeKernel, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class Resetting(KernelTree):
+        def write(self, path: str, text: str) -> None:
+            super().write(path, text)
+            if path.endswith("/scheduler"):
+                kernel.set("sda", "queue/nr_requests", "256\n")
+                kernel.set("sda", "queue/iosched/fifo_batch", "16\n")
+
+    monkeypatch.setattr("engine.tune.change.Watchdog", NoWatchdog)
     kernel.set("sda", "queue/scheduler", "none [mq-deadline]\n")
     kernel.set("sda", "queue/iosched/fifo_batch", "8\n")
     kernel.set("sda", "queue/nr_requests", "999\n")
-    made = change(tree, journal, ["scheduler=none"], "sda")
-    # As the kernel does, which also removes and makes the folder.
-    kernel.set("sda", "queue/nr_requests", "256\n")
-    kernel.set("sda", "queue/iosched/fifo_batch", "16\n")
-    assert made.end().left == ()
+    with Resetting(kernel.sysfs) as tree:
+        made = change(tree, journal, ["scheduler=none"], "sda")
+        assert present(kernel, "queue/nr_requests", "sda") == ["256"]
+        assert "nr_requests 999 -> 256 on sda by the kernel" in made.record.summary
+        assert made.end().left == ()
     folder = kernel.sysfs / kernel.disks["sda"].folder / "queue"
     texts = [(folder / name).read_text().strip() for name in ("scheduler", "iosched/fifo_batch", "nr_requests")]
     assert texts == ["mq-deadline", "8", "999"]
+
+
+def test_values_of_one_change_that_undo_each_other_fail(kernel: FakeKernel, journal: Journal) -> None:
+    class Resetting(KernelTree):
+        def write(self, path: str, text: str) -> None:
+            super().write(path, text)
+            if path.endswith("/nr_requests"):
+                kernel.set("sda", "queue/scheduler", "none\n")
+
+    with (
+        Resetting(kernel.sysfs) as tree,
+        pytest.raises(LunscopeError, match="another value of the change made it none"),
+    ):
+        change(tree, journal, ["scheduler=mq-deadline", "nr_requests=64"], "sda")
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
 
 
 def test_the_scheduler_is_written_before_its_own_tunables(kernel: FakeKernel, tree: KernelTree) -> None:
