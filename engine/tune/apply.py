@@ -41,7 +41,7 @@ def apply_plan(tree: KernelTree, plan: Plan, *, nearest: bool = False) -> Plan:
     for write in plan.writes:
         check_identity(tree, write)
         done.append(_write(tree, write, nearest=nearest))
-    if plan.effects:
+    if any(write.tunable.resets for write in done):
         _check_again(tree, done)
     effects = tuple(replace(effect, after=tree.read(effect.path) or "") for effect in plan.effects)
     return replace(plan, writes=tuple(done), effects=effects)

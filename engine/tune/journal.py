@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import LunscopeError, words_of
+from engine.tune.audit import append_audit
 from engine.tune.record import OPEN, Record, State, from_json, to_json
 
 STATE_ENV = "LUNSCOPE_STATE_DIR"
@@ -54,7 +55,7 @@ class Journal:
             LunscopeError: that fails, or it belongs to somebody else.
         """
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             owner = self.folder.lstat()
         except OSError as error:
             raise LunscopeError(f"{self.folder}: {words_of(error)}; set {STATE_ENV}") from None
@@ -95,11 +96,16 @@ class Journal:
         return from_json(text, str(path))
 
     def write(self, record: Record) -> None:
-        """Replace a record as a whole.
+        """Replace a record as a whole, and add a line to the audit file unless it only begins.
 
         Raises:
             LunscopeError: the folder takes no file.
         """
+        self._replace(record)
+        if record.state is not State.CHANGING:
+            append_audit(self.folder, record)
+
+    def _replace(self, record: Record) -> None:
         path, new = self.path(record.number), self.folder / f".{record.number:06}.{os.getpid()}"
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -66,7 +66,8 @@ show latency; tune set io.latency=5000 --on cgroup:/lab/free@nullb0 -- cat $grou
 show weight; tune set io.weight=300 --on cgroup:/lab/free -- cat $group/io.weight; cat $group/io.weight
 show gone; mkdir $group/inner; tune set io.max.riops=1 --on cgroup:/lab/free/inner@nullb0 --keep; echo $?
 show undo; tune undo --all; cat $group/io.max
-show bad; tune set io.max.riops=0 --on cgroup:/lab/free@nullb0 --keep; tune set io.max.riops=5 --on cgroup:/../lab@nullb0 --keep
+show bad; tune set io.max.riops=0 --on cgroup:/lab/free@nullb0 --keep
+tune set io.max.riops=5 --on cgroup:/../lab@nullb0 --keep
 """
 )
 
