@@ -23,6 +23,19 @@ class Restored:
     """Those of them whose target is there: somebody else has changed them, or the kernel refuses."""
 
 
+def check_unchanged(tree: KernelTree, plan: Plan) -> None:
+    """Check that all values are still those that the plan was made from, once nobody else can change them.
+
+    Raises:
+        LunscopeError: one is not.
+    """
+    for write in plan.writes:
+        now = write.tunable.present(tree, write.target) or ""
+        if now != write.before:
+            shown = safe_text(short_text(now, 80)) or "gone"
+            raise LunscopeError(f"{write.tunable.id} of {write.target.name}: it has just become {shown}; try again")
+
+
 def apply_plan(tree: KernelTree, plan: Plan, *, nearest: bool = False) -> Plan:
     """Write all values and compare what the kernel has then; the caller restores them if one fails.
 

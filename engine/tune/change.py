@@ -12,7 +12,7 @@ from pathlib import Path
 import engine
 from engine.errors import LunscopeError
 from engine.text import safe_text
-from engine.tune.apply import Restored, apply_plan, restore
+from engine.tune.apply import Restored, apply_plan, check_unchanged, restore
 from engine.tune.journal import Journal
 from engine.tune.plan import Plan
 from engine.tune.record import Record, State, names_text, summarize, who_is_this
@@ -139,6 +139,7 @@ def make_change(
     change = Change(tree, journal, record, Watchdog(journal, record.number, lock), lock)
     try:
         change._watchdog.wait_ready()
+        check_unchanged(tree, plan)
         applied = apply_plan(tree, plan, nearest=nearest)
         change.record = _in_force(record, applied, keep=keep, duration_s=duration_s)
         journal.write(change.record)

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
+from engine.events import Event, EventKind
 from engine.tune.change import make_change, undo
 from engine.tune.journal import Journal
 from engine.tune.plan import make_plan, parse_settings
@@ -58,6 +60,13 @@ def values(name: str) -> dict[str, str]:
     if scheduling.is_dir():
         found |= {f"iosched/{file.name}": file.read_text().strip() for file in scheduling.iterdir()}
     return found
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.02)
 
 
 def change(tree: KernelTree, journal: Journal, settings: list[str], *scopes: str, **options: bool):  # type: ignore[no-untyped-def] # noqa: ANN201
@@ -217,10 +226,31 @@ def test_kill_9_restores_a_loop_device(loop: str, tmp_path: Path) -> None:
         assert any("in force" in line for line in process.stderr)
         assert values(loop) == before | {"nomerges": "1", "nr_requests": "4", "read_ahead_kb": "8"}
         process.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + PATIENCE_S
-    while values(loop) != before:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    wait_for(lambda: values(loop) == before)
+
+
+def test_a_recording_has_who_changed_what(loop: str, tmp_path: Path) -> None:
+    session, root = tmp_path / "session.luns", Path(__file__).parents[2]
+    environment = os.environ | {"LUNSCOPE_STATE_DIR": str(tmp_path / "state")}
+    command = [sys.executable, "-m", "tui"]
+
+    def events() -> list[Event]:
+        with SessionReader(session) as reader:
+            return [event for event in reader.events() if event.kind is EventKind.TUNE]
+
+    recording = [*command, "record", "-o", str(session), "--interval", "0.1", "--tier", "kernel"]
+    with subprocess.Popen(recording, cwd=root, env=environment, stderr=subprocess.DEVNULL) as recorder:
+        try:
+            wait_for(lambda: session.exists() and session.stat().st_size > 0)
+            changing = [*command, "tune", "set", "nomerges=1", "--on", loop, "--", "true"]
+            assert subprocess.run(changing, cwd=root, env=environment, check=False).returncode == 0
+            wait_for(lambda: len(events()) == 2)
+        finally:
+            recorder.terminate()
+    held, reverted = events()
+    assert held.text.startswith(f"tune change 1 held: nomerges 0 -> 1 on {loop}, by root")
+    assert (held.data["settings"], held.data["uid"]) == ("nomerges=1", 0)
+    assert reverted.data["state"] == "reverted"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ _SCSI = (
 map=$(basename $(ls -d /sys/block/dm-*/slaves/sd* | head -1 | cut -d/ -f4))
 paths=$(ls /sys/block/$map/slaves)
 depths() { for path in $paths; do cat /sys/block/$path/device/queue_depth; done; }
-others() { for path in $(ls -d /sys/block/sd*); do cat $path/device/queue_depth; done | sort | uniq -c | tr '\n' ' '; }
+others() { cat /sys/block/sd*/device/queue_depth | sort | uniq -c | xargs; }
 show paths; echo $paths | wc -w
 show before; depths; others
 tune set queue_depth=3 timeout=77 --on lun:$map --keep
@@ -71,6 +71,17 @@ true
 """
 )
 
+_CACHE = (
+    _TUNE
+    + r"""
+show mode; cat /sys/block/bcache0/bcache/cache_mode
+tune set bcache.cache_mode=none --on bcache0 -- cat /sys/block/bcache0/bcache/cache_mode
+cat /sys/block/bcache0/bcache/cache_mode
+show wrong; tune set bcache.cache_mode=fast --on bcache0 --keep
+true
+"""
+)
+
 
 @functools.cache
 def parts(topology: str, script: str, kernel: str) -> dict[str, list[str]]:
@@ -89,12 +100,12 @@ def test_queue_depth_of_all_paths_of_a_lun() -> None:
     found = parts("scsi-mp", _SCSI, "stable")
     paths = int(found["paths"][0])
     assert paths > 1
-    before = found["before"]
+    before = found["before"][: paths + 1]
     assert "3" not in before[:paths]
     kept = found["kept"]
     assert kept[:paths] == ["3"] * paths
     assert kept[-paths:] == ["77"] * paths
-    assert found["undo"][-paths - 1 :] == before[:paths] + before[paths:]
+    assert found["undo"][-paths - 1 :] == before
     assert found["limits"][-1] == "2"
     assert "is not legal: 1.." in found["limits"][0]
 
@@ -147,3 +158,11 @@ def test_limits_of_control_groups_of_v2(kernel: str) -> None:
     assert found["undo"] == ["lunscope: change 1: 2 of 2 values are as before it"]
     assert "0 is not legal: max|1.." in found["bad"][0]
     assert "name a group from the root" in found["bad"][1]
+
+
+def test_cache_mode_of_bcache() -> None:
+    found = parts("stack", _CACHE, "stable")
+    before, *lines, after = found["mode"]
+    assert before == after
+    assert any(line.endswith("[none]") for line in lines)
+    assert "fast is not legal: writethrough|" in found["wrong"][0]

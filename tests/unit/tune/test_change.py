@@ -115,9 +115,31 @@ def test_a_device_that_goes_midway_restores_the_others(kernel: FakeKernel, journ
     with OddTree(kernel.sysfs) as tree:
         plan = plan_of(tree, ["nr_requests=64"], "type:scsi")
         kernel.remove("sdc")
-        with pytest.raises(LunscopeError, match="sdc: it is gone; not restored: sdc: it is gone"):
+        with pytest.raises(LunscopeError, match="nr_requests of sdc: it has just become gone"):
             make_change(tree, plan, {}, journal=journal)
     assert present(kernel, "queue/nr_requests", "sda", "sdb", "sdd") == ["128"] * 3
+
+
+def test_a_device_that_goes_while_others_are_written(kernel: FakeKernel, journal: Journal) -> None:
+    class Unplugging(KernelTree):
+        def write(self, path: str, text: str) -> None:
+            super().write(path, text)
+            if "/sdb/" in path and "sdc" in kernel.disks:
+                kernel.remove("sdc")
+
+    with Unplugging(kernel.sysfs) as tree, pytest.raises(LunscopeError, match="sdc: it is gone; not restored: sdc: it"):
+        change(tree, journal, ["nr_requests=64"], "type:scsi")
+    assert present(kernel, "queue/nr_requests", "sda", "sdb", "sdd") == ["128"] * 3
+
+
+def test_a_value_that_changes_after_the_check_stops_the_change(
+    kernel: FakeKernel, tree: KernelTree, journal: Journal
+) -> None:
+    plan = plan_of(tree, ["nr_requests=64"], "type:scsi")
+    kernel.set("sdd", "queue/nr_requests", "99\n")
+    with pytest.raises(LunscopeError, match="nr_requests of sdd: it has just become 99; try again"):
+        make_change(tree, plan, {}, journal=journal)
+    assert present(kernel, "queue/nr_requests", *ALL[:3]) == ["128"] * 3
 
 
 def test_another_device_of_the_same_name_is_not_written(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
