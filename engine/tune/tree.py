@@ -47,7 +47,10 @@ class KernelTree:
     def __init__(self, root: Path = Path("/sys")) -> None:
         self.root = Path(os.path.realpath(root))
         self._prefix = f"{self.root}/"
-        self._descriptor = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._descriptor = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise LunscopeError(f"{self.root}: {words_of(error)}") from None
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,18 @@ import click
 from engine.errors import LunscopeError, UsageError
 from engine.job.sizes import parse_duration
 from engine.text import safe_text
-from engine.tune.change import Change, make_change, undo
+from engine.tune.change import undo
 from engine.tune.journal import Journal
 from engine.tune.persist import Setting, configuration, write_files
-from engine.tune.plan import Plan, make_plan, parse_settings
+from engine.tune.plan import make_plan, parse_settings
 from engine.tune.record import Record, State
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Tunable
 from engine.tune.values import alike, chosen_tunables, read_values
-from tui.headless.signals import EndingSignals
+from tui.headless.held_change import make_and_end, say
 from tui.headless.tune_text import change_lines, list_lines, name_lines, plan_lines, target_lines, values_document
 
-_LOOK_S = 0.2
 _COMMAND = "lunscope.command"
 
 _sysfs = click.option(
@@ -133,7 +130,7 @@ def set_command(
         if dry_run:
             _print(plan_lines(plan))
             return 0
-        return _make(tree, plan, given, arguments, keep=keep, duration_s=duration_s, nearest=nearest)
+        return make_and_end(tree, plan, given, arguments, keep=keep, duration_s=duration_s, nearest=nearest)
 
 
 def _check_ending(arguments: list[str], duration_s: float | None, *, keep: bool) -> None:
@@ -144,69 +141,6 @@ def _check_ending(arguments: list[str], duration_s: float | None, *, keep: bool)
         raise UsageError("--for 0s is no time: write --for 60s")
     if arguments and shutil.which(arguments[0]) is None:
         raise UsageError(f"{safe_text(arguments[0])}: no such command: nothing was changed")
-
-
-def _make(
-    tree: KernelTree,
-    plan: Plan,
-    given: dict[Tunable, str],
-    arguments: list[str],
-    *,
-    keep: bool,
-    duration_s: float | None,
-    nearest: bool,
-) -> int:
-    if not plan.writes:
-        _say(f"nothing to change: {plan.unchanged:,} values are so already")
-        return _run(arguments) if arguments else 0
-    with EndingSignals() as signals:
-        change = make_change(tree, plan, given, keep=keep, duration_s=duration_s, nearest=nearest)
-        for line in change.record.summary:
-            _say(line)
-        if keep:
-            _say(f"change {change.record.number} is kept: `lunscope tune undo` restores it")
-            return 0
-        status = _run(arguments, signals) if arguments else _hold(change, signals, duration_s or 0)
-        return _end(change) or status
-
-
-def _hold(change: Change, signals: EndingSignals, duration_s: float) -> int:
-    """Wait for the end of the time, or a signal."""
-    _say(f"in force for {duration_s:g} s; Ctrl-C restores at once")
-    while not change.has_ended(_LOOK_S):
-        ending = signals.wait(0)
-        if ending is not None:
-            return 128 + ending
-    return 0
-
-
-def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
-    """Run a command to its end; it gets the signals that end this process, and returns its exit code."""
-    try:
-        process = subprocess.Popen(arguments)
-    except OSError as error:
-        _say(f"{arguments[0]}: {error.strerror}")
-        return 1
-    passed_on = False
-    while True:
-        try:
-            code = process.wait(_LOOK_S)
-            return code if code >= 0 else 128 - code
-        except subprocess.TimeoutExpired:
-            ending = None if signals is None or passed_on else signals.wait(0)
-            if ending is not None:
-                passed_on = True
-                process.send_signal(ending)
-
-
-def _end(change: Change) -> int:
-    record = change.end()
-    if record.left:
-        for line in record.left:
-            _say(f"not restored: {line}")
-        return 1
-    _say(f"change {record.number}: restored")
-    return 0
 
 
 @command.command("undo", short_help="restore changes that were kept, the latest first")
@@ -249,9 +183,9 @@ def _to_undo(journal: Journal, records: list[Record], number: int | None, *, eve
 def _undo(tree: KernelTree, journal: Journal, record: Record, *, force: bool) -> tuple[str, ...]:
     restored = undo(tree, journal, record, force=force)
     for line in restored.left:
-        _say(f"not restored: {line}")
+        say(f"not restored: {line}")
     hint = "; --force restores the rest, too" if restored.remaining and not force else ""
-    _say(f"change {record.number}: {restored.back:,} of {len(record.plan.writes):,} values are as before it{hint}")
+    say(f"change {record.number}: {restored.back:,} of {len(record.plan.writes):,} values are as before it{hint}")
     return restored.left
 
 
@@ -276,12 +210,12 @@ def save_command(names: tuple[str, ...], *, scopes: tuple[str, ...], folder: Pat
     for file in saved.files:
         click.echo(f"# {file.belongs}\n{safe_lines(file.text)}")
     for line in saved.left_out:
-        _say(line)
+        say(line)
     if not saved.files:
         raise LunscopeError("nothing to save: no change is kept; name tunables and --on SCOPE for present values")
     if folder is not None:
         for path in write_files(folder, saved.files):
-            _say(f"{path}: written")
+            say(f"{path}: written")
 
 
 def _present(tree: KernelTree, names: Sequence[str], scopes: Sequence[str]) -> list[Setting]:
@@ -308,7 +242,3 @@ def safe_lines(text: str) -> str:
 def _print(lines: Any) -> None:  # noqa: ANN401 (any iterable of lines)
     for line in lines:
         click.echo(line)
-
-
-def _say(text: str) -> None:
-    click.echo(f"lunscope: {safe_text(text)}", err=True)

@@ -215,6 +215,34 @@ def test_signals_restore(kernel: FakeKernel, number: signal.Signals) -> None:
         time.sleep(0.02)
 
 
+def test_sigterm_ends_the_command_and_restores(kernel: FakeKernel) -> None:
+    before = contents(kernel)
+    command = [
+        sys.executable,
+        "-m",
+        "tui",
+        "tune",
+        "set",
+        "nr_requests=64",
+        "--on",
+        "sda",
+        "--sysfs",
+        str(kernel.sysfs),
+    ]
+    with subprocess.Popen(
+        [*command, "--", "sh", "-c", "echo runs; exec sleep 600"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        assert present(kernel, "queue/nr_requests", "sda") == ["64"]
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert contents(kernel) == before
+
+
 def test_save_writes_new_files_only(kernel: FakeKernel, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
