@@ -137,8 +137,8 @@ class _Checker:
         return [Write(tunable, target, inode, before or "", self._value)]
 
     def _may_appear(self, target: Target) -> bool:
-        """Whether the change of another tunable can make the file, as a scheduler its own."""
-        return self._tree.read(f"{target.folder}/queue/scheduler") is not None
+        """Whether the change of another tunable makes the file, as a scheduler its own."""
+        return self._tunable.phase > 1 and self._tree.read(f"{target.folder}/queue/scheduler") is not None
 
     def _why_missing(self, target: Target) -> list[Write]:
         path = self._tunable.path(target)

@@ -140,7 +140,7 @@ def _why(error: OSError) -> str:
         case errno.EINVAL:
             return f"{words_of(error)} (EINVAL: not a legal value here)"
         case errno.ENOENT | errno.ENODEV | errno.ENXIO:
-            return f"{words_of(error)} (the device or group is gone)"
+            return f"{words_of(error)} (it is gone)"
         case errno.EXDEV | errno.ELOOP:
             return "it leads out of the tree, or is a link"
         case _:

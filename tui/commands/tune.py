@@ -37,13 +37,16 @@ _sysfs = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.tune/1).")
 
 
-@click.group("tune", short_help="tunables of devices and control groups")
-def command() -> None:
+@click.group("tune", invoke_without_command=True, short_help="tunables of devices and control groups")
+@click.pass_context
+def command(context: click.Context) -> None:
     """Show and change tunables of disks, paths, HBA ports, NVMe subsystems and control groups.
 
     A change is made on all targets of its scope or on none, compared with what the kernel has afterwards, recorded,
     and restored unless it is kept. See docs/tune.md.
     """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("say what: list, get, set, undo or save", context)
 
 
 @command.command("list", short_help="all tunables with their values, alike ones in one line")

@@ -124,6 +124,11 @@ def test_mistakes_are_one_line_and_change_nothing(
     assert contents(kernel) == before
 
 
+def test_without_a_verb_of_its_own_it_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["tune"]) == 2
+    assert capsys.readouterr().err == ("lunscope: say what: list, get, set, undo or save (see lunscope tune --help)\n")
+
+
 def test_a_dry_run_prints_all_and_writes_nothing(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(kernel)
     assert (
