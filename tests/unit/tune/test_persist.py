@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError
+from engine.tune.groups_caches import GROUPS
 from engine.tune.persist import Configuration, Setting, configuration, write_files
 from engine.tune.registry import BY_ID
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Subject, Target
+from tests import needs
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import WWID, make_host, scsi
 
@@ -105,6 +109,28 @@ def test_groups_become_drop_ins_of_their_units(tmp_path: Path) -> None:
         "batch.slice.d/50-lunscope-tune.conf": ["[Slice]", "IOWeight=50", "IOWriteIOPSMax=/dev/sda 9"],
     }
     assert found.left_out == ("/lab: no service, slice, mount, socket or swap of systemd: not saved",)
+
+
+@needs.systemd_analyze
+def test_systemd_knows_every_setting(tmp_path: Path) -> None:
+    limits = [
+        limit(tunable.id, "100", "/system.slice/db.service", "8:0" if tunable.subject is Subject.GROUP_DEVICE else "")
+        for tunable in GROUPS
+    ]
+    with KernelTree(make_host(tmp_path / "host").sysfs) as tree:
+        (file,) = configuration(tree, limits).files
+    folder = tmp_path / "units"
+    (folder / file.name).parent.mkdir(parents=True)
+    (folder / "db.service").write_text("[Service]\nExecStart=/bin/true\n")
+
+    def complaints(text: str) -> str:
+        (folder / file.name).write_text(text)
+        command = ["systemd-analyze", "verify", "--man=no", str(folder / "db.service")]
+        environment = os.environ | {"SYSTEMD_UNIT_PATH": f"{folder}:"}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stderr
+
+    assert "Unknown key" in complaints(file.text + "IOBogus=1\n")
+    assert complaints(file.text) == ""
 
 
 def test_parameters_of_modules(tmp_path: Path) -> None:
