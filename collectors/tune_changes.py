@@ -13,9 +13,7 @@ from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
 from engine.tune.audit import AUDIT_FILE, MOST_BYTES, AuditEntry, parse_audit
-from engine.tune.journal import STATE_ENV, state_folder
-
-_OF_ROOT = Path("/run/lunscope")
+from engine.tune.journal import FOLDER_OF_ROOT, STATE_ENV, state_folder
 
 
 class TuneChangesCollector:
@@ -23,7 +21,7 @@ class TuneChangesCollector:
 
     def __init__(self, sysfs: str) -> None:
         self._root = os.path.realpath(sysfs)
-        self._files = [_Appended(folder / "tune" / AUDIT_FILE) for folder in _folders()]
+        self._files = [_Appended(folder / AUDIT_FILE) for folder in _folders()]
 
     def read(self) -> Reading:
         """Return an event for each change since the previous reading."""
@@ -35,9 +33,7 @@ class TuneChangesCollector:
 
 
 def _folders() -> list[Path]:
-    if STATE_ENV in os.environ:
-        return [Path(os.environ[STATE_ENV])]
-    folders = [_OF_ROOT]
+    folders = [] if os.environ.get(STATE_ENV) else [FOLDER_OF_ROOT]
     with suppress(LunscopeError):
         folders.append(state_folder())
     return list(dict.fromkeys(folders))

@@ -18,7 +18,7 @@ from engine.tune.plan import Plan
 from engine.tune.record import Record, State, names_text, summarize, who_is_this
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
-from engine.tune.watchdog import READY, restore_record
+from engine.tune.watchdog import KEEP, READY, restore_record
 
 _START = "import sys; sys.path.insert(0, sys.argv.pop()); from engine.tune.watchdog import main; sys.exit(main())"
 _PATIENCE_S = 30.0
@@ -30,7 +30,7 @@ class Watchdog:
     def __init__(self, journal: Journal, number: int, lock: int) -> None:
         package = Path(engine.__file__).parent.parent
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(journal.folder.parent), str(number), str(package)],
+            [sys.executable, "-c", _START, str(journal.folder), str(number), str(package)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -61,6 +61,12 @@ class Watchdog:
             assert self._process.stdin is not None
             self._process.stdin.write(f"{duration_s}\n".encode())
             self._process.stdin.flush()
+
+    def keep(self) -> None:
+        """Have it restore nothing."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(KEEP)
+        self._process.stdin.flush()
 
     def has_ended(self, timeout_s: float) -> bool:
         """Wait for its end, which is the end of the change."""
@@ -95,7 +101,11 @@ class Change:
     def end(self) -> Record:
         """Restore the values, unless the change is kept; return its record."""
         self._watchdog.end()
-        record = self._journal.read(self.record.number)
+        try:
+            record = self._journal.read(self.record.number)
+        except LunscopeError:
+            # Somebody has removed the folder: what the watchdog has not restored this process does.
+            record = self.record
         if record.state in {State.CHANGING, State.HELD}:
             # The watchdog was killed.
             record = restore_record(self._tree, self._journal, record)
@@ -150,6 +160,7 @@ def make_change(
         change.end()
         raise
     if keep:
+        change._watchdog.keep()
         change.end()
     return change
 

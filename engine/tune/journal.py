@@ -18,6 +18,7 @@ from engine.tune.audit import append_audit
 from engine.tune.record import OPEN, Record, State, from_json, to_json
 
 STATE_ENV = "LUNSCOPE_STATE_DIR"
+FOLDER_OF_ROOT = Path("/run/lunscope-tune")
 MOST_ENDED = 200
 """Ended changes that are kept for `tune undo --list`."""
 
@@ -26,19 +27,20 @@ _MOST_BYTES = 256 << 20
 
 
 def state_folder() -> Path:
-    """Return `$LUNSCOPE_STATE_DIR`, /run/lunscope for root, else `$XDG_RUNTIME_DIR/lunscope`.
+    """Return `$LUNSCOPE_STATE_DIR/tune`, of root /run/lunscope-tune, else `$XDG_RUNTIME_DIR/lunscope/tune`.
 
-    It is gone after a reboot, and so are the values.
+    It is gone after a reboot, and so are the values. Not /run/lunscope: systemd removes that with the service of the
+    probe.
 
     Raises:
         LunscopeError: there is none.
     """
     if chosen := os.environ.get(STATE_ENV):
-        return Path(chosen)
+        return Path(chosen) / "tune"
     if os.geteuid() == 0:
-        return Path("/run/lunscope")
+        return FOLDER_OF_ROOT
     if (base := os.environ.get("XDG_RUNTIME_DIR", "")).startswith("/"):
-        return Path(base) / "lunscope"
+        return Path(base) / "lunscope" / "tune"
     raise LunscopeError(f"no folder for records of changes: XDG_RUNTIME_DIR is not set; set it, or {STATE_ENV}")
 
 
@@ -46,7 +48,7 @@ class Journal:
     """The records of this host."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = (state_folder() if folder is None else folder).absolute() / "tune"
+        self.folder = (state_folder() if folder is None else folder).absolute()
 
     def open(self) -> None:
         """Make the folder if it is not there.

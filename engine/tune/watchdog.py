@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from engine.errors import LunscopeError
 from engine.text import decimal_number
 from engine.tune.apply import restore
 from engine.tune.journal import Journal
@@ -20,6 +21,7 @@ from engine.tune.record import Record, State
 from engine.tune.tree import KernelTree
 
 READY = b"ready\n"
+KEEP = b"keep\n"
 
 
 def restore_record(tree: KernelTree, journal: Journal, record: Record) -> Record:
@@ -30,7 +32,8 @@ def restore_record(tree: KernelTree, journal: Journal, record: Record) -> Record
     unfinished = record.state is State.CHANGING
     restored = restore(tree, record.plan, force=unfinished)
     ended = record.end(State.FAILED if unfinished else State.REVERTED, restored.left)
-    journal.write(ended)
+    if journal.folder.is_dir():
+        journal.write(ended)
     return ended
 
 
@@ -47,24 +50,25 @@ class _Pipe:
         self._poll.register(descriptor, select.POLLIN)
         self._poll.register(wake_read, select.POLLIN)
 
-    def wait(self) -> None:
+    def wait(self) -> bool:
+        """Return whether the change is over; False if it is to be kept."""
         while True:
             left_s = None if self._deadline_s is None else self._deadline_s - time.monotonic()
             if left_s is not None and left_s <= 0:
-                return
+                return True
             ready = dict(self._poll.poll(None if left_s is None else left_s * 1000 + 1))
             if self._wake in ready:
-                return
-            if self._descriptor in ready and not self._read():
-                return
+                return True
+            if self._descriptor in ready:
+                message = os.read(self._descriptor, 64)
+                if message in {b"", KEEP}:
+                    return not message
+                self._set_deadline(message)
 
-    def _read(self) -> bool:
-        """Take a message, the seconds until the deadline; False at the end."""
-        message = os.read(self._descriptor, 64)
+    def _set_deadline(self, message: bytes) -> None:
         seconds = decimal_number(message.decode("ascii", "replace").strip())
         if seconds is not None:
             self._deadline_s = time.monotonic() + seconds
-        return bool(message)
 
 
 def main() -> int:
@@ -77,8 +81,14 @@ def main() -> int:
     record = journal.read(change)
     with KernelTree(Path(record.root)) as tree:
         os.write(1, READY)
-        pipe.wait()
-        record = journal.read(change)
+        if not pipe.wait():
+            return 0
+        try:
+            record = journal.read(change)
+        except LunscopeError:
+            # Somebody has removed the folder: the record from before the change has all former values, too.
+            restore(tree, record.plan, force=True)
+            return 1
         if record.state in {State.CHANGING, State.HELD}:
             restore_record(tree, journal, record)
     return 0

@@ -16,7 +16,7 @@ import pytest
 
 from engine.errors import LunscopeError, UsageError
 from engine.tune.change import make_change, undo
-from engine.tune.journal import Journal
+from engine.tune.journal import Journal, state_folder
 from engine.tune.record import State, from_json, to_json
 from engine.tune.tree import KernelTree
 from tests.fake_cgroups import FakeCgroups
@@ -285,7 +285,7 @@ def test_a_time_ends_by_itself(kernel: FakeKernel, tree: KernelTree, journal: Jo
 
 def test_a_second_lunscope_is_told_who_holds_a_device(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
     made = change(tree, journal, ["nr_requests=64"], "sda", "sdb", duration_s=600)
-    other = Journal(journal.folder.parent)
+    other = Journal(journal.folder)
     with pytest.raises(LunscopeError, match=rf"sdb: held by change 1: nr_requests .*pid {os.getpid()}, until \d\d:"):
         change(tree, other, ["read_ahead_kb=4"], "sdb", "sdc")
     assert present(kernel, "queue/read_ahead_kb", "sdb", "sdc") == ["128", "128"]
@@ -315,7 +315,7 @@ _HOLDER = """
 import sys, time
 from pathlib import Path
 from engine.tune.change import make_change
-from engine.tune.journal import Journal
+from engine.tune.journal import Journal, state_folder
 from engine.tune.tree import KernelTree
 from tests.unit.tune.hosts import plan_of
 slow = len(sys.argv) > 3
@@ -332,7 +332,7 @@ time.sleep(600)
 
 
 def start(kernel: FakeKernel, journal: Journal, *more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _HOLDER, str(kernel.sysfs), str(journal.folder.parent), *more]
+    command = [sys.executable, "-c", _HOLDER, str(kernel.sysfs), str(journal.folder), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
 
 
@@ -369,6 +369,35 @@ def test_a_crash_of_both_is_said_and_can_be_undone(kernel: FakeKernel, tree: Ker
         change(tree, journal, ["read_ahead_kb=4"], "sda")
     assert undo(tree, journal, journal.records()[0]).left == ()
     assert contents(kernel) == before
+
+
+@pytest.mark.parametrize("how", ["end", "kill"])
+def test_values_are_restored_without_the_folder_of_records(kernel: FakeKernel, journal: Journal, how: str) -> None:
+    before = contents(kernel)
+    if how == "kill":
+        with start(kernel, journal) as process:
+            read_until(process, "held")
+            shutil.rmtree(journal.folder)
+            process.kill()
+    else:
+        with KernelTree(kernel.sysfs) as tree:
+            made = change(tree, journal, ["nr_requests=64"], "type:scsi")
+            shutil.rmtree(journal.folder)
+            assert made.end().left == ()
+    wait_for(lambda: contents(kernel) == before)
+
+
+def test_the_folder_is_not_that_of_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the unit of the probe systemd removes /run/lunscope when the probe stops (RuntimeDirectory=)."""
+    monkeypatch.delenv("LUNSCOPE_STATE_DIR", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert state_folder() == Path("/run/lunscope-tune")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    assert state_folder() == Path("/run/user/1000/lunscope/tune")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with pytest.raises(LunscopeError, match="XDG_RUNTIME_DIR is not set; set it, or LUNSCOPE_STATE_DIR"):
+        state_folder()
 
 
 def test_limits_of_a_group_on_a_device(kernel: FakeKernel, journal: Journal) -> None:
