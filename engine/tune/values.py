@@ -29,11 +29,15 @@ class Value:
 
 def read_values(host: Host, selection: Selection, tunables: Iterable[Tunable]) -> Iterator[Value]:
     """Read tunables of all targets that have them."""
+    absent: set[str] = set()  # Folders; most devices have no iosched, for which there are many tunables.
     for tunable in tunables:
         for target in host.targets(tunable, selection):
-            value = tunable.present(host.tree, target)
+            folder = tunable.path(target).rpartition("/")[0]
+            value = None if folder in absent else tunable.present(host.tree, target)
             if value is not None:
                 yield _value(host, tunable, target, value)
+            elif folder not in absent and host.tree.inode(folder) is None:
+                absent.add(folder)
 
 
 def _value(host: Host, tunable: Tunable, target: Target, value: str) -> Value:
