@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     MONITOR = "monitor"
     PATH = "path"
     ALERT = "alert"
+    TUNE = "tune"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x":
 _KCMP_FILES = 2
 _FALLOCATE_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
+_OPENAT2 = 437
+"""Number of openat2(2), the same on all architectures; Linux 5.6 and newer."""
+_RESOLVE_BENEATH = 0x08
+_RESOLVE_NO_MAGICLINKS = 0x02
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -89,6 +94,32 @@ def cached_bytes(fd: int, size_bytes: int) -> int | None:
     if _libc.syscall(ctypes.c_long(_CACHESTAT), fd, span, counts, 0):
         return None
     return min(int(counts[0]) * os.sysconf("SC_PAGE_SIZE"), size_bytes)
+
+
+def open_beneath(folder: int, path: str, flags: int) -> int:
+    """Open an existing file below a folder; no link and no `..` on the way leads out of it (RESOLVE_BENEATH).
+
+    Kernels and seccomp filters without openat2(2) get a check of the resolved path instead.
+
+    Raises:
+        OSError: as openat2(2); EXDEV when the path leads out.
+    """
+    how = (ctypes.c_uint64 * 3)(flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    descriptor = _libc.syscall(ctypes.c_long(_OPENAT2), folder, os.fsencode(path), how, ctypes.c_size_t(24))
+    if descriptor >= 0:
+        return int(descriptor)
+    number = ctypes.get_errno()
+    if number in {errno.ENOSYS, errno.EPERM}:
+        return _open_checked(folder, path, flags)
+    raise OSError(number, os.strerror(number), path)
+
+
+def _open_checked(folder: int, path: str, flags: int) -> int:
+    root = os.path.realpath(f"/proc/self/fd/{folder}")
+    resolved = os.path.realpath(f"{root}/{path}")
+    if not resolved.startswith(f"{root.rstrip('/')}/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    return os.open(resolved, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def share_files(first: int, second: int) -> bool:

@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "replay": "show a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
     "compare": "two recordings, or parts of them: better, worse or equivalent",
+    "tune": "tunables of devices and control groups: list, get, set, undo, save",
     "doctor": "what works on this host, and how to enable more",
     "probe": "exact time for users who may not trace: the privileged helper",
 }

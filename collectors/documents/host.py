@@ -22,7 +22,7 @@ _TIERS = {
 }
 _MOST_EVENTS = 60
 _MOST_MARKS = 20
-_MARKED = (EventKind.KNOB, EventKind.LOAD, EventKind.PATH, EventKind.NOTE, EventKind.ALERT)
+_MARKED = (EventKind.KNOB, EventKind.LOAD, EventKind.PATH, EventKind.NOTE, EventKind.ALERT, EventKind.TUNE)
 """Kinds that are marked in charts where there are many events."""
 _MOST_REMARKS = 20
 

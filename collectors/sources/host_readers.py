@@ -15,6 +15,7 @@ from collectors.subject import SampledHost
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts
 from collectors.topology.inventory import Inventory
+from collectors.tune_changes import TuneChangesCollector
 
 
 @runtime_checkable
@@ -36,12 +37,13 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostReaders:
-    """Hot-plug, the device graph, the readers of all subjects, and the comparison of paths with their peers."""
+    """Hot-plug, the device graph, changes of tunables, the readers of all subjects, and the comparison of paths."""
 
     hotplug: HotplugMonitor
     inventory: Inventory
     subjects: tuple[Collector, ...]
     path_watch: PathWatch
+    tune_changes: TuneChangesCollector
 
     @classmethod
     def start(
@@ -61,12 +63,12 @@ class HostReaders:
             settings=settings,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
-        return cls(hotplug, inventory, readers, PathWatch())
+        return cls(hotplug, inventory, readers, PathWatch(), TuneChangesCollector(sysfs))
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
         """Collectors read at every tick."""
-        return self.hotplug, self.inventory, *self.subjects
+        return self.hotplug, self.inventory, self.tune_changes, *self.subjects
 
     @property
     def cpu_ns(self) -> int:

@@ -28,6 +28,11 @@ from collectors.tables.process.reader import ProcessScanner
 from collectors.tables.tape.reader import TapeCollector
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError
+from engine.tune.plan import make_plan, parse_settings
+from engine.tune.registry import TUNABLES
+from engine.tune.scope import Host
+from engine.tune.tree import KernelTree
+from engine.tune.values import alike, read_values
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,
@@ -39,6 +44,7 @@ from tests.fake_storage import (
 )
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_TEXT, damaged, text_damaged
+from tui.headless.tune_text import list_lines, plan_lines
 
 Change = tuple[str, str, str]
 """A path below the roots, what is done to it, and the text for it."""
@@ -126,6 +132,18 @@ def _read(procfs: Path, sysfs: Path, uevents: Sequence[str]) -> None:
         block.close()
     _show(samples)
     examine(procfs, sysfs)
+    _tune(sysfs)
+
+
+def _tune(sysfs: Path) -> None:
+    """List all tunables, and plan a change of each scope."""
+    with KernelTree(sysfs) as tree:
+        host = Host(tree)
+        assert_printable(list(list_lines(alike(read_values(host, host.select(["all"]), TUNABLES)))))
+        for scope in ("lun:*", "type:scsi", "type:multipath", "vendor:*", "port:host0", "sda"):
+            with suppress(LunscopeError):
+                plan = make_plan(host, parse_settings(["nr_requests=64", "scheduler=none"]), host.select([scope]))
+                assert_printable(list(plan_lines(plan)))
 
 
 def _show(samples: Sequence[Sample]) -> None:

@@ -69,6 +69,7 @@ def test_they_are_absent_here(python: Python, module: str) -> None:
         ("export", "--format", "jsonl", RECORDING),
         ("scan",),
         ("doctor", "--json"),
+        ("tune", "list"),
     ],
     ids=lambda arguments: " ".join(Path(part).name for part in arguments),
 )

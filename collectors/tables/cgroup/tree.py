@@ -12,6 +12,7 @@ from threading import Event as StopFlag
 
 from collectors.sampling.reading import BackgroundThread
 from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
+from engine.hostfs.cgroups import blkio_root, unified_root
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.01
@@ -61,11 +62,10 @@ def find_hierarchy(sysfs: str) -> Hierarchy | None:
 
     Both are where systemd mounts them. A host may have both, but only one has the controller.
     """
-    base = Path(sysfs, "fs", "cgroup")
-    for root in (base, base / "unified"):
-        if b"io" in _text(root / "cgroup.controllers").split():
-            return Hierarchy(str(root), ("io.stat",), ("io.max",), adds_up=True)
-    root = base / "blkio"
+    unified = unified_root(Path(sysfs))
+    if unified is not None:
+        return Hierarchy(str(unified), ("io.stat",), ("io.max",), adds_up=True)
+    root = blkio_root(Path(sysfs))
     for suffix in ("_recursive", ""):
         counters = tuple(name + suffix for name in _V1_COUNTERS)
         if all((root / name).exists() for name in counters):

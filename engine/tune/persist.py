@@ -1,0 +1,197 @@
+"""Values written as the configuration that sets them at boot: udev rules, systemd drop-ins, options of modules.
+
+udev(7), systemd.resource-control(5), modprobe.d(5). Only text is made here; nothing is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import LunscopeError, words_of
+from engine.text import safe_text
+from engine.tune.forms import NO_LIMIT
+from engine.tune.tree import KernelTree
+from engine.tune.tunable import Subject, Target, Tunable
+
+UDEV_FILE = "99-lunscope-tune.rules"
+MODULE_FILE = "lunscope-tune.modprobe.conf"
+_DROP_IN = "50-lunscope-tune.conf"
+
+_NO_PATTERN = re.compile(r"[A-Za-z0-9_.,:;@%=+/ -]+")
+"""Text that means itself in a match of udev, which reads patterns and has quotes."""
+_UNIT = re.compile(r"[A-Za-z0-9:_.@\\-]+\.(service|slice|mount|socket|swap)")
+_SECTION = {"service": "Service", "slice": "Slice", "mount": "Mount", "socket": "Socket", "swap": "Swap"}
+_SETTING = {
+    "io.max.rbps": "IOReadBandwidthMax",
+    "io.max.wbps": "IOWriteBandwidthMax",
+    "io.max.riops": "IOReadIOPSMax",
+    "io.max.wiops": "IOWriteIOPSMax",
+    "io.weight": "IOWeight",
+    "io.weight.device": "IODeviceWeight",
+    "io.latency": "IODeviceLatencyTargetSec",
+    "blkio.throttle.read_bps": "IOReadBandwidthMax",
+    "blkio.throttle.write_bps": "IOWriteBandwidthMax",
+    "blkio.throttle.read_iops": "IOReadIOPSMax",
+    "blkio.throttle.write_iops": "IOWriteIOPSMax",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value to set at boot."""
+
+    tunable: Tunable
+    target: Target
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationFile:
+    """A file, with where it belongs."""
+
+    name: str
+    """Relative, as it is written below a folder."""
+    belongs: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """All files, and what could not be written into one."""
+
+    files: tuple[ConfigurationFile, ...]
+    left_out: tuple[str, ...]
+
+
+def configuration(tree: KernelTree, settings: Iterable[Setting]) -> Configuration:
+    """Write settings as configuration files; those of one disk in one rule."""
+    ordered = sorted(settings, key=lambda setting: setting.tunable.phase)
+    left_out: list[str] = []
+    rules: dict[str, dict[str, str]] = {}
+    drop_ins: dict[str, list[str]] = {}
+    options: list[str] = []
+    for setting in ordered:
+        match setting.target.subject:
+            case Subject.DISK | Subject.SUBSYSTEM:
+                rules.setdefault(_match(tree, setting.target), {})[setting.tunable.file] = _quotable(setting.value)
+            case Subject.HOST:
+                options.append(_option(setting))
+            case _:
+                problem = _add_to_drop_in(drop_ins, setting)
+                left_out += [problem] if problem else []
+    files = [*_rule_file(rules), *_drop_in_files(drop_ins), *_option_file(options)]
+    return Configuration(tuple(files), tuple(dict.fromkeys(left_out)))
+
+
+def _rule_file(rules: dict[str, dict[str, str]]) -> list[ConfigurationFile]:
+    if not rules:
+        return []
+    lines = [
+        ", ".join([match, *(f'ATTR{{{file}}}="{value}"' for file, value in assigned.items())])
+        for match, assigned in rules.items()
+    ]
+    text = "\n".join(["# Values of tunables, by lunscope tune save.", *lines, ""])
+    return [ConfigurationFile(UDEV_FILE, f"/etc/udev/rules.d/{UDEV_FILE}", text)]
+
+
+def _match(tree: KernelTree, target: Target) -> str:
+    """Match a disk by what stays the same over boots, where it has that; all paths to a LUN have one match."""
+    if target.subject is Subject.SUBSYSTEM:
+        name = tree.read(f"{target.folder}/subsysnqn") or ""
+        by = f'ATTR{{subsysnqn}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
+        return f'ACTION=="add|change", SUBSYSTEM=="nvme-subsystem", {by}'
+    return f'ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {_disk_match(tree, target)}'
+
+
+def _disk_match(tree: KernelTree, target: Target) -> str:
+    if (name := tree.read(f"{target.folder}/dm/name")) and _NO_PATTERN.fullmatch(name):
+        return f'ATTR{{dm/name}}=="{name}"'
+    for file in ("wwid", "device/wwid", "serial"):
+        text = tree.read(f"{target.folder}/{file}")
+        if text and _NO_PATTERN.fullmatch(text):
+            return f'ATTR{{{file}}}=="{text}"'
+    return f'KERNEL=="{_quotable(target.name)}"'
+
+
+def _quotable(text: str) -> str:
+    """Return text that stands for itself between quotes.
+
+    Raises:
+        LunscopeError: it does not.
+    """
+    if not _NO_PATTERN.fullmatch(text):
+        raise LunscopeError(f"{safe_text(text)!r} cannot be written into a rule of udev: set it by hand")
+    return text
+
+
+def _option(setting: Setting) -> str:
+    module, _, parameter = setting.tunable.file.removeprefix("module/").partition("/parameters/")
+    return f"options {module} {parameter}={setting.value}"
+
+
+def _option_file(lines: Sequence[str]) -> list[ConfigurationFile]:
+    if not lines:
+        return []
+    text = "\n".join(["# Values of tunables, by lunscope tune save.", *lines, ""])
+    return [ConfigurationFile(MODULE_FILE, "/etc/modprobe.d/lunscope-tune.conf", text)]
+
+
+def _add_to_drop_in(drop_ins: dict[str, list[str]], setting: Setting) -> str:
+    """Add a limit to the drop-in of its unit; returns why it has none."""
+    if setting.value in {NO_LIMIT, "default"}:
+        return ""
+    path = setting.target.folder if setting.target.device else setting.target.name
+    unit = path.rpartition("/")[2]
+    if not _UNIT.fullmatch(unit):
+        return f"{safe_text(setting.target.name)}: no service, slice, mount, socket or swap of systemd: not saved"
+    device = f"/dev/{setting.target.holder.replace('!', '/')} " if setting.target.device else ""
+    unit_of_time = "us" if setting.tunable.id == "io.latency" else ""
+    line = f"{_SETTING[setting.tunable.id]}={device}{setting.value}{unit_of_time}"
+    drop_ins.setdefault(unit, []).append(line)
+    return ""
+
+
+def _drop_in_files(drop_ins: dict[str, list[str]]) -> list[ConfigurationFile]:
+    return [
+        ConfigurationFile(
+            f"{unit}.d/{_DROP_IN}",
+            f"/etc/systemd/system/{unit}.d/{_DROP_IN}",
+            "\n".join(
+                [
+                    "# Values of tunables, by lunscope tune save.",
+                    f"[{_SECTION[unit.rpartition('.')[2]]}]",
+                    *dict.fromkeys(lines),
+                    "",
+                ]
+            ),
+        )
+        for unit, lines in drop_ins.items()
+    ]
+
+
+def write_files(folder: Path, files: Sequence[ConfigurationFile]) -> list[Path]:
+    """Write new files below an existing folder; nothing is replaced.
+
+    Raises:
+        LunscopeError: the folder is not there, or one of the files is; then none is written.
+    """
+    paths = [folder / file.name for file in files]
+    present = [path for path in paths if os.path.lexists(path)]
+    if not folder.is_dir():
+        raise LunscopeError(f"{folder}: no such folder: make it first")
+    if present:
+        raise LunscopeError(
+            f"{present[0]}: it is there already: nothing is replaced; remove it, or name another folder"
+        )
+    for path, file in zip(paths, files, strict=True):
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with path.open("x") as out:
+                out.write(file.text)
+        except OSError as error:
+            raise LunscopeError(f"{path}: {words_of(error)}") from None
+    return paths

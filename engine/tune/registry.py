@@ -1,0 +1,27 @@
+"""All tunables, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from engine.errors import UsageError
+from engine.text import safe_text, short_text
+from engine.tune.block import QUEUE, SCHEDULERS
+from engine.tune.groups_caches import CACHES, GROUPS
+from engine.tune.scsi_nvme import NVME, SCSI
+from engine.tune.tunable import Tunable
+
+TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES)
+BY_ID = {tunable.id: tunable for tunable in TUNABLES}
+
+
+def find_tunable(name: str) -> Tunable:
+    """Find a tunable by its id.
+
+    Raises:
+        UsageError: there is none; those with a similar id are named.
+    """
+    if name in BY_ID:
+        return BY_ID[name]
+    shown = safe_text(short_text(name, 80))
+    alike = [known for known in BY_ID if name and (name in known or known in name)][:4]
+    hint = f"is it {' or '.join(alike)}?" if alike else "`lunscope tune list --names` lists them"
+    raise UsageError(f"'{shown}' is no tunable: {hint}")

@@ -1,0 +1,109 @@
+"""What a tunable is: described once, for all verbs, screens and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.tune.forms import PLAIN, Form
+from engine.tune.legal import Legal
+from engine.tune.tree import KernelTree
+
+
+class Subject(StrEnum):
+    """What a tunable belongs to."""
+
+    DISK = "disk"
+    """A whole disk or a path."""
+    SUBSYSTEM = "nvme subsystem"
+    GROUP = "cgroup"
+    GROUP_DEVICE = "cgroup and device"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing whose tunables are read and written."""
+
+    subject: Subject
+    name: str
+    """sda, nvme-subsys0, "/lab sda"."""
+    folder: str
+    """Below the root of the tree."""
+    device: str = ""
+    """Device number of a line in the files of a group, as `8:16`."""
+    holder: str = ""
+    """Of a group with a device: the name of the device."""
+
+    @property
+    def key(self) -> str:
+        """What only one lunscope may change at a time: equal for all tunables of the target."""
+        return f"{self.folder or 'host'} {self.device}".rstrip()
+
+
+def anything(_tree: KernelTree, _target: Target) -> Legal:
+    """Nothing is known of the legal values: the kernel decides."""
+    return Legal()
+
+
+def no_default(_tree: KernelTree, _target: Target) -> str:
+    """Neither the kernel nor its documentation gives a default."""
+    return ""
+
+
+def fixed(value: str) -> Callable[[KernelTree, Target], str]:
+    """Return the same default for each target."""
+    return lambda _tree, _target: value
+
+
+def between(least: int | None = None, most: int | None = None, *words: str) -> Callable[[KernelTree, Target], Legal]:
+    """Return the same legal values for each target."""
+    legal = Legal(words, least, most)
+    return lambda _tree, _target: legal
+
+
+def one_of(*words: str) -> Callable[[KernelTree, Target], Legal]:
+    """Return the same words for each target."""
+    return between(None, None, *words)
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """One value of the kernel that can be changed."""
+
+    id: str
+    subject: Subject
+    file: str
+    """Below the folder of the target; a target without it does not have the tunable."""
+    help: str
+    """One line."""
+    unit: str = ""
+    form: Form = PLAIN
+    legal: Callable[[KernelTree, Target], Legal] = anything
+    default: Callable[[KernelTree, Target], str] = no_default
+    phase: int = 1
+    """Order within a change: 0 before what it resets, 2 after what makes it exist."""
+    resets: tuple[str, ...] = ()
+    """Files below the folder of the target that the kernel sets anew when this changes; a folder means all in it."""
+    falls_by_itself: bool = False
+    """Whether the kernel lowers it at run time."""
+    made_by: str = ""
+    """Tunable whose change makes and removes its file, and decides what is legal."""
+
+    def path(self, target: Target) -> str:
+        """Return the path of its file for a target."""
+        return f"{target.folder}/{self.file}" if target.folder else self.file
+
+    def present(self, tree: KernelTree, target: Target) -> str | None:
+        """Read its value; None where the target does not have it."""
+        text = tree.read(self.path(target))
+        return None if text is None else self.form.value(text, target.device)
+
+    def set(self, tree: KernelTree, target: Target, value: str) -> None:
+        """Write a value.
+
+        Raises:
+            LunscopeError: the kernel refuses it.
+        """
+        tree.write(self.path(target), self.form.line(value, target.device))

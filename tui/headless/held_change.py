@@ -1,0 +1,93 @@
+"""A change of tunables in force while a command runs, or for a time."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import click
+
+from engine.text import safe_text
+from engine.tune.change import Change, make_change
+from engine.tune.plan import Plan
+from engine.tune.tree import KernelTree
+from engine.tune.tunable import Tunable
+from tui.headless.signals import EndingSignals
+
+_LOOK_S = 0.2
+
+
+def make_and_end(
+    tree: KernelTree,
+    plan: Plan,
+    given: dict[Tunable, str],
+    arguments: list[str],
+    *,
+    keep: bool,
+    duration_s: float | None,
+    nearest: bool,
+) -> int:
+    """Make a change and keep it in force as long as asked: while a command runs, for a time, or until it is undone.
+
+    Returns the exit code: of the command, 128 + the number of a signal that ended the time, 1 if restoring failed.
+    """
+    if not plan.writes:
+        say(f"nothing to change: {plan.unchanged:,} values are so already")
+        return _run(arguments) if arguments else 0
+    with EndingSignals() as signals:
+        change = make_change(tree, plan, given, keep=keep, duration_s=duration_s, nearest=nearest)
+        for line in change.record.summary:
+            say(line)
+        if keep:
+            say(f"change {change.record.number} is kept: `lunscope tune undo` restores it")
+            return 0
+        status = _run(arguments, signals) if arguments else _hold(change, signals, duration_s or 0)
+        return _end(change) or status
+
+
+def _hold(change: Change, signals: EndingSignals, duration_s: float) -> int:
+    """Wait for the end of the time, or a signal."""
+    say(f"in force for {duration_s:g} s; Ctrl-C restores at once")
+    while not change.has_ended(_LOOK_S):
+        ending = signals.wait(0)
+        if ending is not None:
+            return 128 + ending
+    return 0
+
+
+def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
+    """Run a command to its end, and return its exit code.
+
+    It gets SIGTERM and SIGHUP; the terminal itself sends SIGINT to both.
+    """
+    try:
+        process = subprocess.Popen(arguments)
+    except OSError as error:
+        say(f"{arguments[0]}: {error.strerror}")
+        return 1
+    passed_on = False
+    while True:
+        try:
+            code = process.wait(_LOOK_S)
+            return code if code >= 0 else 128 - code
+        except subprocess.TimeoutExpired:
+            ending = None if signals is None or passed_on else signals.wait(0)
+            if ending is not None:
+                passed_on = True
+                if ending is not signal.SIGINT:
+                    process.send_signal(ending)
+
+
+def _end(change: Change) -> int:
+    record = change.end()
+    if record.left:
+        for line in record.left:
+            say(f"not restored: {line}")
+        return 1
+    say(f"change {record.number}: restored")
+    return 0
+
+
+def say(text: str) -> None:
+    """Print a line on stderr."""
+    click.echo(f"lunscope: {safe_text(text)}", err=True)
