@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import LunscopeError
 from engine.text import safe_text, short_text, signed_number
-from engine.tune.plan import Effect, Plan, Write
+from engine.tune.plan import SideEffect, TunePlan, Write
 from engine.tune.tree import KernelTree
 
 
@@ -23,7 +23,7 @@ class Restored:
     """Those of them whose target is there: somebody else has changed them, or the kernel refuses."""
 
 
-def check_unchanged(tree: KernelTree, plan: Plan) -> None:
+def check_unchanged(tree: KernelTree, plan: TunePlan) -> None:
     """Check that all values are still those that the plan was made from, once nobody else can change them.
 
     Raises:
@@ -36,7 +36,7 @@ def check_unchanged(tree: KernelTree, plan: Plan) -> None:
             raise LunscopeError(f"{write.tunable.id} of {write.target.name}: it has just become {shown}; try again")
 
 
-def apply_plan(tree: KernelTree, plan: Plan, *, nearest: bool = False) -> Plan:
+def apply_plan(tree: KernelTree, plan: TunePlan, *, nearest: bool = False) -> TunePlan:
     """Write all values and compare what the kernel has then; the caller restores them if one fails.
 
     Args:
@@ -84,7 +84,7 @@ def _write(tree: KernelTree, write: Write, *, nearest: bool) -> Write:
     raise LunscopeError(f"{tunable.id} of {target.name}: the kernel took {write.after} and has {shown}{hint}")
 
 
-def check_identity(tree: KernelTree, write: Write | Effect) -> None:
+def check_identity(tree: KernelTree, write: Write | SideEffect) -> None:
     """Refuse a device or group that took the name of the one that was meant.
 
     Raises:
@@ -97,7 +97,7 @@ def check_identity(tree: KernelTree, write: Write | Effect) -> None:
         raise LunscopeError(f"{write.target.name}: it is another device or group now")
 
 
-def restore(tree: KernelTree, plan: Plan, *, force: bool = False) -> Restored:
+def restore(tree: KernelTree, plan: TunePlan, *, force: bool = False) -> Restored:
     """Write back what was there before.
 
     Without `force` a value that is no longer the one that was set is left as it is: somebody else has changed it.
@@ -157,7 +157,7 @@ def _back(tree: KernelTree, write: Write) -> str:
     return "" if now == write.before else f"{tunable.id} of {target.name} is {now}, not {write.before} as before"
 
 
-def _wanted(tree: KernelTree, effect: Effect) -> str:
+def _wanted(tree: KernelTree, effect: SideEffect) -> str:
     """Return what a file is to have after restoring: what it had before, or what others have given it since."""
     now = tree.read(effect.path)
     untouched = now is None or not effect.after or now == effect.after

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import LunscopeError, words_of
-from engine.tune.record import Record, State, Who
+from engine.tune.record import ChangeRecord, State, Who
 
 AUDIT_FILE = "audit.jsonl"
 MOST_BYTES = 1 << 20
@@ -41,7 +41,7 @@ class AuditEntry:
         return f"tune change {self.number} {self.state}: {'; '.join(self.summary)}, by {self.who.text}{left}"
 
 
-def append_audit(folder: Path, record: Record) -> None:
+def append_audit(folder: Path, record: ChangeRecord) -> None:
     """Add a line for a record.
 
     Raises:

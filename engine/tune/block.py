@@ -6,7 +6,7 @@ from engine.text import whole_number
 from engine.tune.forms import Bracketed, words_of_brackets
 from engine.tune.legal import Legal
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable, between, fixed, no_default, one_of
+from engine.tune.tunable import Target, Tunable, TunedKind, between, fixed, no_default, one_of
 
 _LEAST_REQUESTS = 4
 """BLKDEV_MIN_RQ of include/linux/blkdev.h; smaller values are accepted and become this."""
@@ -41,7 +41,7 @@ def _queue(  # noqa: PLR0917 - a row of the table below
     default: str = "",
 ) -> Tunable:
     given = fixed(default) if default else no_default
-    return Tunable(name, Subject.DISK, f"queue/{name}", help_text, unit, legal=between(least, most), default=given)
+    return Tunable(name, TunedKind.DISK, f"queue/{name}", help_text, unit, legal=between(least, most), default=given)
 
 
 def _scheduling(  # noqa: PLR0917 - a row of the table below
@@ -49,7 +49,7 @@ def _scheduling(  # noqa: PLR0917 - a row of the table below
 ) -> Tunable:
     return Tunable(
         f"iosched/{name}",
-        Subject.DISK,
+        TunedKind.DISK,
         f"queue/iosched/{name}",
         f"{scheduler}: {help_text}",
         unit,
@@ -63,7 +63,7 @@ def _scheduling(  # noqa: PLR0917 - a row of the table below
 QUEUE = (
     Tunable(
         "nr_requests",
-        Subject.DISK,
+        TunedKind.DISK,
         "queue/nr_requests",
         "requests the queue takes before submitters wait",
         "requests",
@@ -72,7 +72,7 @@ QUEUE = (
     ),
     Tunable(
         "scheduler",
-        Subject.DISK,
+        TunedKind.DISK,
         "queue/scheduler",
         "I/O scheduler; it sets nr_requests, wbt_lat_usec, iosched/* anew",
         form=Bracketed(),
@@ -83,7 +83,7 @@ QUEUE = (
     _queue("read_ahead_kb", "buffered reads in sequence fetch so much ahead; whole pages", "KiB", 0, None, "128"),
     Tunable(
         "max_sectors_kb",
-        Subject.DISK,
+        TunedKind.DISK,
         "queue/max_sectors_kb",
         "largest request; larger I/Os are split",
         "KiB",
@@ -97,7 +97,7 @@ QUEUE = (
     _queue("io_timeout", "time after which a request counts as lost", "ms", 1, None, "30000"),
     Tunable(
         "write_cache",
-        Subject.DISK,
+        TunedKind.DISK,
         "queue/write_cache",
         "cache the kernel assumes; 'write through' sends no flushes",
         legal=one_of("write back", "write through"),
@@ -106,7 +106,7 @@ QUEUE = (
     ),
     Tunable(
         "iostats",
-        Subject.DISK,
+        TunedKind.DISK,
         "queue/iostats",
         "accounting of I/O; without it all counters stand still",
         legal=between(0, 1),

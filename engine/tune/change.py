@@ -14,8 +14,8 @@ from engine.errors import LunscopeError
 from engine.text import safe_text
 from engine.tune.apply import Restored, apply_plan, check_unchanged, restore
 from engine.tune.journal import Journal
-from engine.tune.plan import Plan
-from engine.tune.record import Record, State, names_text, summarize, who_is_this
+from engine.tune.plan import TunePlan
+from engine.tune.record import ChangeRecord, State, names_text, summarize, who_is_this
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
 from engine.tune.watchdog import KEEP, READY, restore_record
@@ -87,10 +87,10 @@ class Watchdog:
         self._process.wait()
 
 
-class Change:
+class TunableChange:
     """One change in force; `end` restores it, and so does the end of this process."""
 
-    def __init__(self, tree: KernelTree, journal: Journal, record: Record, watchdog: Watchdog, lock: int) -> None:
+    def __init__(self, tree: KernelTree, journal: Journal, record: ChangeRecord, watchdog: Watchdog, lock: int) -> None:
         self._tree, self._journal, self._watchdog, self._lock = tree, journal, watchdog, lock
         self.record = record
 
@@ -98,7 +98,7 @@ class Change:
         """Wait for the end of its time."""
         return self._watchdog.has_ended(timeout_s)
 
-    def end(self) -> Record:
+    def end(self) -> ChangeRecord:
         """Restore the values, unless the change is kept; return its record."""
         self._watchdog.end()
         try:
@@ -116,14 +116,14 @@ class Change:
 
 def make_change(
     tree: KernelTree,
-    plan: Plan,
+    plan: TunePlan,
     settings: dict[Tunable, str],
     *,
     keep: bool = False,
     duration_s: float | None = None,
     nearest: bool = False,
     journal: Journal | None = None,
-) -> Change:
+) -> TunableChange:
     """Write a plan and compare; restore everything if one value fails.
 
     Args:
@@ -146,7 +146,7 @@ def make_change(
         record = _new_record(journal, tree, plan, settings)
         journal.write(record)
         lock = journal.hold(record.number)
-    change = Change(tree, journal, record, Watchdog(journal, record.number, lock), lock)
+    change = TunableChange(tree, journal, record, Watchdog(journal, record.number, lock), lock)
     try:
         change._watchdog.wait_ready()
         check_unchanged(tree, plan)
@@ -165,26 +165,26 @@ def make_change(
     return change
 
 
-def _new_record(journal: Journal, tree: KernelTree, plan: Plan, settings: dict[Tunable, str]) -> Record:
+def _new_record(journal: Journal, tree: KernelTree, plan: TunePlan, settings: dict[Tunable, str]) -> ChangeRecord:
     given = tuple((tunable.id, value) for tunable, value in settings.items())
     number, who = journal.next_number(), who_is_this()
-    return Record(number, State.CHANGING, time.time_ns(), who, str(tree.root), given, summarize(plan), plan)
+    return ChangeRecord(number, State.CHANGING, time.time_ns(), who, str(tree.root), given, summarize(plan), plan)
 
 
-def _in_force(record: Record, applied: Plan, *, keep: bool, duration_s: float | None) -> Record:
+def _in_force(record: ChangeRecord, applied: TunePlan, *, keep: bool, duration_s: float | None) -> ChangeRecord:
     state = State.KEPT if keep else State.HELD
     until_ns = None if duration_s is None or keep else time.time_ns() + int(duration_s * 1e9)
     return replace(record, state=state, plan=applied, summary=summarize(applied), until_ns=until_ns)
 
 
-def _outcome(record: Record) -> str:
+def _outcome(record: ChangeRecord) -> str:
     if record.left:
         more = f" and {len(record.left) - 1:,} more" if len(record.left) > 1 else ""
         return f"not restored: {record.left[0]}{more}"
     return "all values are as before"
 
 
-def refuse_held(journal: Journal, tree: KernelTree, plan: Plan) -> None:
+def refuse_held(journal: Journal, tree: KernelTree, plan: TunePlan) -> None:
     """Refuse targets that another lunscope changes now.
 
     Raises:
@@ -204,13 +204,13 @@ def refuse_held(journal: Journal, tree: KernelTree, plan: Plan) -> None:
         raise LunscopeError(f"{names}: left changed by a crash of {safe_text(record.who.text)}; {fix}")
 
 
-def _until(record: Record) -> str:
+def _until(record: ChangeRecord) -> str:
     if record.until_ns is None:
         return ""
     return time.strftime(", until %H:%M:%S", time.localtime(record.until_ns / 1e9))
 
 
-def undo(tree: KernelTree, journal: Journal, record: Record, *, force: bool = False) -> Restored:
+def undo(tree: KernelTree, journal: Journal, record: ChangeRecord, *, force: bool = False) -> Restored:
     """Restore a change that was kept or left by a crash; what others have changed since stays, unless forced.
 
     What stays remains in the record, so that it can be undone with `force` later.

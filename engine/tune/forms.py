@@ -10,7 +10,7 @@ NO_LIMIT = "max"
 _BRACKETS = re.compile(r"\[([^\]\s]+)\]")
 
 
-class Form(Protocol):
+class ValueForm(Protocol):
     """Text of a file to value and back; `device` is the number (`8:16`) of a line, empty for the default line."""
 
     def value(self, text: str, device: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine.tune.forms import NO_LIMIT, Bracketed, DeviceKey, Throttle, Weight, words_of_brackets
 from engine.tune.legal import Legal
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable, between, fixed
+from engine.tune.tunable import Target, Tunable, TunedKind, between, fixed
 
 _LIMIT = between(1, None, NO_LIMIT)
 
@@ -16,7 +16,7 @@ _LIMIT = between(1, None, NO_LIMIT)
 def _limit(key: str, what: str, unit: str) -> Tunable:
     return Tunable(
         f"io.max.{key}",
-        Subject.GROUP_DEVICE,
+        TunedKind.GROUP_DEVICE,
         "io.max",
         f"most {what} of the group; above it I/Os wait",
         unit,
@@ -31,7 +31,7 @@ def _throttle(name: str, what: str, unit: str) -> Tunable:
     help_text = f"most {what} of the group (cgroup v1)"
     return Tunable(
         f"blkio.throttle.{name}",
-        Subject.GROUP_DEVICE,
+        TunedKind.GROUP_DEVICE,
         file,
         help_text,
         unit,
@@ -48,7 +48,7 @@ GROUPS = (
     _limit("wiops", "writes per second", "IO/s"),
     Tunable(
         "io.weight",
-        Subject.GROUP,
+        TunedKind.GROUP,
         "io.weight",
         "share of the group where groups compete; needs io.cost or bfq",
         form=Weight(),
@@ -57,7 +57,7 @@ GROUPS = (
     ),
     Tunable(
         "io.weight.device",
-        Subject.GROUP_DEVICE,
+        TunedKind.GROUP_DEVICE,
         "io.weight",
         "share of the group on one device",
         form=Weight(),
@@ -66,7 +66,7 @@ GROUPS = (
     ),
     Tunable(
         "io.latency",
-        Subject.GROUP_DEVICE,
+        TunedKind.GROUP_DEVICE,
         "io.latency",
         "target latency; others are throttled while it is missed",
         "us",
@@ -88,7 +88,7 @@ def _cache_modes(tree: KernelTree, target: Target) -> Legal:
 CACHES = (
     Tunable(
         "bcache.cache_mode",
-        Subject.DISK,
+        TunedKind.DISK,
         "bcache/cache_mode",
         "what bcache does with writes; 'none' is no caching",
         form=Bracketed(),
@@ -97,7 +97,7 @@ CACHES = (
     ),
     Tunable(
         "zfs_arc_max",
-        Subject.HOST,
+        TunedKind.HOST,
         "module/zfs/parameters/zfs_arc_max",
         "largest ARC of ZFS; 0 is automatic",
         "B",

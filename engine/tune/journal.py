@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.errors import LunscopeError, words_of
 from engine.tune.audit import append_audit
-from engine.tune.record import OPEN, Record, State, from_json, to_json
+from engine.tune.record import OPEN, ChangeRecord, State, from_json, to_json
 
 STATE_ENV = "LUNSCOPE_STATE_DIR"
 FOLDER_OF_ROOT = Path("/run/lunscope-tune")
@@ -75,7 +75,7 @@ class Journal:
         finally:
             os.close(descriptor)
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[ChangeRecord]:
         """Read all records, oldest first; none where there is no folder. Damaged ones are left out."""
         found = []
         for number in self._numbers():
@@ -83,7 +83,7 @@ class Journal:
                 found.append(self.read(number))
         return found
 
-    def read(self, number: int) -> Record:
+    def read(self, number: int) -> ChangeRecord:
         """Read one record.
 
         Raises:
@@ -97,7 +97,7 @@ class Journal:
             raise LunscopeError(f"{path}: {words_of(error)}") from None
         return from_json(text, str(path))
 
-    def write(self, record: Record) -> None:
+    def write(self, record: ChangeRecord) -> None:
         """Replace a record as a whole, and add a line to the audit file unless it only begins.
 
         Raises:
@@ -107,7 +107,7 @@ class Journal:
         if record.state is not State.CHANGING:
             append_audit(self.folder, record)
 
-    def _replace(self, record: Record) -> None:
+    def _replace(self, record: ChangeRecord) -> None:
         path, new = self.path(record.number), self.folder / f".{record.number:06}.{os.getpid()}"
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -146,7 +146,7 @@ class Journal:
             os.close(descriptor)
         return False
 
-    def left_behind(self) -> list[Record]:
+    def left_behind(self) -> list[ChangeRecord]:
         """List changes that are in force although whoever was to restore them is gone."""
         waiting = (record for record in self.records() if record.state in {State.CHANGING, State.HELD})
         return [record for record in waiting if not self.is_held(record.number)]

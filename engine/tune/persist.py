@@ -15,7 +15,7 @@ from engine.errors import LunscopeError, words_of
 from engine.text import safe_text
 from engine.tune.forms import NO_LIMIT
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable
+from engine.tune.tunable import Target, Tunable, TunedKind
 
 UDEV_FILE = "99-lunscope-tune.rules"
 MODULE_FILE = "lunscope-tune.modprobe.conf"
@@ -41,7 +41,7 @@ _SETTING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SavedSetting:
     """A value to set at boot."""
 
     tunable: Tunable
@@ -67,7 +67,7 @@ class Configuration:
     left_out: tuple[str, ...]
 
 
-def configuration(tree: KernelTree, settings: Iterable[Setting]) -> Configuration:
+def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configuration:
     """Write settings as configuration files; those of one disk in one rule."""
     ordered = sorted(settings, key=lambda setting: setting.tunable.phase)
     left_out: list[str] = []
@@ -76,9 +76,9 @@ def configuration(tree: KernelTree, settings: Iterable[Setting]) -> Configuratio
     options: list[str] = []
     for setting in ordered:
         match setting.target.subject:
-            case Subject.DISK | Subject.SUBSYSTEM:
+            case TunedKind.DISK | TunedKind.SUBSYSTEM:
                 rules.setdefault(_match(tree, setting.target), {})[setting.tunable.file] = _quotable(setting.value)
-            case Subject.HOST:
+            case TunedKind.HOST:
                 options.append(_option(setting))
             case _:
                 problem = _add_to_drop_in(drop_ins, setting)
@@ -100,7 +100,7 @@ def _rule_file(rules: dict[str, dict[str, str]]) -> list[ConfigurationFile]:
 
 def _match(tree: KernelTree, target: Target) -> str:
     """Match a disk by what stays the same over boots, where it has that; all paths to a LUN have one match."""
-    if target.subject is Subject.SUBSYSTEM:
+    if target.subject is TunedKind.SUBSYSTEM:
         name = tree.read(f"{target.folder}/subsysnqn") or ""
         by = f'ATTR{{subsysnqn}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
         return f'ACTION=="add|change", SUBSYSTEM=="nvme-subsystem", {by}'
@@ -128,7 +128,7 @@ def _quotable(text: str) -> str:
     return text
 
 
-def _option(setting: Setting) -> str:
+def _option(setting: SavedSetting) -> str:
     module, _, parameter = setting.tunable.file.removeprefix("module/").partition("/parameters/")
     return f"options {module} {parameter}={setting.value}"
 
@@ -140,7 +140,7 @@ def _option_file(lines: Sequence[str]) -> list[ConfigurationFile]:
     return [ConfigurationFile(MODULE_FILE, "/etc/modprobe.d/lunscope-tune.conf", text)]
 
 
-def _add_to_drop_in(drop_ins: dict[str, list[str]], setting: Setting) -> str:
+def _add_to_drop_in(drop_ins: dict[str, list[str]], setting: SavedSetting) -> str:
     """Add a limit to the drop-in of its unit; returns why it has none."""
     if setting.value in {NO_LIMIT, "default"}:
         return ""

@@ -9,9 +9,9 @@ from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text, short_text
 from engine.tune.legal import Legal, read_value
 from engine.tune.registry import find_tunable
-from engine.tune.scope import Host, Selection
+from engine.tune.scope import Host, TargetSelection
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable
+from engine.tune.tunable import Target, Tunable, TunedKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class SideEffect:
     """A file that the kernel sets anew because of a change."""
 
     target: Target
@@ -40,11 +40,11 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TunePlan:
     """The writes of a change in their order; targets that have the value already are not among them."""
 
     writes: tuple[Write, ...]
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     unchanged: int = 0
 
     @property
@@ -71,7 +71,7 @@ def parse_settings(texts: Sequence[str]) -> dict[Tunable, str]:
     return settings
 
 
-def make_plan(host: Host, settings: Mapping[Tunable, str], selection: Selection) -> Plan:
+def make_plan(host: Host, settings: Mapping[Tunable, str], selection: TargetSelection) -> TunePlan:
     """Check values and permissions on every target, and read what is there.
 
     Raises:
@@ -88,24 +88,24 @@ def make_plan(host: Host, settings: Mapping[Tunable, str], selection: Selection)
         changing = [write for write in found if write.before != write.after]
         unchanged += len(found) - len(changing)
         writes += changing
-    return Plan(tuple(writes), tuple(_effects(host.tree, writes)), unchanged)
+    return TunePlan(tuple(writes), tuple(_effects(host.tree, writes)), unchanged)
 
 
-def _targets(host: Host, tunable: Tunable, selection: Selection) -> list[Target]:
-    if tunable.subject is Subject.GROUP_DEVICE:
+def _targets(host: Host, tunable: Tunable, selection: TargetSelection) -> list[Target]:
+    if tunable.subject is TunedKind.GROUP_DEVICE:
         for scope, group in selection.groups.items():
             if not group.named_disks:
                 raise UsageError(f"{tunable.id} is a limit on a device: name it, as {safe_text(scope)}@sda")
     return host.targets(tunable, selection)
 
 
-def _no_target(tunable: Tunable, selection: Selection) -> str:
+def _no_target(tunable: Tunable, selection: TargetSelection) -> str:
     match tunable.subject:
-        case Subject.GROUP | Subject.GROUP_DEVICE:
+        case TunedKind.GROUP | TunedKind.GROUP_DEVICE:
             if not selection.groups:
                 return "belongs to a control group: name one, as cgroup:/system.slice@sda"
             return "the control group does not have it: enable the io controller, or use the names of its version"
-        case Subject.HOST:
+        case TunedKind.HOST:
             return "belongs to the host: --on all" if not selection.whole_host else "this host does not have it"
         case _:
             return "nothing in this scope has it"
@@ -159,10 +159,10 @@ class _Checker:
             raise LunscopeError(f"{self._tunable.id} of {target.name}: {refusal}")
 
 
-def _effects(tree: KernelTree, writes: Sequence[Write]) -> list[Effect]:
+def _effects(tree: KernelTree, writes: Sequence[Write]) -> list[SideEffect]:
     own = {write.tunable.path(write.target) for write in writes}
     return [
-        Effect(write.target, write.inode, path, before)
+        SideEffect(write.target, write.inode, path, before)
         for write in writes
         for file in write.tunable.resets
         for path in _files(tree, f"{write.target.folder}/{file}")

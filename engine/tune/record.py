@@ -14,9 +14,9 @@ from typing import Any
 
 from engine.errors import LunscopeError
 from engine.text import safe_text, whole_number
-from engine.tune.plan import Effect, Plan, Write
+from engine.tune.plan import SideEffect, TunePlan, Write
 from engine.tune.registry import BY_ID
-from engine.tune.tunable import Subject, Target
+from engine.tune.tunable import Target, TunedKind
 
 _NO_LOGIN = 2**32 - 1
 """loginuid of processes that no login has started (proc_pid_loginuid(5))."""
@@ -59,7 +59,7 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ChangeRecord:
     """One change."""
 
     number: int
@@ -73,7 +73,7 @@ class Record:
     """Tunables and values as given."""
     summary: tuple[str, ...]
     """A line for each tunable: from, to, on how many targets."""
-    plan: Plan
+    plan: TunePlan
     """Without writes once it is over."""
     until_ns: int | None = None
     """Wall time at which it is restored; None while its lunscope runs."""
@@ -86,9 +86,9 @@ class Record:
         """Return one line: what and who."""
         return f"change {self.number}: {'; '.join(self.summary)} by {self.who.text}"
 
-    def end(self, state: State, left: Iterable[str] = ()) -> Record:
+    def end(self, state: State, left: Iterable[str] = ()) -> ChangeRecord:
         """Return it as ended now; without its writes unless some of them are still in force."""
-        return replace(self, state=state, ended_ns=time.time_ns(), left=tuple(left), plan=Plan(()))
+        return replace(self, state=state, ended_ns=time.time_ns(), left=tuple(left), plan=TunePlan(()))
 
 
 def who_is_this() -> Who:
@@ -113,7 +113,7 @@ def _name(uid: int) -> str:
         return f"uid {uid}"
 
 
-def summarize(plan: Plan) -> tuple[str, ...]:
+def summarize(plan: TunePlan) -> tuple[str, ...]:
     """Say what a change is, a line for each tunable and pair of values.
 
     As in `queue_depth 32 -> 64 on sda, sdb, sdc and 3 more`.
@@ -137,11 +137,11 @@ def names_text(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
-def to_json(record: Record) -> str:
+def to_json(record: ChangeRecord) -> str:
     """Write a record as one JSON document."""
     targets: dict[Target, int] = {}
     inodes: list[int] = []
-    entries: tuple[Write | Effect, ...] = (*record.plan.writes, *record.plan.effects)
+    entries: tuple[Write | SideEffect, ...] = (*record.plan.writes, *record.plan.effects)
     for entry in entries:
         if entry.target not in targets:
             targets[entry.target] = len(targets)
@@ -171,7 +171,7 @@ def to_json(record: Record) -> str:
     return json.dumps(document)
 
 
-def from_json(text: str, name: str) -> Record:
+def from_json(text: str, name: str) -> ChangeRecord:
     """Read a record.
 
     Raises:
@@ -183,11 +183,11 @@ def from_json(text: str, name: str) -> Record:
         raise LunscopeError(f"{name}: no record of a change ({type(error).__name__}): remove it") from None
 
 
-def _read(document: dict[str, Any]) -> Record:
+def _read(document: dict[str, Any]) -> ChangeRecord:
     if document["schema"] != "lunscope.tune-change/1":
         raise ValueError(document["schema"])
     targets = [
-        (Target(Subject(subject), name, folder, device, holder), int(inode))
+        (Target(TunedKind(subject), name, folder, device, holder), int(inode))
         for subject, name, folder, device, holder, inode in document["targets"]
     ]
     writes = tuple(
@@ -195,10 +195,10 @@ def _read(document: dict[str, Any]) -> Record:
         for name, position, before, after in document["writes"]
     )
     effects = tuple(
-        Effect(targets[position][0], targets[position][1], path, before, after)
+        SideEffect(targets[position][0], targets[position][1], path, before, after)
         for position, path, before, after in document["effects"]
     )
-    return Record(
+    return ChangeRecord(
         int(document["number"]),
         State(document["state"]),
         int(document["time_ns"]),
@@ -206,7 +206,7 @@ def _read(document: dict[str, Any]) -> Record:
         str(document["root"]),
         tuple((str(name), str(value)) for name, value in document["settings"]),
         tuple(map(str, document["summary"])),
-        Plan(writes, effects),
+        TunePlan(writes, effects),
         document["until_ns"],
         document["ended_ns"],
         tuple(map(str, document["left"])),

@@ -16,7 +16,7 @@ from engine.text import safe_text, short_text
 from engine.tune.disks import TYPES, Disk, read_disks
 from engine.tune.forms import devices_of
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable
+from engine.tune.tunable import Target, Tunable, TunedKind
 
 SCOPE_FORMS = "all, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE]"
 _LIMIT_FILES = ("io.max", "io.latency", "io.weight", *(f"blkio.throttle.{way}_device" for way in
@@ -24,7 +24,7 @@ _LIMIT_FILES = ("io.max", "io.latency", "io.weight", *(f"blkio.throttle.{way}_de
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NamedGroup:
     """A control group; with the disks named for its limits, if any were."""
 
     path: str
@@ -35,11 +35,11 @@ class Group:
 
 
 @dataclass(slots=True)
-class Selection:
+class TargetSelection:
     """What scopes name, each once."""
 
     disks: dict[str, Disk] = field(default_factory=dict)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, NamedGroup] = field(default_factory=dict)
     whole_host: bool = False
 
 
@@ -71,13 +71,13 @@ class Host:
             }
         return self._subsystems
 
-    def select(self, scopes: Iterable[str]) -> Selection:
+    def select(self, scopes: Iterable[str]) -> TargetSelection:
         """Resolve scopes.
 
         Raises:
             UsageError: one is none, or names nothing that is there.
         """
-        selection = Selection()
+        selection = TargetSelection()
         for scope in scopes:
             if scope.startswith("cgroup:"):
                 group = self._group(scope)
@@ -87,19 +87,19 @@ class Host:
                 selection.disks.update((disk.name, disk) for disk in self._select_disks(scope))
         return selection
 
-    def targets(self, tunable: Tunable, selection: Selection) -> list[Target]:
+    def targets(self, tunable: Tunable, selection: TargetSelection) -> list[Target]:
         """List the targets of a tunable in a selection, whether they have it or not."""
         match tunable.subject:
-            case Subject.DISK:
-                return [Target(Subject.DISK, disk.name, disk.folder) for disk in selection.disks.values()]
-            case Subject.SUBSYSTEM:
+            case TunedKind.DISK:
+                return [Target(TunedKind.DISK, disk.name, disk.folder) for disk in selection.disks.values()]
+            case TunedKind.SUBSYSTEM:
                 return self._subsystem_targets(selection)
-            case Subject.GROUP:
-                return [Target(Subject.GROUP, group.path, group.folder) for group in selection.groups.values()]
-            case Subject.GROUP_DEVICE:
+            case TunedKind.GROUP:
+                return [Target(TunedKind.GROUP, group.path, group.folder) for group in selection.groups.values()]
+            case TunedKind.GROUP_DEVICE:
                 return [target for group in selection.groups.values() for target in self._limits(group)]
             case _:
-                return [Target(Subject.HOST, "host", "")] if selection.whole_host else []
+                return [Target(TunedKind.HOST, "host", "")] if selection.whole_host else []
 
     def _select_disks(self, scope: str) -> list[Disk]:
         kind, colon, pattern = scope.partition(":")
@@ -192,19 +192,19 @@ class Host:
             raise UsageError(f"scope 'lun:{_shown(disk.name)}': it has no wwid; name the disk itself")
         return own
 
-    def _subsystem_targets(self, selection: Selection) -> list[Target]:
+    def _subsystem_targets(self, selection: TargetSelection) -> list[Target]:
         members = (
             self.subsystems.get(disk.name) or self.subsystems.get(PurePosixPath(disk.folder).parent.name)
             for disk in selection.disks.values()
         )
         names = dict.fromkeys(name for name in members if name)
-        return [Target(Subject.SUBSYSTEM, name, f"class/nvme-subsystem/{name}") for name in names]
+        return [Target(TunedKind.SUBSYSTEM, name, f"class/nvme-subsystem/{name}") for name in names]
 
-    def _group(self, scope: str) -> Group:
+    def _group(self, scope: str) -> NamedGroup:
         path, at, device_scope = scope.removeprefix("cgroup:").partition("@")
         folder = self._group_folder(path)
         disks = tuple(self._select_disks(device_scope)) if at else tuple(self._limited(folder))
-        return Group(path, folder, disks, bool(at))
+        return NamedGroup(path, folder, disks, bool(at))
 
     def _group_folder(self, path: str) -> str:
         parts = [part for part in path.split("/") if part]
@@ -223,10 +223,10 @@ class Host:
             return []
         return [disk for disk in self.disks.values() if self.tree.read(f"{disk.folder}/dev") in numbers]
 
-    def _limits(self, group: Group) -> list[Target]:
+    def _limits(self, group: NamedGroup) -> list[Target]:
         return [
             Target(
-                Subject.GROUP_DEVICE,
+                TunedKind.GROUP_DEVICE,
                 f"{group.path} {disk.name}",
                 group.folder,
                 self.tree.read(f"{disk.folder}/dev") or "",

@@ -7,7 +7,7 @@ import re
 from engine.text import whole_number
 from engine.tune.legal import Legal
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target, Tunable, between, fixed, one_of
+from engine.tune.tunable import Target, Tunable, TunedKind, between, fixed, one_of
 
 _HOST = re.compile(r"/(host[0-9]+)/")
 
@@ -27,7 +27,7 @@ def _iopolicy(tree: KernelTree, _target: Target) -> str:
 SCSI = (
     Tunable(
         "queue_depth",
-        Subject.DISK,
+        TunedKind.DISK,
         "device/queue_depth",
         "commands outstanding; the kernel lowers it on QUEUE FULL",
         "commands",
@@ -36,7 +36,7 @@ SCSI = (
     ),
     Tunable(
         "queue_ramp_up_period",
-        Subject.DISK,
+        TunedKind.DISK,
         "device/queue_ramp_up_period",
         "time without QUEUE FULL before queue_depth is raised again",
         "ms",
@@ -45,14 +45,14 @@ SCSI = (
     ),
     Tunable(
         "queue_type",
-        Subject.DISK,
+        TunedKind.DISK,
         "device/queue_type",
         "tagged queueing; current kernels ignore a change",
         legal=one_of("none", "simple", "ordered"),
     ),
     Tunable(
         "timeout",
-        Subject.DISK,
+        TunedKind.DISK,
         "device/timeout",
         "a command that takes longer is aborted",
         "s",
@@ -61,7 +61,7 @@ SCSI = (
     ),
     Tunable(
         "eh_timeout",
-        Subject.DISK,
+        TunedKind.DISK,
         "device/eh_timeout",
         "limit of each command of the error handler",
         "s",
@@ -73,7 +73,7 @@ SCSI = (
 NVME = (
     Tunable(
         "iopolicy",
-        Subject.SUBSYSTEM,
+        TunedKind.SUBSYSTEM,
         "iopolicy",
         "path of each I/O of native multipath; queue-depth from Linux 6.11 on",
         legal=one_of("numa", "round-robin", "queue-depth"),

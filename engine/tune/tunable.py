@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.tune.forms import PLAIN, Form
+from engine.tune.forms import PLAIN, ValueForm
 from engine.tune.legal import Legal
 from engine.tune.tree import KernelTree
 
 
-class Subject(StrEnum):
+class TunedKind(StrEnum):
     """What a tunable belongs to."""
 
     DISK = "disk"
@@ -26,7 +26,7 @@ class Subject(StrEnum):
 class Target:
     """One thing whose tunables are read and written."""
 
-    subject: Subject
+    subject: TunedKind
     name: str
     """sda, nvme-subsys0, "/lab sda"."""
     folder: str
@@ -73,13 +73,13 @@ class Tunable:
     """One value of the kernel that can be changed."""
 
     id: str
-    subject: Subject
+    subject: TunedKind
     file: str
     """Below the folder of the target; a target without it does not have the tunable."""
     help: str
     """One line."""
     unit: str = ""
-    form: Form = PLAIN
+    form: ValueForm = PLAIN
     legal: Callable[[KernelTree, Target], Legal] = anything
     default: Callable[[KernelTree, Target], str] = no_default
     phase: int = 1

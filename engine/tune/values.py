@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine.errors import UsageError
 from engine.tune.registry import TUNABLES, find_tunable
-from engine.tune.scope import Host, Selection
+from engine.tune.scope import Host, TargetSelection
 from engine.tune.tunable import Target, Tunable
 
 
@@ -27,7 +27,7 @@ class Value:
     """Why it cannot be changed; empty if it can."""
 
 
-def read_values(host: Host, selection: Selection, tunables: Iterable[Tunable]) -> Iterator[Value]:
+def read_values(host: Host, selection: TargetSelection, tunables: Iterable[Tunable]) -> Iterator[Value]:
     """Read tunables of all targets that have them."""
     absent: set[str] = set()  # Folders; most devices have no iosched, for which there are many tunables.
     for tunable in tunables:

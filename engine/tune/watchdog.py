@@ -17,14 +17,14 @@ from engine.errors import LunscopeError
 from engine.text import decimal_number
 from engine.tune.apply import restore
 from engine.tune.journal import Journal
-from engine.tune.record import Record, State
+from engine.tune.record import ChangeRecord, State
 from engine.tune.tree import KernelTree
 
 READY = b"ready\n"
 KEEP = b"keep\n"
 
 
-def restore_record(tree: KernelTree, journal: Journal, record: Record) -> Record:
+def restore_record(tree: KernelTree, journal: Journal, record: ChangeRecord) -> ChangeRecord:
     """Restore a change that is not to be kept and write its record.
 
     One that was never completed may have left any value, so that its values are not compared.

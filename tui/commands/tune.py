@@ -15,9 +15,9 @@ from engine.job.sizes import parse_duration
 from engine.text import safe_text
 from engine.tune.change import undo
 from engine.tune.journal import Journal
-from engine.tune.persist import Setting, configuration, write_files
+from engine.tune.persist import SavedSetting, configuration, write_files
 from engine.tune.plan import make_plan, parse_settings
-from engine.tune.record import Record, State
+from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
@@ -168,7 +168,9 @@ def undo_command(*, number: int | None, everything: bool, force: bool, listing: 
     return 1 if left else 0
 
 
-def _to_undo(journal: Journal, records: list[Record], number: int | None, *, everything: bool) -> list[Record]:
+def _to_undo(
+    journal: Journal, records: list[ChangeRecord], number: int | None, *, everything: bool
+) -> list[ChangeRecord]:
     if number is not None:
         found = [record for record in records if record.number == number]
         if not found:
@@ -183,7 +185,7 @@ def _to_undo(journal: Journal, records: list[Record], number: int | None, *, eve
     return waiting[::-1] if everything else waiting[-1:]
 
 
-def _undo(tree: KernelTree, journal: Journal, record: Record, *, force: bool) -> tuple[str, ...]:
+def _undo(tree: KernelTree, journal: Journal, record: ChangeRecord, *, force: bool) -> tuple[str, ...]:
     restored = undo(tree, journal, record, force=force)
     for line in restored.left:
         say(f"not restored: {line}")
@@ -221,19 +223,19 @@ def save_command(names: tuple[str, ...], *, scopes: tuple[str, ...], folder: Pat
             say(f"{path}: written")
 
 
-def _present(tree: KernelTree, names: Sequence[str], scopes: Sequence[str]) -> list[Setting]:
+def _present(tree: KernelTree, names: Sequence[str], scopes: Sequence[str]) -> list[SavedSetting]:
     host = Host(tree)
     values = read_values(host, host.select(scopes_or_all(scopes)), chosen_tunables(names))
-    return [Setting(value.tunable, value.target, value.value) for value in values]
+    return [SavedSetting(value.tunable, value.target, value.value) for value in values]
 
 
-def _kept(tree: KernelTree) -> list[Setting]:
+def _kept(tree: KernelTree) -> list[SavedSetting]:
     """Values of the changes that are kept; of two of one target the later one."""
-    kept: dict[tuple[str, str], Setting] = {}
+    kept: dict[tuple[str, str], SavedSetting] = {}
     for record in Journal().records():
         if record.state is State.KEPT and record.root == str(tree.root):
             for write in record.plan.writes:
-                kept[write.tunable.id, write.target.key] = Setting(write.tunable, write.target, write.after)
+                kept[write.tunable.id, write.target.key] = SavedSetting(write.tunable, write.target, write.after)
     return list(kept.values())
 
 

@@ -8,8 +8,8 @@ import subprocess
 import click
 
 from engine.text import safe_text
-from engine.tune.change import Change, make_change
-from engine.tune.plan import Plan
+from engine.tune.change import TunableChange, make_change
+from engine.tune.plan import TunePlan
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
 from tui.headless.signals import EndingSignals
@@ -19,7 +19,7 @@ _LOOK_S = 0.2
 
 def make_and_end(
     tree: KernelTree,
-    plan: Plan,
+    plan: TunePlan,
     given: dict[Tunable, str],
     arguments: list[str],
     *,
@@ -45,7 +45,7 @@ def make_and_end(
         return _end(change) or status
 
 
-def _hold(change: Change, signals: EndingSignals, duration_s: float) -> int:
+def _hold(change: TunableChange, signals: EndingSignals, duration_s: float) -> int:
     """Wait for the end of the time, or a signal."""
     say(f"in force for {duration_s:g} s; Ctrl-C restores at once")
     while not change.has_ended(_LOOK_S):
@@ -78,7 +78,7 @@ def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
                     process.send_signal(ending)
 
 
-def _end(change: Change) -> int:
+def _end(change: TunableChange) -> int:
     record = change.end()
     if record.left:
         for line in record.left:

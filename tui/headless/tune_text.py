@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from engine.text import safe_text
-from engine.tune.plan import Plan
-from engine.tune.record import Record
+from engine.tune.plan import TunePlan
+from engine.tune.record import ChangeRecord
 from engine.tune.tunable import Tunable
 from engine.tune.values import AlikeValues, Value
 
@@ -52,7 +52,7 @@ def target_lines(values: Sequence[Value]) -> Iterator[str]:
         yield from _table(["", "ON", "VALUE", "DEFAULT", "LEGAL"], rows)
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: TunePlan) -> Iterator[str]:
     """Build a table with a line for each value that would be written, and a line with their number."""
     rows = [[write.tunable.id, write.target.name, write.before or "-", write.after] for write in plan.writes]
     if rows:
@@ -62,7 +62,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield f"{len(rows):,} values would change, {plan.unchanged:,} are so already"
 
 
-def change_lines(record: Record, *, held: bool) -> Iterator[str]:
+def change_lines(record: ChangeRecord, *, held: bool) -> Iterator[str]:
     """Write lines of one change: number, state, time and user; what; what was not restored."""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.time_ns / 1e9))
     in_force = {"held": "held" if held else "left by a crash", "changing": "changing" if held else "left by a crash"}

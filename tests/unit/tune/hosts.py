@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from engine.errors import LunscopeError
-from engine.tune.change import Change, make_change
+from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
-from engine.tune.plan import Plan, make_plan, parse_settings
+from engine.tune.plan import TunePlan, make_plan, parse_settings
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tests.fake_kernel import FakeDisk, FakeKernel
@@ -76,12 +76,14 @@ class OddTree(KernelTree):
         super().write(path, str(int(text) // 4 * 4) if text.isdigit() else text)
 
 
-def plan_of(tree: KernelTree, settings: list[str], *scopes: str) -> Plan:
+def plan_of(tree: KernelTree, settings: list[str], *scopes: str) -> TunePlan:
     host = Host(tree)
     return make_plan(host, parse_settings(settings), host.select(scopes))
 
 
-def change(tree: KernelTree, journal: Journal, settings: list[str], *scopes: str, **options: bool | float) -> Change:
+def change(
+    tree: KernelTree, journal: Journal, settings: list[str], *scopes: str, **options: bool | float
+) -> TunableChange:
     plan = plan_of(tree, settings, *scopes)
     return make_change(tree, plan, parse_settings(settings), journal=journal, **options)  # type: ignore[arg-type]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import UsageError
-from engine.tune.forms import Bracketed, DeviceKey, Form, Throttle, Weight, devices_of, words_of_brackets
+from engine.tune.forms import Bracketed, DeviceKey, Throttle, ValueForm, Weight, devices_of, words_of_brackets
 from engine.tune.legal import Legal, read_value
 from engine.tune.registry import BY_ID, TUNABLES, find_tunable
 
@@ -29,7 +29,7 @@ MAX = "8:0 rbps=1048576 wbps=max riops=500 wiops=max\n8:16 rbps=max wbps=max rio
         (Throttle(), "", "8:16", "max"),
     ],
 )
-def test_values_are_found_in_files(form: Form, text: str, device: str, value: str) -> None:
+def test_values_are_found_in_files(form: ValueForm, text: str, device: str, value: str) -> None:
     assert form.value(text, device) == value
 
 
@@ -44,7 +44,7 @@ def test_values_are_found_in_files(form: Form, text: str, device: str, value: st
         (Throttle(), "max", "8:0", "8:0 0"),
     ],
 )
-def test_lines_are_written_as_the_kernel_reads_them(form: Form, value: str, device: str, line: str) -> None:
+def test_lines_are_written_as_the_kernel_reads_them(form: ValueForm, value: str, device: str, line: str) -> None:
     assert form.line(value, device) == line
 
 

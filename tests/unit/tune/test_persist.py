@@ -11,11 +11,11 @@ import pytest
 
 from engine.errors import LunscopeError
 from engine.tune.groups_caches import GROUPS
-from engine.tune.persist import Configuration, Setting, configuration, write_files
+from engine.tune.persist import Configuration, SavedSetting, configuration, write_files
 from engine.tune.registry import BY_ID
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Subject, Target
+from engine.tune.tunable import Target, TunedKind
 from tests import needs
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import WWID, make_host, scsi
@@ -29,7 +29,7 @@ def saved(kernel: FakeKernel, values: dict[str, str], *scopes: str) -> Configura
         host = Host(tree)
         selection = host.select(scopes)
         settings = [
-            Setting(BY_ID[name], target, value)
+            SavedSetting(BY_ID[name], target, value)
             for name, value in values.items()
             for target in host.targets(BY_ID[name], selection)
         ]
@@ -78,11 +78,13 @@ def test_a_subsystem_goes_by_its_nqn(tmp_path: Path) -> None:
     assert 'SUBSYSTEM=="nvme-subsystem", ATTR{subsysnqn}=="nqn.2024-01.x:y", ATTR{iopolicy}="round-robin"' in text
 
 
-def limit(name: str, value: str, group: str, device: str = "8:0", holder: str = "sda") -> Setting:
+def limit(name: str, value: str, group: str, device: str = "8:0", holder: str = "sda") -> SavedSetting:
     folder = f"fs/cgroup{group}"
     if device:
-        return Setting(BY_ID[name], Target(Subject.GROUP_DEVICE, f"{group} {holder}", folder, device, holder), value)
-    return Setting(BY_ID[name], Target(Subject.GROUP, group, folder), value)
+        return SavedSetting(
+            BY_ID[name], Target(TunedKind.GROUP_DEVICE, f"{group} {holder}", folder, device, holder), value
+        )
+    return SavedSetting(BY_ID[name], Target(TunedKind.GROUP, group, folder), value)
 
 
 def test_groups_become_drop_ins_of_their_units(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_groups_become_drop_ins_of_their_units(tmp_path: Path) -> None:
 @needs.systemd_analyze
 def test_systemd_knows_every_setting(tmp_path: Path) -> None:
     limits = [
-        limit(tunable.id, "100", "/system.slice/db.service", "8:0" if tunable.subject is Subject.GROUP_DEVICE else "")
+        limit(tunable.id, "100", "/system.slice/db.service", "8:0" if tunable.subject is TunedKind.GROUP_DEVICE else "")
         for tunable in GROUPS
     ]
     with KernelTree(make_host(tmp_path / "host").sysfs) as tree:
