@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectors.advice.point_watch import DeviceWatch
 from engine.errors import RefusedError, UsageError
-from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.target_text import format_target
 from engine.running.status import LoadState, LoadStatus
+from tui.load.knob_memory import KnobMemory
+from tui.load.read_only import read_only_job
 
 if TYPE_CHECKING:
+    from engine.guard.answers import GuardAnswer
     from engine.running.control import LoadControl
     from engine.running.knob_turns import Done
 
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
+MOST_USED = 20
+
+
+AskGuard = Callable[[JobSpec, bool], "Sequence[GuardAnswer]"]
+"""From a job and whether data may be destroyed to what the guard says of each target; blocks."""
+
+
+def ask_guard(job: JobSpec, destroy_data: bool) -> Sequence[GuardAnswer]:
+    """Ask the guard of this host."""
+    from engine.guard.answers import guard_answers  # noqa: PLC0415 (it can wait until targets are chosen)
+
+    return guard_answers(job, destroy_data=destroy_data)
 
 
 class LoadController:
@@ -27,9 +43,22 @@ class LoadController:
     """
 
     def __init__(
-        self, control: LoadControl, job: JobSpec, permissions: Permissions, *, sysfs: Path = Path("/sys")
+        self,
+        control: LoadControl,
+        job: JobSpec,
+        permissions: Permissions,
+        *,
+        sysfs: Path = Path("/sys"),
+        guard: AskGuard = ask_guard,
     ) -> None:
         self.control = control
+        self.guard = guard
+        self.memory = KnobMemory()
+        """Knobs to go back to."""
+        self.used_targets: tuple[str, ...] = ()
+        """What was named as a target and armed, the newest first."""
+        self.taken = 0
+        """How many jobs were set elsewhere than in the form."""
         self.watch = DeviceWatch(lambda: control.status, sysfs)
         """What the devices do while a point of a sweep is measured; the app feeds it."""
         self._job = job
@@ -84,6 +113,24 @@ class LoadController:
         self.control.knobs.prepare(job.knobs)
         self._job = job
         self._permissions = replace(self._permissions, destroy_data=destroy_data)
+        self.memory.forget_turns()
+
+    @property
+    def has_load(self) -> bool:
+        """Whether there is a load that another job would replace: armed, running, or on its way there or back."""
+        return self.status.state in BUSY_STATES | LIVE_STATES
+
+    def read_from(self, targets: tuple[TargetSpec, ...]) -> None:
+        """Replace the job by one that only reads these targets; nothing is opened, permission to destroy data ends.
+
+        Raises:
+            UsageError: a load runs or is armed, or a sweep uses it.
+        """
+        self._require_free()
+        if self.has_load:
+            raise UsageError(f"the load is {self.status.state}: stop it first")
+        self.edit(read_only_job(self.job, targets), destroy_data=False)
+        self.taken += 1
 
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
         """Paths these knobs would write to whose names were not typed yet; scratch files need no confirmation."""
@@ -124,12 +171,16 @@ class LoadController:
         """Take a job for whoever holds the load; no load runs."""
         self.control.knobs.prepare(job.knobs)
         self._job = job
+        self.memory.forget_turns()
+        self.taken += 1
 
     def arm_held(self) -> None:
         """Arm for whoever holds the load; blocks."""
         job = self.job
         self._require_typed(job.knobs)
         self._armed = (job, self._permissions)
+        named = (format_target(target) for target in job.targets if target.path is not None)
+        self.used_targets = tuple(dict.fromkeys((*named, *self.used_targets)))[:MOST_USED]
         self.control.arm(job, self._permissions)
 
     def start(self) -> None:

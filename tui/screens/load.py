@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import shlex
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -23,19 +25,23 @@ from engine.running.status import LoadState
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.load.effect import Effect
-from tui.load.form import DESTROY, KEEP, job_from
+from tui.load.form import DESTROY, KEEP, has_policy, job_from
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
 from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
+from tui.screens.load_guard import LoadGuard
+from tui.screens.load_here import LoadHere
 from tui.text.columns import default_columns
 from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
+from tui.widgets.guard_panel import GuardPanel
+from tui.widgets.knob_slots import SlotLine
 from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
@@ -43,7 +49,7 @@ from tui.widgets.load_form import Choice, LoadForm
 STATUS_PERIOD_S = 0.2
 
 
-class LoadScreen(LoadActions):
+class LoadScreen(LoadActions, LoadGuard):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
     ENTRY = LOAD
@@ -68,7 +74,7 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow KnobPanel { width: 25; }
     LoadScreen.-narrow.-flat #knob_row { height: 6; }
     LoadScreen.-tiny #knob_row { height: 1; }
-    LoadScreen.-tiny #load_message { display: none; }
+    LoadScreen.-tiny #load_message, LoadScreen.-tiny GuardPanel, LoadScreen.-tiny SlotLine { display: none; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -76,6 +82,8 @@ class LoadScreen(LoadActions):
         self._error = ""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused the form; None if the job matches the form."""
+        self._taken = 0
+        """Number of the job that the form was filled with, see LoadController."""
 
     def compose_body(self) -> ComposeResult:
         """Compose state, knobs and their effect, then the form or the running load."""
@@ -83,7 +91,9 @@ class LoadScreen(LoadActions):
         with Horizontal(id="knob_row"):
             yield KnobPanel()
             yield EffectPanel()
+        yield SlotLine(" ", id="slots")
         yield TextLine(" ", id="load_message")
+        yield GuardPanel(" ", id="guard")
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
             with Vertical(id="running"):
@@ -154,6 +164,16 @@ class LoadScreen(LoadActions):
         knobs = controller.knobs if controller is not None else None if job is None else job.knobs
         targets = 0 if job is None else len(job.targets)
         self.query_one(KnobPanel).show(knobs, targets, None if controller is None else self.key_text, policy=policy)
+        memory = None if controller is None else controller.memory
+        self.query_one(SlotLine).show(memory, knobs, self.step_size, self.key_text)
+        self._follow_job(controller)
+        self.show_guard()
+
+    def _follow_job(self, controller: LoadController | None) -> None:
+        """Fill the form again if the job was set elsewhere."""
+        if controller is not None and controller.taken != self._taken:
+            self._take_back()
+            self._fill_form(controller)
 
     def _recorded(self) -> RecordedState | None:
         frame = self.app_state.frame
@@ -171,7 +191,10 @@ class LoadScreen(LoadActions):
     # ------------------------------------------------------------------- form
 
     def _fill_form(self, controller: LoadController) -> None:
-        self.query_one(LoadForm).fill(controller.job, destroy_data=controller.permissions.destroy_data)
+        self._taken = controller.taken
+        form = self.query_one(LoadForm)
+        form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
+        form.show_policy(shown=uses_policy(controller.job))
 
     @property
     def is_editing(self) -> bool:
@@ -179,13 +202,16 @@ class LoadScreen(LoadActions):
         return self.query_one("#lower", ContentSwitcher).current == "form"
 
     def action_load_edit(self) -> None:
-        """Show the form, filled with the current job."""
-        if self.app_state.controller is None:
+        """Show the form, filled with the current job; while a load runs it says at once that it changes nothing."""
+        controller = self.app_state.controller
+        if controller is None:
             return
-        self._fill_form(self.app_state.controller)
+        self._fill_form(controller)
         self._take_back()
         self.query_one("#lower", ContentSwitcher).current = "form"
         self.query_one("#targets", Input).focus()
+        if controller.status.state in BUSY_STATES | {LoadState.RUNNING}:
+            self._edited()
 
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
@@ -193,12 +219,22 @@ class LoadScreen(LoadActions):
         self.query_one("#lower", ContentSwitcher).current = "running"
         self.query_one("#targets_grid", Grid).focus()
 
+    @on(LoadForm.TargetsWanted)
+    def _list_targets(self) -> None:
+        LoadHere(self.app, self.app_state).choose(self.use_targets)
+
+    def use_targets(self, texts: Sequence[str]) -> None:
+        """Put chosen targets into the form."""
+        self.query_one("#targets", Input).value = shlex.join(texts)
+
     @on(LoadForm.Edited)
     def _edited(self) -> None:
         controller = self.app_state.controller
         if controller is None:
             return
-        values = self.query_one(LoadForm).values()
+        form = self.query_one(LoadForm)
+        values = form.values()
+        form.show_policy(shown=has_policy(values, controller.job))
         destroy = values["destroy"] == DESTROY
         if destroy and not controller.permissions.destroy_data:
             self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, controller))

@@ -1,0 +1,81 @@
+"""Knobs that can be had again: those before each turn, and two sets that are stored and flipped."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+
+from engine.job.knobs import Knobs
+
+MOST_TURNS = 200
+
+
+class Slot(StrEnum):
+    """A place for one set of knobs."""
+
+    A = "A"
+    B = "B"
+
+    @property
+    def other(self) -> Slot:
+        """The other one."""
+        return Slot.B if self is Slot.A else Slot.A
+
+
+class KnobMemory:
+    """Remembers knobs and turns none; used by the event loop alone."""
+
+    def __init__(self) -> None:
+        self._before: list[Knobs] = []
+        self._slots: dict[Slot, Knobs] = {}
+        self._last: Slot | None = None
+        """The slot last stored or flipped to."""
+
+    def turned(self, before: Knobs) -> None:
+        """Note the knobs before a turn."""
+        self._before = [*self._before, before][-MOST_TURNS:]
+
+    def before(self, now: Knobs) -> Knobs | None:
+        """Return the knobs before the last turn that had an effect; None if there are none."""
+        while self._before and self._before[-1] == now:
+            self._before.pop()
+        return self._before[-1] if self._before else None
+
+    def undone(self) -> None:
+        """Drop the knobs that `before` returned: they are in force again."""
+        self._before.pop()
+
+    def steps_back(self, now: Knobs) -> int:
+        """Count the turns that can be taken back."""
+        return sum(earlier != later for earlier, later in pairwise([*self._before, now]))
+
+    def forget_turns(self) -> None:
+        """Drop them: they were of another job. What is stored in slots stays."""
+        self._before = []
+
+    def store(self, slot: Slot, knobs: Knobs) -> None:
+        """Store knobs in a slot."""
+        self._slots[slot] = knobs
+        self._last = slot
+
+    def stored(self, slot: Slot) -> Knobs | None:
+        """Return what is in a slot; None if nothing is."""
+        return self._slots.get(slot)
+
+    def in_force(self, now: Knobs) -> Slot | None:
+        """Find the slot whose knobs are these, the one flipped to last if both are."""
+        slots = [slot for slot in Slot if self._slots.get(slot) == now]
+        return self._last if self._last in slots else next(iter(slots), None)
+
+    def next_slot(self, now: Knobs) -> Slot | None:
+        """Choose the slot to flip to: the other one of that in force or used last; None if no other is stored."""
+        here = self.in_force(now)
+        used = here or self._last
+        wanted = Slot.A if used is None else used.other
+        if wanted in self._slots:
+            return wanted
+        return None if here is not None else next(iter(self._slots), None)
+
+    def flipped(self, slot: Slot) -> None:
+        """Note that the knobs of a slot were taken."""
+        self._last = slot
