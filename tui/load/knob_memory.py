@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
@@ -22,6 +23,21 @@ class Slot(StrEnum):
         return Slot.B if self is Slot.A else Slot.A
 
 
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A turn from the knobs of one slot to those of the other."""
+
+    from_slot: Slot
+    to_slot: Slot
+    before: Knobs
+    after: Knobs
+
+    @property
+    def title(self) -> str:
+        """As in "A -> B"."""
+        return f"{self.from_slot} -> {self.to_slot}"
+
+
 class KnobMemory:
     """Remembers knobs and turns none; used by the event loop alone."""
 
@@ -30,9 +46,12 @@ class KnobMemory:
         self._slots: dict[Slot, Knobs] = {}
         self._last: Slot | None = None
         """The slot last stored or flipped to."""
+        self.last_flip: Flip | None = None
+        """The last turn, if that was a flip."""
 
     def turned(self, before: Knobs) -> None:
         """Note the knobs before a turn."""
+        self.last_flip = None
         self._before = [*self._before, before][-MOST_TURNS:]
 
     def before(self, now: Knobs) -> Knobs | None:
@@ -43,6 +62,7 @@ class KnobMemory:
 
     def undone(self) -> None:
         """Drop the knobs that `before` returned: they are in force again."""
+        self.last_flip = None
         self._before.pop()
 
     def steps_back(self, now: Knobs) -> int:
@@ -76,6 +96,9 @@ class KnobMemory:
             return wanted
         return None if here is not None else next(iter(self._slots), None)
 
-    def flipped(self, slot: Slot) -> None:
+    def flipped(self, slot: Slot, before: Knobs, after: Knobs) -> None:
         """Note that the knobs of a slot were taken."""
+        here = self.in_force(before)
+        self.turned(before)
         self._last = slot
+        self.last_flip = None if here is None else Flip(here, slot, before, after)

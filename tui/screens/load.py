@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +21,13 @@ from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
-from engine.job.describe import uses_policy
+from engine.job.describe import knob_changes, uses_policy
 from engine.running.status import LoadState
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.load.effect import Effect
+from tui.load.effect import Effect, changes_text
 from tui.load.form import DESTROY, KEEP, has_policy, job_from
+from tui.load.knob_memory import Flip
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
@@ -74,6 +76,8 @@ class LoadScreen(LoadActions, LoadGuard):
     LoadScreen.-narrow KnobPanel { width: 25; }
     LoadScreen.-narrow.-flat #knob_row { height: 6; }
     LoadScreen.-tiny #knob_row { height: 1; }
+    LoadScreen.-editing.-low #knob_row, LoadScreen.-editing.-low SlotLine { display: none; }
+    LoadScreen.-editing.-flat #knob_row, LoadScreen.-editing.-flat SlotLine { display: none; }
     LoadScreen.-tiny #load_message, LoadScreen.-tiny GuardPanel, LoadScreen.-tiny SlotLine { display: none; }
     """
 
@@ -138,7 +142,9 @@ class LoadScreen(LoadActions, LoadGuard):
         effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
         controller = None if self.app_state.is_rewound else self.app_state.controller
         begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
-        return Effect() if effect.ended and begins else effect
+        if effect.ended and begins:
+            return Effect()
+        return effect if controller is None else _of_flip(effect, controller.memory.last_flip)
 
     # ------------------------------------------------------------------ state
 
@@ -208,15 +214,20 @@ class LoadScreen(LoadActions, LoadGuard):
             return
         self._fill_form(controller)
         self._take_back()
-        self.query_one("#lower", ContentSwitcher).current = "form"
+        self._switch("form")
         self.query_one("#targets", Input).focus()
         if controller.status.state in BUSY_STATES | {LoadState.RUNNING}:
             self._edited()
 
+    def _switch(self, part: str) -> None:
+        """Show the form or the load; on a low screen the form takes the room of the knobs, which it has as well."""
+        self.query_one("#lower", ContentSwitcher).current = part
+        self.set_class(part == "form", "-editing")
+
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
         self._take_back()
-        self.query_one("#lower", ContentSwitcher).current = "running"
+        self._switch("running")
         self.query_one("#targets_grid", Grid).focus()
 
     @on(LoadForm.TargetsWanted)
@@ -261,3 +272,11 @@ class LoadScreen(LoadActions, LoadGuard):
             self._edited()
         else:
             self.query_one("#destroy", Choice).value = KEEP
+
+
+def _of_flip(effect: Effect, flip: Flip | None) -> Effect:
+    """Name the slots if the turn that is compared was a flip."""
+    if flip is None or effect.turned_ns is None:
+        return effect
+    changes = [change.text for change in knob_changes(flip.before, flip.after)]
+    return replace(effect, text=f"{flip.title}: {effect.text}") if effect.text == changes_text(changes) else effect

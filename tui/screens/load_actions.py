@@ -198,16 +198,12 @@ class LoadActions(View):
             return
         knobs = replace(stored, stripe_width=min(stored.stripe_width, len(controller.job.targets)))
 
-        def noted(before: Knobs) -> None:
-            controller.memory.turned(before)
-            controller.memory.flipped(slot)
-
         try:
             validate(replace(controller.job, knobs=knobs))
         except LunscopeError as error:
             self.report(f"{slot}: {error}")
         else:
-            self._turn_to(controller, knobs, noted)
+            self._turn_to(controller, knobs, lambda before: controller.memory.flipped(slot, before, knobs))
 
     def _turn_to(
         self, controller: LoadController, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool = False

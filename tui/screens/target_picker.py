@@ -34,6 +34,7 @@ REST_S = 0.3
 """How long the cursor must rest on a line until the guard is asked about its target."""
 BATCH = 8
 FREE = "no use known"
+USE_WIDTH = 22
 
 
 class UsesFound(Message, bubble=False):
@@ -135,7 +136,7 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         words = "..." if use is None else use or (FREE if one.kernel_name else "")
         style = "dim" if use is None else "$warning" if use else "$success"
         return Content.assemble(
-            mark, (f"{one.name:<14}", "bold"), f" {one.size:>9}  ", (f"{one.about:<26} ", "dim"), (words, style)
+            mark, (f"{one.name:<14}", "bold"), f" {one.size:>9}  ", (f"{words:<{USE_WIDTH}}", style), (one.about, "dim")
         )
 
     # ------------------------------------------------------------------ guard

@@ -57,7 +57,10 @@ def answer_lines(answers: Sequence[GuardAnswer], most_lines: int = MOST_LINES) -
 
 
 def _line(answer: GuardAnswer) -> Content:
-    head: list[str | tuple[str, str]] = [(answer.name, "bold"), "" if answer.size_bytes is None else f"  {size_text(answer.size_bytes)}"]
+    head: list[str | tuple[str, str]] = [
+        (answer.name, "bold"),
+        "" if answer.size_bytes is None else f"  {size_text(answer.size_bytes)}",
+    ]
     if answer.is_own:
         return Content.assemble(*head, f"  {OWN}")
     if answer.reading:

@@ -30,15 +30,21 @@ class EffectPanel(TextLine):
 
     def show(self, effect: Effect, now_ns: int) -> None:
         """Show what the last turn did; `now_ns` is CLOCK_MONOTONIC."""
-        self.put(Content("\n").join([_title(effect, now_ns), _windows(effect), *_rows(effect)]))
+        room = self.size.width or WIDE
+        self.put(Content("\n").join([_title(effect, now_ns, room), _windows(effect), *_rows(effect)]))
 
 
-def _title(effect: Effect, now_ns: int) -> Content:
+def _title(effect: Effect, now_ns: int, room: int) -> Content:
+    """Write turn and time; what the turn was is cut first."""
     if effect.turned_ns is None:
         return Content.assemble(("effect of the next knob turn", "dim"))
     since = span_text((now_ns - effect.turned_ns) / SECOND_NS)
     ended = ", ended" if effect.ended else ""
-    return Content.assemble((safe_text(effect.text), "bold"), (f"  {since} ago{ended}", "dim"))
+    text = safe_text(effect.text)
+    when = next((each for each in (f"  {since} ago{ended}", f" {since}{ended}") if len(text) + len(each) <= room), "")
+    when = when or f" {since}{ended}"
+    shown = text if len(text) + len(when) <= room else f"{text[: max(0, room - len(when) - 1)]}…"
+    return Content.assemble((shown, "bold"), (when, "dim"))
 
 
 def _windows(effect: Effect) -> Content:
