@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import knob_changes, uses_policy
+from engine.job.spec import JobSpec
 from engine.running.status import LoadState
 from tui.app_state import AppState
 from tui.keys import bindings_of
@@ -86,6 +88,8 @@ class LoadScreen(LoadActions, LoadGuard):
         self._error = ""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused the form; None if the job matches the form."""
+        self._opened: JobSpec | None = None
+        """The job when the form was filled."""
         self._taken = 0
         """Number of the job that the form was filled with, see LoadController."""
 
@@ -198,6 +202,7 @@ class LoadScreen(LoadActions, LoadGuard):
 
     def _fill_form(self, controller: LoadController) -> None:
         self._taken = controller.taken
+        self._opened = controller.job
         form = self.query_one(LoadForm)
         form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
         form.show_policy(shown=uses_policy(controller.job))
@@ -254,10 +259,17 @@ class LoadScreen(LoadActions, LoadGuard):
             controller.edit(job_from(values, controller.job), destroy_data=destroy)
         except LunscopeError as error:
             self._refused_in = controller.status.state
+            self._restore(controller)
             self.report(str(error))
         else:
             self._refused_in = None
             self.report("")
+
+    def _restore(self, controller: LoadController) -> None:
+        """Go back to the job that the form was opened with: of "5000", which is refused, "500" must not remain."""
+        if self._opened is not None:
+            with suppress(LunscopeError):  # A load runs: its job is still that one.
+                controller.edit(self._opened, destroy_data=controller.permissions.destroy_data)
 
     def _take_back(self) -> None:
         """Discard the refused form: the current job is unchanged."""

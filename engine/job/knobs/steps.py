@@ -157,8 +157,10 @@ def rate_by_tenth(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
 def rate_by_ten(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
     """Step the rate limit along the powers of ten, and past the last one lift it."""
     rate = knobs.rate_iops
-    if rate is None or (direction > 0 and rate >= POWERS_OF_TEN[-1]):
+    if rate is None:
         return rate_from_load(knobs, direction, context)
+    if direction > 0 and rate >= POWERS_OF_TEN[-1]:
+        return replace(knobs, rate_iops=None)
     return replace(knobs, rate_iops=_next_of(POWERS_OF_TEN, rate, direction))
 
 
