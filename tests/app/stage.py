@@ -27,9 +27,14 @@ FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/non
 PATIENCE_S = 20.0
 
 
-def free(job: JobSpec, _destroy_data: bool) -> tuple[GuardAnswer, ...]:
-    """Answer that every target is free, whatever the host has of that name."""
-    return tuple(GuardAnswer(format_target(target), 1 << 30, is_own=target.path is None) for target in job.targets)
+class FreeGuard:
+    """Answers that every target is free, whatever the host has of that name."""
+
+    def answers(self, job: JobSpec, *, destroy_data: bool) -> tuple[GuardAnswer, ...]:  # noqa: ARG002 - as Guard
+        return tuple(GuardAnswer(format_target(target), 1 << 30, is_own=target.path is None) for target in job.targets)
+
+    def uses(self) -> Callable[[str], str]:
+        return lambda name: "is mounted on / (ext4)" if name == "vda" else ""
 
 
 def make_app(
@@ -41,7 +46,7 @@ def make_app(
 ) -> LunscopeApp:
     controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:
-        controller = LoadController(control, job or JobSpec(), Permissions(), guard=free)
+        controller = LoadController(control, job or JobSpec(), Permissions(), guard=FreeGuard())
     sweeps = None if sweep is None else SweepSeries(group_of(sweep))
     return LunscopeApp(source, controller, settings=settings, sweeps=sweeps)
 

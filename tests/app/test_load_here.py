@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,7 +16,7 @@ from engine.job.spec import Access, BlockShare, JobSpec, Knobs, Permissions, Tar
 from engine.running.control import LoadControl
 from tests.app.multipath import key, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, free, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.app import LunscopeApp
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.load_controller import LoadController
@@ -157,12 +156,13 @@ async def test_where_no_disk_is_under_the_cursor_the_list_opens() -> None:
 async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
     asked: list[str] = []
 
-    def guard(job: JobSpec, destroy_data: bool) -> Sequence[GuardAnswer]:
-        asked.extend(target.path or "" for target in job.targets)
-        return free(job, destroy_data)
+    class CountingGuard(FreeGuard):
+        def answers(self, job: JobSpec, *, destroy_data: bool) -> tuple[GuardAnswer, ...]:
+            asked.extend(target.path or "" for target in job.targets)
+            return super().answers(job, destroy_data=destroy_data)
 
     control = LoadControl()
-    controller = LoadController(control, JobSpec(), Permissions(), guard=guard)
+    controller = LoadController(control, JobSpec(), Permissions(), guard=CountingGuard())
     app = LunscopeApp(ListSource(make_samples(count=2)), controller, settings=FROZEN)
     async with on_stage(app) as pilot:
         chosen: list[tuple[str, ...] | None] = []

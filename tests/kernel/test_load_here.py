@@ -152,7 +152,7 @@ async def test_from_the_row_to_the_running_load_and_back(storage: Storage) -> No
         await go_to(app, pilot, device)
         await pilot.press("L")
         await until(pilot, lambda: isinstance(app.screen, LoadScreen))
-        await until(pilot, lambda: "allowed once its name is typed" in screen_text(pilot))
+        await until(pilot, lambda: "asks for its name" in screen_text(pilot))
         assert control.status.state is LoadState.IDLE
         assert device in screen_text(pilot)
         written = _sectors_written(device)

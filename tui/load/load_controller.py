@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,28 +12,17 @@ from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import format_target
 from engine.running.status import LoadState, LoadStatus
+from tui.load.host_guard import Guard, HostGuard
 from tui.load.knob_memory import KnobMemory
 from tui.load.read_only import read_only_job
 
 if TYPE_CHECKING:
-    from engine.guard.answers import GuardAnswer
     from engine.running.control import LoadControl
     from engine.running.knob_turns import Done
 
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
 MOST_USED = 20
-
-
-AskGuard = Callable[[JobSpec, bool], "Sequence[GuardAnswer]"]
-"""From a job and whether data may be destroyed to what the guard says of each target; blocks."""
-
-
-def ask_guard(job: JobSpec, destroy_data: bool) -> Sequence[GuardAnswer]:
-    """Ask the guard of this host."""
-    from engine.guard.answers import guard_answers  # noqa: PLC0415 (it can wait until targets are chosen)
-
-    return guard_answers(job, destroy_data=destroy_data)
 
 
 class LoadController:
@@ -49,10 +38,10 @@ class LoadController:
         permissions: Permissions,
         *,
         sysfs: Path = Path("/sys"),
-        guard: AskGuard = ask_guard,
+        guard: Guard | None = None,
     ) -> None:
         self.control = control
-        self.guard = guard
+        self.guard: Guard = guard or HostGuard()
         self.memory = KnobMemory()
         """Knobs to go back to."""
         self.used_targets: tuple[str, ...] = ()

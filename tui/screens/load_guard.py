@@ -77,7 +77,7 @@ class LoadGuard(View):
 
         def work() -> None:
             try:
-                answers = controller.guard(job, destroys)
+                answers = controller.guard.answers(job, destroy_data=destroys)
             except (LunscopeError, OSError) as error:
                 names = " ".join(map(format_target, job.targets))
                 answers = (GuardAnswer(safe_text(names), None, str(error), str(error)),)

@@ -15,8 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from engine.errors import LunscopeError
-from engine.guard.answers import GuardAnswer, quick_snapshot, use_words
-from engine.guard.usage_snapshot import UsageSnapshot
+from engine.guard.answers import GuardAnswer
 from engine.job.spec import JobSpec, TargetSpec
 from engine.job.target_text import parse_target
 from tui.load.candidates import Candidate, matching, target_of
@@ -89,7 +88,7 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         self._uses: dict[str, str] = {}
         self._answers: dict[str, GuardAnswer] = {}
         self._users, self._guard = NewestWork("lunscope-uses"), NewestWork("lunscope-guard-list")
-        self._snapshot = quick_snapshot()
+        self._use_of = controller.guard.uses()
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -133,10 +132,14 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
     def _line(self, one: Candidate) -> Content:
         mark = "[x] " if one.target in self._marked else "[ ] "
         use = self._uses.get(one.kernel_name) if one.kernel_name else ""
-        words = "..." if use is None else use or (FREE if one.kernel_name else "")
+        words = "checking" if use is None else use or (FREE if one.kernel_name else "")
         style = "dim" if use is None else "$warning" if use else "$success"
         return Content.assemble(
-            mark, (f"{one.name:<14}", "bold"), f" {one.size:>9}  ", (f"{words:<{USE_WIDTH}}", style), (one.about, "dim")
+            mark,
+            (f"{one.name:<14}", "bold"),
+            f" {one.size:>9}  ",
+            (f"{words:<{USE_WIDTH}}  ", style),
+            (one.about, "dim"),
         )
 
     # ------------------------------------------------------------------ guard
@@ -144,15 +147,13 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
     def _ask_uses(self) -> None:
         """Find what uses the listed devices, some at a time."""
         names = [one.kernel_name for one in self._listed if one.kernel_name and one.kernel_name not in self._uses]
-        work, snapshot = self._users, self._snapshot
+        work, use_of = self._users, self._use_of
 
         def ask() -> None:
             for start in range(0, len(names), BATCH):
                 if work.is_overtaken or not self.is_attached:
                     return
-                self.post_message(
-                    UsesFound({name: _words_of_use(snapshot, name) for name in names[start : start + BATCH]})
-                )
+                self.post_message(UsesFound({name: use_of(name) for name in names[start : start + BATCH]}))
 
         if names:
             work.request(ask)
@@ -184,7 +185,7 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         def ask() -> None:
             job = JobSpec(targets=(_parsed(one.target),))
             try:
-                (answer,) = self._controller.guard(job, self._controller.permissions.destroy_data)
+                (answer,) = self._controller.guard.answers(job, destroy_data=self._controller.permissions.destroy_data)
             except (LunscopeError, OSError) as error:
                 answer = GuardAnswer(one.name, None, str(error), str(error))
             self.post_message(TargetAnswered(one.target, answer))
@@ -247,10 +248,3 @@ def _parsed(target: str) -> TargetSpec:
         return parse_target(target)
     except LunscopeError:
         return TargetSpec(target)
-
-
-def _words_of_use(snapshot: UsageSnapshot, name: str) -> str:
-    try:
-        return use_words(snapshot, name)
-    except OSError as error:
-        return f"cannot see what uses it ({error.strerror})"

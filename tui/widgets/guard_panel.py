@@ -15,7 +15,7 @@ from tui.widgets.line import TextLine
 
 MOST_LINES, FEW_LINES = 6, 3
 OWN = "made, filled and removed by lunscope"
-ALLOWED = "allowed once its name is typed"
+ALLOWED = "asks for its name"
 
 
 class GuardPanel(TextLine):
