@@ -134,13 +134,8 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         use = self._uses.get(one.kernel_name) if one.kernel_name else ""
         words = "checking" if use is None else use or (FREE if one.kernel_name else "")
         style = "dim" if use is None else "$warning" if use else "$success"
-        return Content.assemble(
-            mark,
-            (f"{one.name:<14}", "bold"),
-            f" {one.size:>9}  ",
-            (f"{words:<{USE_WIDTH}}  ", style),
-            (one.about, "dim"),
-        )
+        head = Content.assemble(mark, (f"{one.name:<14}", "bold"), f" {one.size:>9}  ")
+        return head + Content.assemble((f"{words:<{USE_WIDTH}}  ", style), (one.about, "dim"))
 
     # ------------------------------------------------------------------ guard
 

@@ -86,7 +86,7 @@ def _rows(effect: Effect, room: int) -> list[Content]:
 def _row(
     title: str, before: float, after: float, unit: Unit, *, good: int, grey: bool | None = None
 ) -> tuple[Content, Content]:
-    """One figure and its change; `good` is 1 where larger is better, -1 where smaller is, 0 where the change is not rated."""
+    """One figure, and its change; `good` is 1 where larger is better, -1 where smaller is, 0 if it is not rated."""
     change = change_pct(before, after) if good else math.nan
     text = (f"{change:+.0f} %" if abs(change) >= 0.5 else "0 %") if math.isfinite(change) else ""
     style = "" if not text or abs(change) < NOTABLE_PCT else "bold $success" if change * good > 0 else "bold $warning"
