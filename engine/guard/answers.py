@@ -15,6 +15,7 @@ from engine.errors import LunscopeError
 from engine.guard import permission
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.opening import note_claim
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
@@ -136,11 +137,14 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -
     """Check as before a device is opened for writing, in the same order."""
     permission.refuse_used(usage, found.path, found.fd)
     try:
-        fd = reopen(found, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK)
+        note_claim(found.status.st_rdev)
+        # Held for so short a time that no other load, which checks claims several times, takes it for a use.
+        os.close(reopen(found, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK))
     except BlockingIOError:
         raise permission.claimed(found, look_up(usage.roots.sysfs, found.status.st_rdev)) from None
+    permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
+    fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        permission.refuse_claimed_elsewhere(usage, found.path, fd, {found.status.st_rdev})
         permission.refuse_read_only(found.path, fd)
         permission.refuse_data(found.path, fd, blockio.size_bytes(fd), permissions)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, 
 from tui.app import LunscopeApp
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.load_controller import LoadController
+from tui.load.newest_work import NewestWork
 from tui.load.read_only import read_only_job
 from tui.screens.chooser import Chooser
 from tui.screens.load import LoadScreen
@@ -198,3 +200,41 @@ async def test_the_form_takes_what_was_chosen_from_the_list() -> None:
 def test_a_map_is_named_by_its_node_in_dev_mapper_only_if_that_leads_to_it() -> None:
     candidate = Candidate("/dev/no-such-dm", "dm-9", dm_name="no-such-map")
     assert target_of(candidate) == "/dev/no-such-dm"
+
+
+def test_of_requests_only_the_newest_is_begun_and_one_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end, done = threading.Event(), threading.Event(), threading.Event()
+    finished: list[str] = []
+
+    def hanging() -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    def newest() -> None:
+        finished.append("newest")
+        done.set()
+
+    work = NewestWork("test")
+    work.request(hanging)
+    assert begun.wait(60)
+    work.request(lambda: finished.append("overtaken"))
+    assert work.is_overtaken
+    monkeypatch.setattr("tui.load.newest_work.PATIENCE_S", 0.0)
+    work.request(newest)
+    assert done.wait(60)
+    assert finished == ["newest"]
+    may_end.set()
+
+
+def test_a_job_that_only_reads_takes_the_right_to_write_back() -> None:
+    control = LoadControl()
+    permissions = Permissions(frozenset({"/dev/c", "/dev/d"}), destroy_data=True)
+    controller = LoadController(control, JobSpec((TargetSpec("/dev/c"),), Knobs(read_pct=0)), permissions)
+    controller.confirm("/dev/c")
+    controller.read_from((TargetSpec("/dev/c"),))
+    assert controller.permissions == Permissions(frozenset({"/dev/d"}))
+    assert controller.unconfirmed(Knobs(read_pct=0)) == ("/dev/c",)
+    controller.hold(lambda: "a sweep runs")
+    with pytest.raises(UsageError, match="a sweep runs"):
+        controller.read_from((TargetSpec("/dev/d"),))
+    control.close()

@@ -82,7 +82,12 @@ class LoadController:
         """Refuse to arm, edit or turn while `reason` gives one: a sweep turns the knobs then."""
         self._held = reason
 
-    def _require_free(self) -> None:
+    def require_free(self) -> None:
+        """Check that nothing else uses the load.
+
+        Raises:
+            UsageError: a sweep does.
+        """
         reason = self._held()
         if reason:
             raise UsageError(reason)
@@ -94,7 +99,7 @@ class LoadController:
             UsageError: the load runs or is being prepared.
             RefusedError: destroying was not confirmed.
         """
-        self._require_free()
+        self.require_free()
         if destroy_data and not self._permissions.destroy_data:
             raise RefusedError("destroying data needs its own confirmation")
         if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
@@ -110,15 +115,20 @@ class LoadController:
         return self.status.state in BUSY_STATES | LIVE_STATES
 
     def read_from(self, targets: tuple[TargetSpec, ...]) -> None:
-        """Replace the job by one that only reads these targets; nothing is opened, permission to destroy data ends.
+        """Replace the job by one that only reads these targets; nothing is opened.
+
+        Permissions to write to them end, and that to destroy data: with them they would be opened for writing.
 
         Raises:
             UsageError: a load runs or is armed, or a sweep uses it.
         """
-        self._require_free()
+        self.require_free()
         if self.has_load:
             raise UsageError(f"the load is {self.status.state}: stop it first")
         self.edit(read_only_job(self.job, targets), destroy_data=False)
+        nodes = {node for target in targets for node in target.nodes}
+        self._typed -= nodes
+        self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write - nodes)
         self.taken += 1
 
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
@@ -144,7 +154,7 @@ class LoadController:
             RefusedError: a target would be written without its name typed, or the guard refuses it.
             UsageError: a sweep uses the load.
         """
-        self._require_free()
+        self.require_free()
         self.arm_held()
 
     def take_job(self, job: JobSpec) -> None:
@@ -153,7 +163,7 @@ class LoadController:
         Raises:
             UsageError: a sweep uses the load.
         """
-        self._require_free()
+        self.require_free()
         self.take_held(job)
 
     def take_held(self, job: JobSpec) -> None:
@@ -174,7 +184,7 @@ class LoadController:
 
     def start(self) -> None:
         """Start, arming first unless the current job is armed; blocks."""
-        self._require_free()
+        self.require_free()
         if self.status.state is not LoadState.ARMED or not self._is_armed():
             self.arm()
         if self.status.state is LoadState.ARMED:
@@ -192,7 +202,7 @@ class LoadController:
         Raises:
             LunscopeError: they are invalid; the old ones stay in force.
         """
-        self._require_free()
+        self.require_free()
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")

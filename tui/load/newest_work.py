@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 Work = Callable[[], None]
+
+
+PATIENCE_S = 5.0
+"""Work that takes longer is left to itself: the device does not answer, and others may."""
 
 
 class NewestWork:
@@ -18,15 +23,17 @@ class NewestWork:
         self._name = name
         self._lock = threading.Lock()
         self._next: Work | None = None
-        self._is_at_work = False
+        self._begun_s: float | None = None
+        """When the present work was begun; None while there is none."""
 
     def request(self, work: Work) -> None:
         """Do this next, instead of what waits; never blocks."""
+        now_s = time.monotonic()
         with self._lock:
             self._next = work
-            if not self._is_at_work:
+            if self._begun_s is None or now_s - self._begun_s > PATIENCE_S:
+                self._begun_s = now_s
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
-                self._is_at_work = True
 
     @property
     def is_overtaken(self) -> bool:
@@ -37,7 +44,7 @@ class NewestWork:
         while True:
             with self._lock:
                 work, self._next = self._next, None
-                if work is None:
-                    self._is_at_work = False
-                    return
+                self._begun_s = None if work is None else time.monotonic()
+            if work is None:
+                return
             work()

@@ -37,6 +37,11 @@ class LoadHere:
         if controller is None:
             self._say(REPLAYED if self._state.transport.seekable else NO_LOAD)
             return
+        try:
+            controller.require_free()
+        except LunscopeError as error:
+            self._say(str(error))
+            return
         key = view.load_device()
         if key is None:
             self._choose(controller, lambda texts: self._take(controller, texts))
