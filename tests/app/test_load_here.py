@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path as FilePath
 
 import pytest
 from textual.widgets import OptionList
@@ -23,6 +24,7 @@ from tui.load.candidates import Candidate, candidates, load_targets, matching, t
 from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork
 from tui.load.read_only import read_only_job
+from tui.load.recent_targets import MOST_KEPT, RecentTargets
 from tui.screens.chooser import Chooser
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
@@ -237,4 +239,36 @@ def test_a_job_that_only_reads_takes_the_right_to_write_back() -> None:
     controller.hold(lambda: "a sweep runs")
     with pytest.raises(UsageError, match="a sweep runs"):
         controller.read_from((TargetSpec("/dev/d"),))
+    control.close()
+
+
+def test_recent_targets_are_kept_and_a_broken_file_is_no_trouble(tmp_path: FilePath) -> None:
+    file = tmp_path / "state" / "targets.json"
+    recent = RecentTargets(file)
+    assert not recent.names
+    recent.add(["/srv/a b", "lun:sda,sdb"])
+    recent.add(["/srv/c", "/srv/a b"])
+    assert RecentTargets(file).names == ("/srv/c", "/srv/a b", "lun:sda,sdb")
+    recent.add(f"/srv/{number}" for number in range(MOST_KEPT + 5))
+    assert len(RecentTargets(file).names) == MOST_KEPT
+    for broken in ("{", '{"a": 1}', "[1, null]"):
+        file.write_text(broken)
+        assert not RecentTargets(file).names
+    file.unlink()
+    file.mkdir()
+    recent.add(["/srv/d"])
+    assert recent.names[0] == "/srv/d"
+
+
+async def test_a_file_that_was_a_target_is_listed() -> None:
+    control, source = LoadControl(), ListSource(make_samples(count=20))
+    controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())
+    controller.recent.add(["/srv/data file"])
+    app = LunscopeApp(source, controller, settings=FROZEN)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 8)
+        await pilot.press("2", "L", *"srv")
+        await until(pilot, lambda: "used before" in screen_text(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: controller.job.targets == (TargetSpec("/srv/data file"),))
     control.close()

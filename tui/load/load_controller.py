@@ -15,6 +15,7 @@ from engine.running.status import LoadState, LoadStatus
 from tui.load.host_guard import Guard, HostGuard
 from tui.load.knob_memory import KnobMemory
 from tui.load.read_only import read_only_job
+from tui.load.recent_targets import RecentTargets
 
 if TYPE_CHECKING:
     from engine.running.control import LoadControl
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
-MOST_USED = 20
 
 
 class LoadController:
@@ -39,13 +39,13 @@ class LoadController:
         *,
         sysfs: Path = Path("/sys"),
         guard: Guard | None = None,
+        recent: RecentTargets | None = None,
     ) -> None:
         self.control = control
         self.guard: Guard = guard or HostGuard()
         self.memory = KnobMemory()
         """Knobs to go back to."""
-        self.used_targets: tuple[str, ...] = ()
-        """What was named as a target and armed, the newest first."""
+        self.recent = recent or RecentTargets()
         self.taken = 0
         """How many jobs were set elsewhere than in the form."""
         self.watch = DeviceWatch(lambda: control.status, sysfs)
@@ -178,8 +178,7 @@ class LoadController:
         job = self.job
         self._require_typed(job.knobs)
         self._armed = (job, self._permissions)
-        named = (format_target(target) for target in job.targets if target.path is not None)
-        self.used_targets = tuple(dict.fromkeys((*named, *self.used_targets)))[:MOST_USED]
+        self.recent.add(format_target(target) for target in job.targets if target.path is not None)
         self.control.arm(job, self._permissions)
 
     def start(self) -> None:

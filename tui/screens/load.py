@@ -78,6 +78,7 @@ class LoadScreen(LoadActions, LoadGuard):
     LoadScreen.-narrow KnobPanel { width: 25; }
     LoadScreen.-narrow.-flat #knob_row { height: 6; }
     LoadScreen.-tiny #knob_row { height: 1; }
+    LoadScreen SlotLine.-off, LoadScreen GuardPanel.-off { display: none; }
     LoadScreen.-editing.-low #knob_row, LoadScreen.-editing.-low SlotLine { display: none; }
     LoadScreen.-editing.-flat #knob_row, LoadScreen.-editing.-flat SlotLine { display: none; }
     LoadScreen.-tiny #load_message, LoadScreen.-tiny GuardPanel, LoadScreen.-tiny SlotLine { display: none; }
@@ -175,7 +176,9 @@ class LoadScreen(LoadActions, LoadGuard):
         targets = 0 if job is None else len(job.targets)
         self.query_one(KnobPanel).show(knobs, targets, None if controller is None else self.key_text, policy=policy)
         memory = None if controller is None else controller.memory
-        self.query_one(SlotLine).show(memory, knobs, self.step_size, self.key_text)
+        slots = self.query_one(SlotLine)
+        slots.set_class(memory is None, "-off")
+        slots.show(memory, knobs, self.step_size, self.key_text)
         self._follow_job(controller)
         self.show_guard()
 

@@ -53,8 +53,9 @@ class LoadGuard(View):
         """Ask about other targets than before, and show what is known of them."""
         controller = self.app_state.controller
         panel = self.query_one(GuardPanel)
-        panel.display = controller is not None and not self.app_state.is_rewound and not controller.has_load
-        if controller is None or not panel.display:
+        is_due = controller is not None and not self.app_state.is_rewound and not controller.has_load
+        panel.set_class(not is_due, "-off")
+        if controller is None or not is_due:
             self._asked = None
             return
         job = controller.job

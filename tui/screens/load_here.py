@@ -79,7 +79,7 @@ class LoadHere:
         frame = self._state.frame
         offered = () if frame is None else candidates(frame.topology)
         known = {one.target for one in offered}
-        used = [path for path in controller.used_targets if path not in known]
+        used = [path for path in controller.recent.names if path not in known]
         listed = (*offered[:1], *map(of_recent, used), *offered[1:])
         self._app.push_screen(
             TargetPicker(listed, controller),
