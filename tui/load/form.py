@@ -36,7 +36,7 @@ _SETTINGS = (
     FormField(
         "targets",
         "Targets",
-        "Enter: list of devices; or type devices and files; scratch = own file; lun:sda,sdb = paths of a LUN",
+        "Enter: list of devices; scratch: own file; lun:sda,sdb: paths; Esc: knobs",
     ),
     FormField("access", "Access", "order of the offsets", tuple(Access)),
     FormField("backend", "Engine", "auto: the best available", tuple(Backend)),

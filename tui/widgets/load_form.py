@@ -89,7 +89,8 @@ class LoadForm(VerticalScroll):
                 yield _editor(field)
                 if field.id != "targets":
                     yield TextLine(field.hint, classes="hint")
-        yield TextLine(f"{FORM[0].hint}; Esc: back to the knobs", classes="hint")
+            if field.id == "targets":
+                yield TextLine(field.hint, classes="hint")
 
     def fill(self, job: JobSpec, *, destroy_data: bool) -> None:
         """Show a job."""
