@@ -16,7 +16,7 @@ from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
 from engine.config import SCRATCH_ENV
 from engine.events import EventKind
-from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
@@ -366,6 +366,16 @@ async def test_the_form_says_what_the_options_say_and_has_the_policy_where_there
         mirror.value = "2"
         await until(stage.pilot, lambda: policy.display)
         assert controller.job.copies == 2
+
+
+async def test_a_knob_that_is_turned_beside_the_form_is_turned_in_it() -> None:
+    async with load_stage(SCRATCH, SIZES[0]) as stage:
+        controller = stage.app.app_state.controller
+        assert controller is not None
+        await stage.press("e", *["tab"] * 5, "plus")
+        assert stage.app.screen.query_one("#queue_depth", Input).value == "3"
+        await stage.press("tab", "tab", "right")
+        assert controller.knobs == replace(SCRATCH.knobs, queue_depth=3, mode=Mode.BUFFERED)
 
 
 async def test_a_form_opened_while_the_load_runs_says_so_before_anything_is_typed() -> None:

@@ -210,6 +210,12 @@ class LoadScreen(LoadActions, LoadGuard):
         form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
         form.show_policy(shown=uses_policy(controller.job))
 
+    def refill_form(self) -> None:
+        """Show the job in the form again: a knob was turned, by a key while no text field had the focus."""
+        if self.is_editing and self.app_state.controller is not None:
+            self._refused_in = None
+            self._fill_form(self.app_state.controller)
+
     @property
     def is_editing(self) -> bool:
         """Whether the form is shown."""

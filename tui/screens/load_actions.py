@@ -69,6 +69,10 @@ class LoadActions(View):
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
 
+    @abstractmethod
+    def refill_form(self) -> None:
+        """Show the job in the form again, if that is open."""
+
     def _to_the_present(self) -> None:
         """Leave the past: what a key does to the load is to be seen."""
         if isinstance(self.app_state.transport, LiveTransport):
@@ -233,6 +237,7 @@ class LoadActions(View):
         else:
             then(before)
             self.report("")
+            self.refill_form()
 
     @on(TurnRefused)
     def _refused(self, message: TurnRefused) -> None:
