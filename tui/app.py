@@ -261,6 +261,13 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.switch_mode(LATENCY.id)
         self.paint()
 
+    def action_load_here(self) -> None:
+        """Set up a load that reads the disk under the cursor, or ask for targets; nothing is started."""
+        from tui.screens.load_here import LoadHere  # noqa: PLC0415 - as above
+
+        if isinstance(self.screen, View):
+            LoadHere(self, self.app_state).begin(self.screen)
+
     def action_view_help(self) -> None:
         """All keys and figures."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415 - as above

@@ -93,6 +93,12 @@ LOAD = _entry(
     _load("arm", "Arm: check the targets and fill scratch files", "a", "Arm"),
     _load("edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
     *(_knob(key.id, key.title, key.keys) for _, row in knob_rows() for key in row.keys),
+    _load("undo", "Undo the last turn of a knob, then those before it", "U,backspace", "Undo"),
+    _load("step", "Steps of the knobs: normal, fine, coarse", "f", "Steps"),
+    _load("store_a", "Store the knobs in slot A", "o", ""),
+    _load("store_b", "Store the knobs in slot B", "O", ""),
+    _load("flip", "Flip between the knobs of A and B", "c", "A/B"),
+    shortcuts=(Action("load.here", "Load on the disk or path under the cursor: read only, starts nothing", "L"),),
 )
 EVENTS = _entry("events", "Events", "Events: knobs, load, paths, hot-plug, notes", "3", "events:EventsScreen")
 LATENCY = _entry(

@@ -122,6 +122,7 @@ def _make_app(
         from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
         from tui.app import LunscopeApp  # noqa: PLC0415
         from tui.load.load_controller import LoadController  # noqa: PLC0415
+        from tui.load.recent_targets import RecentTargets, recent_file  # noqa: PLC0415
         from tui.screen_registry import OVERVIEW  # noqa: PLC0415
         from tui.screens.base import view_class  # noqa: PLC0415
         from tui.theme.settings import load_settings  # noqa: PLC0415
@@ -132,7 +133,8 @@ def _make_app(
     if shown.theme is not None:
         settings = replace(settings, theme=shown.theme)
     if controller is None and control is not None:
-        controller = LoadController(control, job or JobSpec(), permissions or Permissions())
+        recent = RecentTargets(recent_file())
+        controller = LoadController(control, job or JobSpec(), permissions or Permissions(), recent=recent)
     return LunscopeApp(
         source,
         controller,

@@ -289,6 +289,11 @@ _claimed_before: set[int] = set()
 """Numbers of the devices that this process has claimed."""
 
 
+def note_claim(number: int) -> None:
+    """Note that this process claims a device, if only to ask: a claim for a load waits for the end of that one."""
+    _claimed_before.add(number)
+
+
 def _open_exclusive(found: Found, mode_flags: int) -> int:
     """Claim a device, waiting for an earlier load of this process to let go of it (io_ring_exit_work in the kernel).
 

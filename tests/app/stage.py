@@ -10,7 +10,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from engine.guard.answers import GuardAnswer
 from engine.job.spec import JobSpec, Permissions
+from engine.job.target_text import format_target
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
@@ -25,6 +27,16 @@ FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/non
 PATIENCE_S = 20.0
 
 
+class FreeGuard:
+    """Answers that every target is free, whatever the host has of that name."""
+
+    def answers(self, job: JobSpec, *, destroy_data: bool) -> tuple[GuardAnswer, ...]:  # noqa: ARG002 - as Guard
+        return tuple(GuardAnswer(format_target(target), 1 << 30, is_own=target.path is None) for target in job.targets)
+
+    def uses(self) -> Callable[[str], str]:
+        return lambda name: "is mounted on / (ext4)" if name == "vda" else ""
+
+
 def make_app(
     source: ListSource,
     control: LoadControl | None = None,
@@ -34,7 +46,7 @@ def make_app(
 ) -> LunscopeApp:
     controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:
-        controller = LoadController(control, job or JobSpec(), Permissions())
+        controller = LoadController(control, job or JobSpec(), Permissions(), guard=FreeGuard())
     sweeps = None if sweep is None else SweepSeries(group_of(sweep))
     return LunscopeApp(source, controller, settings=settings, sweeps=sweeps)
 

@@ -26,6 +26,7 @@ from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
+from tui.load.knob_memory import Slot
 from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
 from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
@@ -35,6 +36,7 @@ from tui.screens.dialogs import Dialog
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
+from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
@@ -291,6 +293,67 @@ async def edits(stage: Stage) -> None:
     assert stage.knobs.stripe_width == 1
     await stage.pilot.press("escape")
     await until(stage.pilot, lambda: "Targets" not in screen_text(stage.pilot))
+
+
+async def sets_up_a_load_on_the_disk(stage: Stage) -> None:
+    controller = stage.app.app_state.controller
+    assert controller is not None
+    await stage.press()
+    assert isinstance(stage.app.screen, LoadScreen)
+    assert controller.job.targets == (TargetSpec("/dev/sdc"),)
+    assert (controller.knobs.read_pct, controller.knobs.queue_depth) == (100, JOB.knobs.queue_depth)
+    assert controller.status.state == "idle"
+    await until(stage.pilot, lambda: "/dev/sdc" in screen_text(stage.pilot))
+
+
+async def undoes_turns(stage: Stage) -> None:
+    await stage.pilot.press("2", "plus", "b")
+    assert (stage.knobs.queue_depth, stage.knobs.blocks) == (12, (BlockShare(16384),))
+    await until(stage.pilot, lambda: "undo 2" in screen_text(stage.pilot))
+    await stage.press()
+    assert (stage.knobs.queue_depth, stage.knobs.blocks) == (12, JOB.knobs.blocks)
+    await stage.press()
+    assert stage.knobs == JOB.knobs
+    await stage.press()
+    assert "no turn to undo" in screen_text(stage.pilot)
+
+
+async def steps_of_another_size(stage: Stage) -> None:
+    await stage.pilot.press("2")
+    assert "normal steps" in screen_text(stage.pilot)
+    await stage.press()
+    assert "fine steps" in screen_text(stage.pilot)
+    await stage.pilot.press("plus")
+    assert stage.knobs.queue_depth == 9
+    await stage.press()
+    await stage.pilot.press("plus")
+    assert stage.knobs.queue_depth == 18
+    await stage.press()
+    assert "normal steps" in screen_text(stage.pilot)
+
+
+def stores_in(slot: Slot) -> Case:
+    async def case(stage: Stage) -> None:
+        assert stage.app.app_state.controller is not None
+        await stage.pilot.press("2")
+        await stage.press()
+        assert stage.app.app_state.controller.memory.stored(slot) == JOB.knobs
+        assert f"{slot}*" in screen_text(stage.pilot)
+
+    return case
+
+
+async def flips(stage: Stage) -> None:
+    await stage.pilot.press("2")
+    await stage.press()
+    assert "no other knobs are stored" in screen_text(stage.pilot)
+    await stage.pilot.press("o", "plus", "O")
+    await stage.press()
+    assert stage.knobs == JOB.knobs
+    assert "A*" in screen_text(stage.pilot)
+    await stage.press()
+    assert stage.knobs.queue_depth == 12
+    assert "B*" in screen_text(stage.pilot)
 
 
 async def latency_opens_at_the_ios(stage: Stage) -> None:
@@ -628,6 +691,12 @@ CASES: dict[str, Case] = {
     "load.stop": stop_is_harmless_without_a_load,
     "load.arm": start_asks_before_it_writes,
     "load.edit": edits,
+    "load.here": sets_up_a_load_on_the_disk,
+    "load.undo": undoes_turns,
+    "load.step": steps_of_another_size,
+    "load.store_a": stores_in(Slot.A),
+    "load.store_b": stores_in(Slot.B),
+    "load.flip": flips,
     "knob.queue_depth_up": turns(queue_depth=12),
     "knob.queue_depth_down": turns(queue_depth=6),
     "knob.queue_depth_double": turns(queue_depth=16),

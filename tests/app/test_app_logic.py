@@ -16,7 +16,7 @@ from collectors.rates import derive
 from engine.errors import UsageError
 from engine.job.knobs import StepContext
 from engine.job.knobs.steps import QUEUE_DEPTHS
-from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, Access, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
 from tui.history.subjects import ChartSubject, next_subject, trace_of
@@ -194,7 +194,12 @@ def test_spans() -> None:
 
 def test_form_gives_back_the_job_it_shows() -> None:
     job = JobSpec(
-        targets=(TargetSpec("/dev/a b"), TargetSpec(None)), size_bytes=1 << 20, runtime_s=90.0, seed=7, streams=3
+        targets=(TargetSpec("/dev/a b"), TargetSpec(None)),
+        access=Access.SEQUENTIAL,
+        size_bytes=1 << 20,
+        runtime_s=90.0,
+        seed=7,
+        streams=3,
     )
     job = replace(job, knobs=replace(job.knobs, mode=Mode.DSYNC, threads=2))
     assert job_from(form_values(job, destroy_data=True), job) == job

@@ -16,7 +16,7 @@ from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
 from engine.config import SCRATCH_ENV
 from engine.events import EventKind
-from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
@@ -274,7 +274,8 @@ async def test_destroying_needs_its_own_word() -> None:
     async with load_stage(SCRATCH) as stage:
         controller = stage.app.app_state.controller
         assert controller is not None
-        await stage.press("e", *["tab"] * (len(FORM) - 1))
+        hidden = 1  # The path policy: scratch files without a mirror have no paths.
+        await stage.press("e", *["tab"] * (len(FORM) - 1 - hidden))
         await stage.press("right")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await stage.press("escape")
@@ -341,6 +342,99 @@ async def test_a_target_typed_while_the_load_stops_is_taken_once_it_has() -> Non
         stage.control.stop()
         await until(stage.pilot, lambda: controller.job.targets == (TargetSpec("/dev/x"),))
         await until(stage.pilot, lambda: "cannot be changed" not in screen_text(stage.pilot))
+
+
+async def test_the_form_says_what_the_options_say_and_has_the_policy_where_there_is_a_choice() -> None:
+    async with load_stage(SCRATCH, SIZES[0]) as stage:
+        controller = stage.app.app_state.controller
+        assert controller is not None
+        await stage.press("e", "tab")
+        for text, words in (
+            ("5000", "--qd: 5000 is out of range: 1 to 4096 per target"),
+            ("x", "--qd: 'x' is not a whole number"),
+        ):
+            await stage.press("ctrl+u", *text)
+            await stage.shows(words)
+            assert controller.knobs.queue_depth == SCRATCH.knobs.queue_depth
+        await stage.press("ctrl+u", *"7")
+        await until(stage.pilot, lambda: controller.knobs.queue_depth == 7)
+        await stage.press("tab", "ctrl+u", *"4k:60,16k:40", "tab", "tab", "ctrl+u", *"250")
+        await until(stage.pilot, lambda: controller.knobs.rate_iops == 250)
+        assert [share.block_bytes for share in controller.knobs.blocks] == [4096, 16384]
+        policy, mirror = stage.app.screen.query_one("#row_policy"), stage.app.screen.query_one("#mirror", Input)
+        assert not policy.display
+        mirror.value = "2"
+        await until(stage.pilot, lambda: policy.display)
+        assert controller.job.copies == 2
+
+
+async def test_a_knob_that_is_turned_beside_the_form_is_turned_in_it() -> None:
+    async with load_stage(SCRATCH, SIZES[0]) as stage:
+        controller = stage.app.app_state.controller
+        assert controller is not None
+        await stage.press("e", *["tab"] * 5, "plus")
+        assert stage.app.screen.query_one("#queue_depth", Input).value == "3"
+        await stage.press("tab", "tab", "right")
+        assert controller.knobs == replace(SCRATCH.knobs, queue_depth=3, mode=Mode.BUFFERED)
+
+
+async def test_a_form_opened_while_the_load_runs_says_so_before_anything_is_typed() -> None:
+    async with load_stage(SCRATCH) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("e")
+        await stage.shows("the job cannot be changed while it is running")
+        await stage.press("escape")
+        await until(stage.pilot, lambda: "cannot be changed" not in screen_text(stage.pilot))
+
+
+@needs.io_uring
+async def test_a_running_load_is_flipped_between_two_slots_and_turned_back() -> None:
+    async with load_stage(SCRATCH, SIZES[0]) as stage:
+        await stage.press("o", "plus", "b", "O", "s")
+        await stage.state(LoadState.RUNNING)
+        await stage.shows("B*")
+        await until(stage.pilot, lambda: stage.app.app_state.frame and "load_total" in stage.app.app_state.frame.tables)
+        await stage.press("c")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 1)
+        assert stage.control.knobs.knobs == SCRATCH.knobs
+        await stage.shows("A*")
+        await stage.shows("B -> A: block size 8k -> 4k")
+        await stage.press("U")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 2)
+        assert stage.control.knobs.knobs.queue_depth == 3
+        events = ["queue depth 3 -> 2", "block size 8k -> 4k", "queue depth 2 -> 3", "block size 4k -> 8k"]
+        await until(stage.pilot, lambda: stage.events(EventKind.KNOB) == events)
+
+
+async def test_a_slot_of_another_job_is_fitted_or_refused() -> None:
+    async with load_stage(SCRATCH) as stage:
+        controller = stage.app.app_state.controller
+        assert controller is not None
+        await stage.press("o", "plus", "O")
+        controller.edit(replace(SCRATCH, targets=SCRATCH.targets[:1], knobs=GENTLE), destroy_data=False)
+        await stage.press("c")
+        assert (controller.knobs.stripe_width, controller.knobs.queue_depth) == (1, 2)
+        controller.edit(replace(SCRATCH, size_bytes=1 << 12), destroy_data=False)
+        await stage.press("B", "b", "b", "O", "o", "B", "c", "c")
+        await stage.shows("--size: 4k is not a multiple of the block")
+
+
+async def test_undo_that_would_write_again_asks_for_the_name(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
+    async with load_stage(job) as stage:
+        await stage.press(*"r" * 10)
+        await stage.shows("100 %")
+        await stage.press("a")
+        await stage.state(LoadState.ARMED)
+        await stage.press("U")
+        assert isinstance(stage.app.screen, TypeToConfirm)
+        await stage.press("escape")
+        await stage.shows("name does not match")
+        assert stage.control.status.knobs is not None
+        assert stage.control.status.knobs.read_pct == 100
+    assert data_file.read_bytes() == before
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (100, 24), (200, 60)])

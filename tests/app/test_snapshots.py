@@ -38,6 +38,7 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
             await until(pilot, lambda: "Peaks of the recording" in screen_text(pilot))
         await pilot.press(*keys[1:])
         await pilot.pause()
+        await until(pilot, lambda: "checking" not in screen_text(pilot))
 
     return run
 
@@ -59,6 +60,22 @@ def test_screen(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_
     control = LoadControl()
     app = make_app(source, control, JOB)
     assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+    control.close()
+
+
+@pytest.mark.parametrize("size", [(60, 20), SIZES[0], (120, 40), SIZES[1]])
+@pytest.mark.parametrize(
+    ("look", "keys"),
+    [
+        ("slots", ("o", "plus", "b", "O", "f")),
+        ("job", ("e", "tab")),
+        ("targets", ("L", "tab")),
+    ],
+)
+def test_driving(look: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    source = ListSource(with_load(make_samples(count=40)))
+    control = LoadControl()
+    assert snap_compare(make_app(source, control, JOB), terminal_size=size, run_before=played(source, "2", *keys))
     control.close()
 
 

@@ -45,7 +45,8 @@ def command(
 ) -> int:
     """Watch this host's disks: queue time, service time, busy, which one is hot and why.
 
-    A load runs only after it was started on its screen; no I/O is issued before.
+    A load runs only after it was started on its screen. Before that, of targets chosen there only labels are read (file
+    systems, volumes), to say whether they may be written.
 
     Exits 0, 1 if the recording failed, or the last load found damage or ended in a stall, 130, 143 or 129 if SIGINT,
     SIGTERM or SIGHUP ended it.

@@ -164,6 +164,11 @@ def _opened_by(event: Event, first: int, last: int) -> bool:
     return isinstance(epoch, int) and first <= epoch <= last
 
 
+def changes_text(texts: Sequence[str]) -> str:
+    """Describe several changes of one turn, the last one by name."""
+    return texts[-1] if len(texts) == 1 else f"{texts[-1]} and {len(texts) - 1} more"
+
+
 def _turns_text(turns: Sequence[Event], epoch: int) -> str:
     """Describe the turns; several turns of one knob read as one."""
     if not turns:
@@ -173,7 +178,7 @@ def _turns_text(turns: Sequence[Event], epoch: int) -> str:
         return last.text
     knob, begin, end = last.data.get("knob"), turns[0].data.get("from"), last.data.get("to")
     if knob is None or any(event.data.get("knob") != knob for event in turns):
-        return f"{last.text} and {len(turns) - 1} more"
+        return changes_text([event.text for event in turns])
     return f"{str(knob).replace('_', ' ')} {begin} -> {end}"
 
 

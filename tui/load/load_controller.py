@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 
 from collectors.advice.point_watch import DeviceWatch
 from engine.errors import RefusedError, UsageError
-from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.target_text import format_target
 from engine.running.status import LoadState, LoadStatus
+from tui.load.host_guard import Guard, HostGuard
+from tui.load.knob_memory import KnobMemory
+from tui.load.read_only import read_only_job
+from tui.load.recent_targets import RecentTargets
 
 if TYPE_CHECKING:
     from engine.running.control import LoadControl
@@ -27,9 +32,22 @@ class LoadController:
     """
 
     def __init__(
-        self, control: LoadControl, job: JobSpec, permissions: Permissions, *, sysfs: Path = Path("/sys")
+        self,
+        control: LoadControl,
+        job: JobSpec,
+        permissions: Permissions,
+        *,
+        sysfs: Path = Path("/sys"),
+        guard: Guard | None = None,
+        recent: RecentTargets | None = None,
     ) -> None:
         self.control = control
+        self.guard: Guard = guard or HostGuard()
+        self.memory = KnobMemory()
+        """Knobs to go back to."""
+        self.recent = recent or RecentTargets()
+        self.taken = 0
+        """How many jobs were set elsewhere than in the form."""
         self.watch = DeviceWatch(lambda: control.status, sysfs)
         """What the devices do while a point of a sweep is measured; the app feeds it."""
         self._job = job
@@ -64,7 +82,12 @@ class LoadController:
         """Refuse to arm, edit or turn while `reason` gives one: a sweep turns the knobs then."""
         self._held = reason
 
-    def _require_free(self) -> None:
+    def require_free(self) -> None:
+        """Check that nothing else uses the load.
+
+        Raises:
+            UsageError: a sweep does.
+        """
         reason = self._held()
         if reason:
             raise UsageError(reason)
@@ -76,7 +99,7 @@ class LoadController:
             UsageError: the load runs or is being prepared.
             RefusedError: destroying was not confirmed.
         """
-        self._require_free()
+        self.require_free()
         if destroy_data and not self._permissions.destroy_data:
             raise RefusedError("destroying data needs its own confirmation")
         if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
@@ -84,6 +107,29 @@ class LoadController:
         self.control.knobs.prepare(job.knobs)
         self._job = job
         self._permissions = replace(self._permissions, destroy_data=destroy_data)
+        self.memory.forget_turns()
+
+    @property
+    def has_load(self) -> bool:
+        """Whether there is a load that another job would replace: armed, running, or on its way there or back."""
+        return self.status.state in BUSY_STATES | LIVE_STATES
+
+    def read_from(self, targets: tuple[TargetSpec, ...]) -> None:
+        """Replace the job by one that only reads these targets; nothing is opened.
+
+        Permissions to write to them end, and that to destroy data: with them they would be opened for writing.
+
+        Raises:
+            UsageError: a load runs or is armed, or a sweep uses it.
+        """
+        self.require_free()
+        if self.has_load:
+            raise UsageError(f"the load is {self.status.state}: stop it first")
+        self.edit(read_only_job(self.job, targets), destroy_data=False)
+        nodes = {node for target in targets for node in target.nodes}
+        self._typed -= nodes
+        self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write - nodes)
+        self.taken += 1
 
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
         """Paths these knobs would write to whose names were not typed yet; scratch files need no confirmation."""
@@ -108,7 +154,7 @@ class LoadController:
             RefusedError: a target would be written without its name typed, or the guard refuses it.
             UsageError: a sweep uses the load.
         """
-        self._require_free()
+        self.require_free()
         self.arm_held()
 
     def take_job(self, job: JobSpec) -> None:
@@ -117,24 +163,27 @@ class LoadController:
         Raises:
             UsageError: a sweep uses the load.
         """
-        self._require_free()
+        self.require_free()
         self.take_held(job)
 
     def take_held(self, job: JobSpec) -> None:
         """Take a job for whoever holds the load; no load runs."""
         self.control.knobs.prepare(job.knobs)
         self._job = job
+        self.memory.forget_turns()
+        self.taken += 1
 
     def arm_held(self) -> None:
         """Arm for whoever holds the load; blocks."""
         job = self.job
         self._require_typed(job.knobs)
         self._armed = (job, self._permissions)
+        self.recent.add(format_target(target) for target in job.targets if target.path is not None)
         self.control.arm(job, self._permissions)
 
     def start(self) -> None:
         """Start, arming first unless the current job is armed; blocks."""
-        self._require_free()
+        self.require_free()
         if self.status.state is not LoadState.ARMED or not self._is_armed():
             self.arm()
         if self.status.state is LoadState.ARMED:
@@ -152,7 +201,7 @@ class LoadController:
         Raises:
             LunscopeError: they are invalid; the old ones stay in force.
         """
-        self._require_free()
+        self.require_free()
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")

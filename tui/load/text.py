@@ -124,6 +124,8 @@ def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
 
 def _middle(status: LoadStatus, controller: LoadController) -> str:
     targets = _targets(status, controller)
+    if status.job is not None and status.job.targets != controller.job.targets and not controller.has_load:
+        return f"next: {_named(controller.job)}, {controller.job.access}, {controller.job.knobs.mode}"
     if status.state is LoadState.PREPARING or status.state is LoadState.STOPPING:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
         return f"{share}{targets}"
@@ -140,7 +142,14 @@ def _middle(status: LoadStatus, controller: LoadController) -> str:
 
 
 def _targets(status: LoadStatus, controller: LoadController) -> str:
-    names = status.targets or tuple(target.path or "scratch file" for target in controller.job.targets)
+    return _first_of(status.targets) if status.targets else _named(controller.job)
+
+
+def _named(job: JobSpec) -> str:
+    return _first_of([target.path or "scratch file" for target in job.targets])
+
+
+def _first_of(names: Sequence[str]) -> str:
     first = safe_text(names[0]) if names else "no target"
     return first if len(names) < 2 else f"{first} and {len(names) - 1} more"
 

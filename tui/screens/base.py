@@ -116,6 +116,10 @@ class View(LaidOutOnce[None]):
         """Latency subject of the current selection; None if there is none."""
         return None
 
+    def load_device(self) -> str | None:
+        """Key of the block device under the cursor, for a load on it; None if there is none."""
+        return None
+
     def key_text(self, action_id: str) -> str:
         """Return the displayed key of an action."""
         return self.app.get_key_display(BY_ID[action_id].binding().with_key(self._first_key(action_id)))

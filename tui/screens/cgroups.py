@@ -126,6 +126,10 @@ class CgroupsScreen(View):
         disk = self._disk()
         return None if self.app_state.frame is None or disk is None else disk_subject(disk, self.app_state.frame)
 
+    def load_device(self) -> str | None:
+        """Return the disk of the row under the cursor."""
+        return self._disk()
+
     def _disk(self) -> str | None:
         key = self.query_one("#groups", Grid).cursor_key
         return None if key is None else parts_of(key)[0]

@@ -97,6 +97,10 @@ class DetailView(View):
         for panel in self._panels:
             draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
 
+    def load_device(self) -> str | None:
+        """Return the disk or path."""
+        return self._key
+
     def action_disk_back(self) -> None:
         """Return to the previous screen."""
         self.app.pop_screen()
@@ -130,6 +134,10 @@ class PortView(DetailView):
         """Yield its address, members and paths."""
         port = ports_by_key(frame.topology.graph).get(self._key)
         return iter(()) if port is None else port_facts(port, frame)
+
+    def load_device(self) -> str | None:
+        """Return nothing: a port is no device that a load can be put on."""
+        return None
 
     def latency_subject(self) -> LatencySubject | None:
         """Return all paths of the port."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,24 +22,30 @@ from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
-from engine.job.describe import uses_policy
+from engine.job.describe import knob_changes, uses_policy
+from engine.job.spec import JobSpec
 from engine.running.status import LoadState
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.load.effect import Effect
-from tui.load.form import DESTROY, KEEP, job_from
+from tui.load.effect import Effect, changes_text
+from tui.load.form import DESTROY, KEEP, has_policy, job_from
+from tui.load.knob_memory import Flip
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
 from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
+from tui.screens.load_guard import LoadGuard
+from tui.screens.load_here import LoadHere
 from tui.text.columns import default_columns
 from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
+from tui.widgets.guard_panel import GuardPanel
+from tui.widgets.knob_slots import SlotLine
 from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
@@ -43,7 +53,7 @@ from tui.widgets.load_form import Choice, LoadForm
 STATUS_PERIOD_S = 0.2
 
 
-class LoadScreen(LoadActions):
+class LoadScreen(LoadActions, LoadGuard):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
     ENTRY = LOAD
@@ -68,7 +78,10 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow KnobPanel { width: 25; }
     LoadScreen.-narrow.-flat #knob_row { height: 6; }
     LoadScreen.-tiny #knob_row { height: 1; }
-    LoadScreen.-tiny #load_message { display: none; }
+    LoadScreen SlotLine.-off, LoadScreen GuardPanel.-off { display: none; }
+    LoadScreen.-editing.-low #knob_row, LoadScreen.-editing.-low SlotLine { display: none; }
+    LoadScreen.-editing.-flat #knob_row, LoadScreen.-editing.-flat SlotLine { display: none; }
+    LoadScreen.-tiny #load_message, LoadScreen.-tiny GuardPanel, LoadScreen.-tiny SlotLine { display: none; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -76,6 +89,10 @@ class LoadScreen(LoadActions):
         self._error = ""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused the form; None if the job matches the form."""
+        self._opened: JobSpec | None = None
+        """The job when the form was filled."""
+        self._taken = 0
+        """Number of the job that the form was filled with, see LoadController."""
 
     def compose_body(self) -> ComposeResult:
         """Compose state, knobs and their effect, then the form or the running load."""
@@ -83,7 +100,9 @@ class LoadScreen(LoadActions):
         with Horizontal(id="knob_row"):
             yield KnobPanel()
             yield EffectPanel()
+        yield SlotLine(" ", id="slots")
         yield TextLine(" ", id="load_message")
+        yield GuardPanel(" ", id="guard")
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
             with Vertical(id="running"):
@@ -128,7 +147,9 @@ class LoadScreen(LoadActions):
         effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
         controller = None if self.app_state.is_rewound else self.app_state.controller
         begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
-        return Effect() if effect.ended and begins else effect
+        if effect.ended and begins:
+            return Effect()
+        return effect if controller is None else _of_flip(effect, controller.memory.last_flip)
 
     # ------------------------------------------------------------------ state
 
@@ -154,6 +175,18 @@ class LoadScreen(LoadActions):
         knobs = controller.knobs if controller is not None else None if job is None else job.knobs
         targets = 0 if job is None else len(job.targets)
         self.query_one(KnobPanel).show(knobs, targets, None if controller is None else self.key_text, policy=policy)
+        memory = None if controller is None else controller.memory
+        slots = self.query_one(SlotLine)
+        slots.set_class(memory is None, "-off")
+        slots.show(memory, knobs, self.step_size, self.key_text)
+        self._follow_job(controller)
+        self.show_guard()
+
+    def _follow_job(self, controller: LoadController | None) -> None:
+        """Fill the form again if the job was set elsewhere."""
+        if controller is not None and controller.taken != self._taken:
+            self._take_back()
+            self._fill_form(controller)
 
     def _recorded(self) -> RecordedState | None:
         frame = self.app_state.frame
@@ -171,7 +204,17 @@ class LoadScreen(LoadActions):
     # ------------------------------------------------------------------- form
 
     def _fill_form(self, controller: LoadController) -> None:
-        self.query_one(LoadForm).fill(controller.job, destroy_data=controller.permissions.destroy_data)
+        self._taken = controller.taken
+        self._opened = controller.job
+        form = self.query_one(LoadForm)
+        form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
+        form.show_policy(shown=uses_policy(controller.job))
+
+    def refill_form(self) -> None:
+        """Show the job in the form again: a knob was turned, by a key while no text field had the focus."""
+        if self.is_editing and self.app_state.controller is not None:
+            self._refused_in = None
+            self._fill_form(self.app_state.controller)
 
     @property
     def is_editing(self) -> bool:
@@ -179,26 +222,44 @@ class LoadScreen(LoadActions):
         return self.query_one("#lower", ContentSwitcher).current == "form"
 
     def action_load_edit(self) -> None:
-        """Show the form, filled with the current job."""
-        if self.app_state.controller is None:
+        """Show the form, filled with the current job; while a load runs it says at once that it changes nothing."""
+        controller = self.app_state.controller
+        if controller is None:
             return
-        self._fill_form(self.app_state.controller)
+        self._fill_form(controller)
         self._take_back()
-        self.query_one("#lower", ContentSwitcher).current = "form"
+        self._switch("form")
         self.query_one("#targets", Input).focus()
+        if controller.status.state in BUSY_STATES | {LoadState.RUNNING}:
+            self._edited()
+
+    def _switch(self, part: str) -> None:
+        """Show the form or the load; on a low screen the form takes the room of the knobs, which it has as well."""
+        self.query_one("#lower", ContentSwitcher).current = part
+        self.set_class(part == "form", "-editing")
 
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
         self._take_back()
-        self.query_one("#lower", ContentSwitcher).current = "running"
+        self._switch("running")
         self.query_one("#targets_grid", Grid).focus()
+
+    @on(LoadForm.TargetsWanted)
+    def _list_targets(self) -> None:
+        LoadHere(self.app, self.app_state).choose(self.use_targets)
+
+    def use_targets(self, texts: Sequence[str]) -> None:
+        """Put chosen targets into the form."""
+        self.query_one("#targets", Input).value = shlex.join(texts)
 
     @on(LoadForm.Edited)
     def _edited(self) -> None:
         controller = self.app_state.controller
         if controller is None:
             return
-        values = self.query_one(LoadForm).values()
+        form = self.query_one(LoadForm)
+        values = form.values()
+        form.show_policy(shown=has_policy(values, controller.job))
         destroy = values["destroy"] == DESTROY
         if destroy and not controller.permissions.destroy_data:
             self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, controller))
@@ -207,10 +268,17 @@ class LoadScreen(LoadActions):
             controller.edit(job_from(values, controller.job), destroy_data=destroy)
         except LunscopeError as error:
             self._refused_in = controller.status.state
+            self._restore(controller)
             self.report(str(error))
         else:
             self._refused_in = None
             self.report("")
+
+    def _restore(self, controller: LoadController) -> None:
+        """Go back to the job that the form was opened with: of "5000", which is refused, "500" must not remain."""
+        if self._opened is not None:
+            with suppress(LunscopeError):  # A load runs: its job is still that one.
+                controller.edit(self._opened, destroy_data=controller.permissions.destroy_data)
 
     def _take_back(self) -> None:
         """Discard the refused form: the current job is unchanged."""
@@ -225,3 +293,11 @@ class LoadScreen(LoadActions):
             self._edited()
         else:
             self.query_one("#destroy", Choice).value = KEEP
+
+
+def _of_flip(effect: Effect, flip: Flip | None) -> Effect:
+    """Name the slots if the turn that is compared was a flip."""
+    if flip is None or effect.turned_ns is None:
+        return effect
+    changes = [change.text for change in knob_changes(flip.before, flip.after)]
+    return replace(effect, text=f"{flip.title}: {effect.text}") if effect.text == changes_text(changes) else effect

@@ -7,13 +7,17 @@ import math
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from textual import on
 from textual.message import Message
 
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
-from engine.job.knobs import Knobs, StepContext, StepKey, knob_rows
+from engine.job.knobs import Knobs, StepContext, StepKey, StepSize, knob_rows
+from engine.job.validate import validate
+from tui.app_state import AppState
+from tui.load.knob_memory import Slot
 from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
@@ -35,13 +39,22 @@ class LoadDone(Message, bubble=False):
 class TurnRefused(Message, bubble=False):
     """The load keeps its knobs; `error` gives the reason."""
 
-    def __init__(self, error: str) -> None:
+    def __init__(self, error: str, not_undone: Knobs | None) -> None:
         super().__init__()
         self.error = error
+        self.not_undone = not_undone
+        """The knobs that an undo was to bring back."""
+
+
+SIZES = tuple(StepSize)
 
 
 class LoadActions(View):
     """Operations on the load controller; blocking ones run in threads that only post messages."""
+
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
+        self.step_size = StepSize.NORMAL
 
     @abstractmethod
     def report(self, error: str) -> None:
@@ -55,6 +68,10 @@ class LoadActions(View):
     @abstractmethod
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
+
+    @abstractmethod
+    def refill_form(self) -> None:
+        """Show the job in the form again, if that is open."""
 
     def _to_the_present(self) -> None:
         """Leave the past: what a key does to the load is to be seen."""
@@ -133,35 +150,99 @@ class LoadActions(View):
         controller = self.app_state.controller
         if controller is None:
             return
-        self._to_the_present()
-        knobs = TURNS[name].turned(
-            controller.knobs, StepContext(len(controller.job.targets), self._iops(), controller.job.copies)
-        )
+        context = StepContext(len(controller.job.targets), self._iops(), controller.job.copies, self.step_size)
+        knobs = TURNS[name].turned(controller.knobs, context)
         if knobs.policy is not controller.knobs.policy and not uses_policy(controller.job):
+            self._to_the_present()
             self.report("only one path to the data: a policy selects among paths (--lun) or copies (--mirror)")
-        elif knobs == controller.knobs:
+        else:
+            self._turn_to(controller, knobs, controller.memory.turned)
+
+    def action_load_step(self) -> None:
+        """Take the next size of the steps of knobs."""
+        self.step_size = SIZES[(SIZES.index(self.step_size) + 1) % len(SIZES)]
+        self.report("")
+
+    def action_load_undo(self) -> None:
+        """Turn the knobs back to what they were before the last turn."""
+        controller = self.app_state.controller
+        if controller is None:
+            return
+        before = controller.memory.before(controller.knobs)
+        if before is None:
+            self.report("no turn to undo")
+        else:
+            self._turn_to(controller, before, lambda _now: controller.memory.undone(), undoes=True)
+
+    def action_load_store_a(self) -> None:
+        """Store the knobs in slot A."""
+        self._store(Slot.A)
+
+    def action_load_store_b(self) -> None:
+        """Store the knobs in slot B."""
+        self._store(Slot.B)
+
+    def _store(self, slot: Slot) -> None:
+        controller = self.app_state.controller
+        if controller is not None:
+            self._to_the_present()
+            controller.memory.store(slot, controller.knobs)
+            self.report("")
+
+    def action_load_flip(self) -> None:
+        """Turn the knobs to those of the other slot."""
+        controller = self.app_state.controller
+        if controller is None:
+            return
+        slot = controller.memory.next_slot(controller.knobs)
+        stored = None if slot is None else controller.memory.stored(slot)
+        if slot is None or stored is None:
+            keys = ", ".join(f"{self.key_text(f'load.store_{each.lower()}')} in {each}" for each in Slot)
+            self.report(f"no other knobs are stored to flip to: store those in force with {keys}")
+            return
+        knobs = replace(stored, stripe_width=min(stored.stripe_width, len(controller.job.targets)))
+
+        try:
+            validate(replace(controller.job, knobs=knobs))
+        except LunscopeError as error:
+            self.report(f"{slot}: {error}")
+        else:
+            self._turn_to(controller, knobs, lambda before: controller.memory.flipped(slot, before, knobs))
+
+    def _turn_to(
+        self, controller: LoadController, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool = False
+    ) -> None:
+        """Turn to these knobs, asking for names first if that begins to write; `then` gets the knobs before."""
+        self._to_the_present()
+        apply = functools.partial(self._apply, controller, knobs, then, undoes=undoes)
+        if knobs == controller.knobs:
             self.report("the knob is at its limit")
         elif controller.needs_restart(knobs):
             self.report("the targets are open for reading only: stop, turn this knob, and start again")
         elif controller.is_turned_live():
-            self._when_typed(knobs, functools.partial(self._apply, controller, knobs))
+            self._when_typed(knobs, apply)
         else:
-            self._apply(controller, knobs)
+            apply()
 
-    def _apply(self, controller: LoadController, knobs: Knobs) -> None:
+    def _apply(self, controller: LoadController, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool) -> None:
         def turned(error: str) -> None:
             if error:
-                self.post_message(TurnRefused(error))
+                self.post_message(TurnRefused(error, knobs if undoes else None))
 
+        before = controller.knobs
         try:
             controller.turn(knobs, turned)
         except LunscopeError as error:
             self.report(str(error))
         else:
+            then(before)
             self.report("")
+            self.refill_form()
 
     @on(TurnRefused)
     def _refused(self, message: TurnRefused) -> None:
+        if message.not_undone is not None and self.app_state.controller is not None:
+            self.app_state.controller.memory.turned(message.not_undone)
         self.report(message.error)
 
     def _iops(self) -> float | None:

@@ -129,6 +129,10 @@ class OverviewScreen(View):
         trace = None if frame is None else trace_of(self._subject, self._followed(frame), frame)
         return None if trace is None or frame is None else traced_subject(trace, frame)
 
+    def load_device(self) -> str | None:
+        """Return the disk under the cursor."""
+        return None if self.app_state.frame is None else self._followed(self.app_state.frame)
+
     def _followed(self, frame: Frame) -> str | None:
         """Select the disk under the cursor, else the hottest."""
         return self._chosen or hottest_of(_shown_disks(frame), frame)

@@ -129,6 +129,11 @@ class PathsScreen(View):
         table, key = thing
         return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
+    def load_device(self) -> str | None:
+        """Return the path or LUN under the cursor."""
+        thing = self._selected()
+        return None if thing is None or thing[0] == "hbas" else thing[1]
+
     def action_paths_group(self) -> None:
         """Switch to the next grouping."""
         self._by = _after(self._by)

@@ -27,6 +27,7 @@ from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 
 _TABLES = {NodeKind.PORT: "hbas", NodeKind.PATH: "paths", NodeKind.LUN: "disks", NodeKind.LAYER: "disks"}
+_DEVICES = frozenset({NodeKind.PATH, NodeKind.LUN, NodeKind.LAYER, NodeKind.MOUNT})
 
 
 class TreeOutline(Outline):
@@ -129,6 +130,11 @@ class TreeScreen(View):
         """Close all branches."""
         self._outline.opened.clear()
         self.refresh_view()
+
+    def load_device(self) -> str | None:
+        """Return the path, LUN or device under the cursor; of a mount the device that carries it."""
+        node = self._node()
+        return None if node is None or node.kind not in _DEVICES else node.of
 
     def action_tree_details(self) -> None:
         """Show the port, path or disk under the cursor."""

@@ -109,6 +109,10 @@ class WallScreen(View):
         key = self.query_one("#wall", Wall).cursor_key
         return None if self.app_state.frame is None or key is None else disk_subject(key, self.app_state.frame)
 
+    def load_device(self) -> str | None:
+        """Return the disk under the cursor."""
+        return self.query_one("#wall", Wall).cursor_key
+
     @on(Wall.CellHighlighted)
     def _highlighted(self) -> None:
         self._show_figures()

@@ -19,6 +19,8 @@ from tui.widgets.line import TextLine
 PERCENTILE_TIMES = 10
 """A change of a percentile needs ten I/Os beyond it on each side: this many times those of the percentile."""
 NOTABLE_PCT = 5.0
+ROW_WIDTH = 36
+"""Of a figure with its change."""
 
 
 class EffectPanel(TextLine):
@@ -30,15 +32,21 @@ class EffectPanel(TextLine):
 
     def show(self, effect: Effect, now_ns: int) -> None:
         """Show what the last turn did; `now_ns` is CLOCK_MONOTONIC."""
-        self.put(Content("\n").join([_title(effect, now_ns), _windows(effect), *_rows(effect)]))
+        room = self.size.width or WIDE
+        self.put(Content("\n").join([_title(effect, now_ns, room), _windows(effect), *_rows(effect, room)]))
 
 
-def _title(effect: Effect, now_ns: int) -> Content:
+def _title(effect: Effect, now_ns: int, room: int) -> Content:
+    """Write turn and time; what the turn was is cut first."""
     if effect.turned_ns is None:
         return Content.assemble(("effect of the next knob turn", "dim"))
     since = span_text((now_ns - effect.turned_ns) / SECOND_NS)
     ended = ", ended" if effect.ended else ""
-    return Content.assemble((safe_text(effect.text), "bold"), (f"  {since} ago{ended}", "dim"))
+    text = safe_text(effect.text)
+    when = next((each for each in (f"  {since} ago{ended}", f" {since}{ended}") if len(text) + len(each) <= room), "")
+    when = when or f" {since}{ended}"
+    shown = text if len(text) + len(when) <= room else f"{text[: max(0, room - len(when) - 1)]}…"
+    return Content.assemble((shown, "bold"), (when, "dim"))
 
 
 def _windows(effect: Effect) -> Content:
@@ -62,26 +70,29 @@ def _pending(effect: Effect) -> tuple[str, str]:
     return (" measuring" if effect.before.length_s else ""), "dim"
 
 
-def _rows(effect: Effect) -> list[Content]:
+def _rows(effect: Effect, room: int) -> list[Content]:
     enough = effect.is_long_enough and has_enough_ios(effect)
     ranked = effect.is_long_enough and has_enough_ios(effect, PERCENTILE_TIMES)
     before, after = effect.before, effect.after
-    return [
+    rows = [
         _row("IOPS", before.iops, after.iops, Unit.PER_SECOND, good=1 if enough else 0),
         _row("mean ms", before.mean_ms, after.mean_ms, Unit.MILLISECONDS, good=-1 if enough else 0),
         _row("p99 ms", before.p99_ms, after.p99_ms, Unit.MILLISECONDS, good=-1 if ranked else 0),
         _row("peak ms", before.max_ms, after.max_ms, Unit.MILLISECONDS, good=0, grey=not enough),
     ]
+    return [figures + Content(" " if room < ROW_WIDTH else "  ") + change for figures, change in rows]
 
 
-def _row(title: str, before: float, after: float, unit: Unit, *, good: int, grey: bool | None = None) -> Content:
-    """One figure; `good` is 1 where larger is better, -1 where smaller is, 0 where the change is not rated."""
+def _row(
+    title: str, before: float, after: float, unit: Unit, *, good: int, grey: bool | None = None
+) -> tuple[Content, Content]:
+    """One figure, and its change; `good` is 1 where larger is better, -1 where smaller is, 0 if it is not rated."""
     change = change_pct(before, after) if good else math.nan
     text = (f"{change:+.0f} %" if abs(change) >= 0.5 else "0 %") if math.isfinite(change) else ""
     style = "" if not text or abs(change) < NOTABLE_PCT else "bold $success" if change * good > 0 else "bold $warning"
     faint = "dim" if (not good if grey is None else grey) else ""
     figures = f"{format_quantity(before, unit, 7):>8} ->{format_quantity(after, unit, 7):>8}"
-    return Content.assemble((f"{title:<8}", "dim"), (figures, faint), "  ", (f"{text:>7}", style))
+    return Content.assemble((f"{title:<8}", "dim"), (figures, faint)), Content.assemble((f"{text:>7}", style))
 
 
 WIDE, WIDE_TITLE = 42, 13

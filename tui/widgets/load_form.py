@@ -26,7 +26,7 @@ class Choice(Widget, can_focus=True):
         Binding("left", "turn(-1)", "Previous", show=False),
     ]
     DEFAULT_CSS = """
-    Choice { height: 1; width: 22; }
+    Choice { height: 1; width: 26; }
     Choice:focus { background: $accent 40%; text-style: bold; }
     """
 
@@ -64,13 +64,13 @@ class Choice(Widget, can_focus=True):
 
 
 class LoadForm(VerticalScroll):
-    """All fields of a job that are not knobs."""
+    """The fields of a job."""
 
     DEFAULT_CSS = """
     LoadForm { height: 1fr; }
     LoadForm Horizontal { height: 1; }
     LoadForm .title { width: 14; color: $text-muted; }
-    LoadForm Input { width: 22; }
+    LoadForm Input { width: 26; }
     LoadForm #targets { width: 1fr; }
     LoadForm .hint { color: $text-muted; padding: 0 0 0 2; }
     """
@@ -78,15 +78,19 @@ class LoadForm(VerticalScroll):
     class Edited(Message):
         """A field was changed; the screen validates the form."""
 
+    class TargetsWanted(Message):
+        """The operator wants to choose the targets from a list."""
+
     def compose(self) -> ComposeResult:
         """One line per field."""
         for field in FORM:
-            with Horizontal():
+            with Horizontal(id=f"row_{field.id}"):
                 yield TextLine(f" {field.title}", classes="title")
                 yield _editor(field)
                 if field.id != "targets":
                     yield TextLine(field.hint, classes="hint")
-        yield TextLine(f"{FORM[0].hint}; Esc: back to the knobs", classes="hint")
+            if field.id == "targets":
+                yield TextLine(field.hint, classes="hint")
 
     def fill(self, job: JobSpec, *, destroy_data: bool) -> None:
         """Show a job."""
@@ -100,6 +104,15 @@ class LoadForm(VerticalScroll):
         """Read the fields."""
         editors = (self.query_one(f"#{field.id}") for field in FORM)
         return {editor.id or "": editor.value for editor in editors if isinstance(editor, (Choice, Input))}
+
+    def show_policy(self, *, shown: bool) -> None:
+        """Show the line of the path policy, or hide it where there is nothing to choose among."""
+        self.query_one("#row_policy").display = shown
+
+    @on(Input.Submitted, "#targets")
+    def _list_targets(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.TargetsWanted())
 
     @on(Input.Changed)
     @on(Choice.Changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.job.knobs.kinds import KnobKind
@@ -16,6 +17,14 @@ _Value = TypeVar("_Value")
 _METADATA = "knob"
 
 
+class StepSize(StrEnum):
+    """How far one press of a key turns a knob."""
+
+    NORMAL = "normal"
+    FINE = "fine"
+    COARSE = "coarse"
+
+
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What a step depends on besides the knobs."""
@@ -25,6 +34,7 @@ class StepContext:
     """IOPS of the running load, from which an unlimited rate steps down."""
     copies: int = 1
     """Targets that hold the same data: the width grows by whole columns."""
+    size: StepSize = StepSize.NORMAL
 
 
 Step = Callable[["Knobs", int, StepContext], "Knobs"]

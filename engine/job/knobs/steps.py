@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.job.distribution import Permutation, Uniform, Zipf, hot_and_cold
-from engine.job.knobs.knob import Step, StepContext, StepKey
+from engine.job.knobs.knob import Step, StepContext, StepKey, StepSize
 from engine.job.limits import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, MAX_THREADS, SECTOR_BYTES
 from engine.job.sizes import BlockShare
 
@@ -19,7 +20,12 @@ QUEUE_DEPTHS = tuple(sorted({1, *(2**n for n in range(1, 13)), *(3 * 2**n for n 
 """1 2 3 4 6 8 12 16 24 32 48 ... 4096: half an octave a step."""
 RATES = tuple(float(mantissa * 10**exponent) for exponent in range(1, 7) for mantissa in (1, 2, 5))
 THREADS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, MAX_THREADS)
+POWERS_OF_TEN = tuple(float(10**exponent) for exponent in range(1, 7))
+DOUBLED_THREADS = (*(2**n for n in range(10)), MAX_THREADS)
 READ_SHARES = tuple(float(percent) for percent in range(0, 101, 10))
+HALF_READ_SHARES = (0.0, 50.0, 100.0)
+FINE_BLOCK_BYTES = 4096
+"""A fine step of a block size; below it is a sector."""
 DISTRIBUTIONS = (Uniform(), Zipf(0.9), Zipf(1.2), hot_and_cold(90, 10), hot_and_cold(99, 1), Permutation())
 
 
@@ -59,6 +65,26 @@ def around(field: str, choices: Sequence[object]) -> Step:
     return step
 
 
+def sized(normal: Step, *, fine: Step | None = None, coarse: Step | None = None) -> Step:
+    """Make one step of several sizes; where there is none of a size, the normal one is taken."""
+    steps = {StepSize.FINE: fine or normal, StepSize.COARSE: coarse or normal}
+
+    def step(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+        return steps.get(context.size, normal)(knobs, direction, context)
+
+    return step
+
+
+def by_one(field: str, least: int, most: int) -> Step:
+    """Step by 1 within a range."""
+
+    def step(knobs: Knobs, direction: int, _context: StepContext) -> Knobs:
+        value = getattr(knobs, field)
+        return _with(knobs, field, type(value)(min(max(value + direction, least), most)))
+
+    return step
+
+
 def depth_by_factor(knobs: Knobs, direction: int, _context: StepContext) -> Knobs:
     """Double or halve the queue depth."""
     depth = knobs.queue_depth * 2 if direction > 0 else knobs.queue_depth // 2
@@ -69,6 +95,28 @@ def width_by_columns(knobs: Knobs, direction: int, context: StepContext) -> Knob
     """Add or remove a target, or a column of a mirror."""
     step = context.copies
     return replace(knobs, stripe_width=min(max(knobs.stripe_width + direction * step, step), context.targets))
+
+
+def width_to_end(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+    """Take all targets, or one column."""
+    return replace(knobs, stripe_width=context.targets if direction > 0 else min(context.copies, context.targets))
+
+
+def blocks_by_four(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+    """Multiply or divide all block sizes by 4, or by 2 where 4 would be out of range."""
+    return blocks_by_factor(blocks_by_factor(knobs, direction, context), direction, context)
+
+
+def blocks_by_sectors(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+    """Step a block size by 4 KiB, below that by a sector; a mix is doubled or halved."""
+    if len(knobs.blocks) > 1 or knobs.write_blocks is not None:
+        return blocks_by_factor(knobs, direction, context)
+    (share,) = knobs.blocks
+    above = share.block_bytes >= FINE_BLOCK_BYTES + (0 if direction > 0 else 1)
+    size = share.block_bytes + direction * (FINE_BLOCK_BYTES if above else SECTOR_BYTES)
+    if not SECTOR_BYTES <= size <= MAX_BLOCK_BYTES:
+        return knobs
+    return replace(knobs, blocks=(replace(share, block_bytes=size),))
 
 
 def blocks_by_factor(knobs: Knobs, direction: int, _context: StepContext) -> Knobs:
@@ -95,6 +143,30 @@ def rate_from_load(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
     if direction > 0 and is_no_limit:
         return replace(knobs, rate_iops=None)
     return replace(knobs, rate_iops=_next_of(RATES, rate, direction))
+
+
+def rate_by_tenth(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+    """Step the rate limit by a tenth; down from unlimited it begins at what the load does."""
+    rate = knobs.rate_iops
+    if rate is None:
+        return knobs if direction > 0 else replace(knobs, rate_iops=max(1.0, float(round(context.iops or RATES[-1]))))
+    step = max(1.0, _two_digits(rate / 10))
+    return replace(knobs, rate_iops=min(max(1.0, rate + direction * step), max(rate, RATES[-1])))
+
+
+def rate_by_ten(knobs: Knobs, direction: int, context: StepContext) -> Knobs:
+    """Step the rate limit along the powers of ten, and past the last one lift it."""
+    rate = knobs.rate_iops
+    if rate is None:
+        return rate_from_load(knobs, direction, context)
+    if direction > 0 and rate >= POWERS_OF_TEN[-1]:
+        return replace(knobs, rate_iops=None)
+    return replace(knobs, rate_iops=_next_of(POWERS_OF_TEN, rate, direction))
+
+
+def _two_digits(value: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 0 else 1.0
+    return round(value / unit) * unit
 
 
 def _with(knobs: Knobs, field: str, value: Any) -> Knobs:  # noqa: ANN401 (each knob has a type of its own)

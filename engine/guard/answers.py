@@ -1,0 +1,163 @@
+"""What the guard would say of the targets of a job, for people who choose one: nothing is opened for writing.
+
+A device is opened for reading only, as closing one that was open for writing makes udev probe it again. Its claim is
+held for some microseconds, and only where nothing is known to use it. What it carries is found by reading its labels.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from engine.errors import LunscopeError
+from engine.guard import permission
+from engine.guard.duplicates import refuse_duplicates, refuse_strangers
+from engine.guard.finding import Found, find, no_right, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.opening import note_claim
+from engine.guard.usage import block_use
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs import blockio
+from engine.hostfs.sysblock import look_up, parse_device_number, read_text
+from engine.hostfs.writers import Writers
+from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.target_text import format_target
+from engine.text import safe_text
+
+
+@dataclass(frozen=True, slots=True)
+class GuardAnswer:
+    """What the guard says of one target; texts are safe to print, one line each."""
+
+    name: str
+    size_bytes: int | None = None
+    """None for a file that is still to be made, and where it is not known."""
+    reading: str = ""
+    """Why it cannot be read; empty if it can."""
+    writing: str = ""
+    """Why it may not be written, whatever is confirmed; empty if it may once its name was typed."""
+    is_own: bool = False
+    """Whether lunscope makes it: nothing of it needs a confirmation."""
+
+
+def guard_answers(job: JobSpec, *, destroy_data: bool = False) -> tuple[GuardAnswer, ...]:
+    """Ask about each target of a job, with one snapshot of the host; blocks as long as a device does.
+
+    Args:
+        job: its targets, and whether files may be made (`size_bytes`).
+        destroy_data: whether targets that hold data may be written.
+    """
+    usage = UsageSnapshot()
+    with ExitStack() as stack:
+        answers, found = [], []
+        for spec in job.targets:
+            nodes: list[Found] = []
+            answers.append(_answer(usage, spec, job, nodes, stack, destroy_data=destroy_data))
+            found.append(nodes)
+        try:
+            refuse_duplicates(usage, [nodes for nodes in found if nodes])
+        except (LunscopeError, OSError) as error:
+            answers[0] = GuardAnswer(answers[0].name, answers[0].size_bytes, str(error), answers[0].writing)
+        return tuple(answers)
+
+
+def use_words(usage: UsageSnapshot, kernel_name: str) -> str:
+    """Say what uses a block device or anything that shares its bytes, as in "is mounted on / (ext4)"; empty: nothing.
+
+    Raises:
+        OSError: mounts cannot be read.
+    """
+    number = parse_device_number(read_text(usage.roots.sysfs / "class" / "block" / kernel_name / "dev"))
+    device = None if number is None else look_up(usage.roots.sysfs, number)
+    use = None if device is None else block_use(usage, "", device)
+    return "" if use is None else safe_text(use.text.strip())
+
+
+def quick_snapshot() -> UsageSnapshot:
+    """Take a snapshot for lists: without a pass over all processes, so that open files of others are not in it."""
+    return UsageSnapshot(writers=Writers())
+
+
+def _answer(
+    usage: UsageSnapshot, spec: TargetSpec, job: JobSpec, nodes: list[Found], stack: ExitStack, *, destroy_data: bool
+) -> GuardAnswer:
+    name = safe_text(format_target(spec))
+    if spec.path is None:
+        return GuardAnswer(name, job.size_bytes, is_own=True)
+    try:
+        for path in spec.nodes:
+            found = find(path)
+            if found is not None:
+                stack.callback(found.close)
+                nodes.append(found)
+            elif spec.paths or job.size_bytes is None:
+                raise no_such_target(path)
+        if spec.paths:
+            refuse_strangers(usage, nodes)
+        sizes = [_size_when_readable(usage, found) for found in nodes]
+    except (LunscopeError, OSError) as error:
+        return GuardAnswer(name, None, _line(name, error), "it cannot be read")
+    if not nodes:
+        return GuardAnswer(name, job.size_bytes, is_own=True)
+    refusals = (_write_refusal(usage, found, destroy_data=destroy_data) for found in nodes)
+    return GuardAnswer(name, min(sizes), "", next(filter(None, refusals), ""))
+
+
+def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
+    """Return the size of a target that can be read.
+
+    Raises:
+        LunscopeError: it is no storage, may not be read, or is empty.
+    """
+    refuse_strange_kinds(found, usage.filesystems)
+    fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        size_bytes = blockio.size_bytes(fd) if found.is_block else os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+    if not size_bytes:
+        raise LunscopeError(f"{safe_text(found.path)}: its size is 0: nothing to read or write there")
+    return size_bytes
+
+
+def _write_refusal(usage: UsageSnapshot, found: Found, *, destroy_data: bool) -> str:
+    permissions = Permissions(frozenset((found.path,)), destroy_data=destroy_data)
+    check = partial(_check_block if found.is_block else _check_file, usage, found, permissions)
+    try:
+        if not os.access(f"/proc/self/fd/{found.fd}", os.W_OK):
+            raise no_right(found.path, "write")
+        check()
+    except (LunscopeError, OSError) as error:
+        return _line(found.path, error)
+    return ""
+
+
+def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -> None:
+    """Check as before a device is opened for writing, in the same order."""
+    permission.refuse_used(usage, found.path, found.fd)
+    try:
+        note_claim(found.status.st_rdev)
+        # Held for so short a time that no other load, which checks claims several times, takes it for a use.
+        os.close(reopen(found, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK))
+    except BlockingIOError:
+        raise permission.claimed(found, look_up(usage.roots.sysfs, found.status.st_rdev)) from None
+    permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
+    fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        permission.refuse_read_only(found.path, fd)
+        permission.refuse_data(found.path, fd, blockio.size_bytes(fd), permissions)
+    finally:
+        os.close(fd)
+
+
+def _check_file(usage: UsageSnapshot, found: Found, permissions: Permissions) -> None:
+    permission.refuse_used(usage, found.path, found.fd)
+    permission.refuse_hidden_writer(found)
+    permission.refuse_existing_file(found, permissions)
+
+
+def _line(name: str, error: Exception) -> str:
+    if isinstance(error, OSError):
+        return safe_text(f"{name}: {error.strerror or error}")
+    return str(error)
