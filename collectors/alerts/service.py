@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from collectors.alerts.command import CommandRunner
+from collectors.alerts.rule import AlertRule
 from collectors.alerts.settings import AlertSettings
 from collectors.alerts.watch import AlertWatch, RuleStatus
 from collectors.baseline import LatencyBaseline
@@ -15,15 +17,22 @@ from collectors.rates import derive
 class AlertService:
     """Evaluates rules on every step of a live source before it is recorded."""
 
-    def __init__(self, settings: AlertSettings) -> None:
-        self.settings = settings
-        self._watch = AlertWatch(settings.rules)
+    def __init__(self, settings: AlertSettings, rules: Iterable[AlertRule] = (), command: tuple[str, ...] = ()) -> None:
+        """Take the settings, and the rules and the command of options, which also hold after a reload of settings."""
+        self._given = tuple(rules), command
+        self.settings = settings.with_options(*self._given)
+        self._rules = self.settings.rules
+        self._watch = AlertWatch(self._rules)
         self._baseline = LatencyBaseline()
         self.raised = 0
         """Alerts raised since the start, for the bell."""
         self.time_ns = 0
         """Wall time of the last frame."""
-        self._command = CommandRunner(settings.command) if settings.command else None
+        self._command = CommandRunner(self.settings.command) if self.settings.command else None
+
+    def reload(self, settings: AlertSettings) -> None:
+        """Replace the settings from the next sample on, in any thread; the command stays the one of the start."""
+        self.settings = settings.with_options(*self._given)
 
     @property
     def status(self) -> tuple[RuleStatus, ...]:
@@ -32,6 +41,10 @@ class AlertService:
 
     def step(self, step: Step) -> Step:
         """Return the step with its frame, and with the events of alerts in its sample."""
+        wanted = self.settings.rules
+        if wanted is not self._rules:
+            self._watch.take(wanted)
+            self._rules = wanted
         frame = self._baseline.add(derive(step.previous, step.current))
         alerts = self._watch.observe(frame)
         self.time_ns = frame.time_ns

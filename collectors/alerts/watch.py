@@ -105,6 +105,10 @@ class RuleState:
         order = at[np.argsort(-worst if self.rule.upward else worst, kind="stable")][:most]
         return [self._alert(row, labels) for row in order.tolist()]
 
+    def withdraw(self, frame: Frame) -> Iterator[Event]:
+        """Yield the events that clear what is raised, as the rule is no longer in force."""
+        yield from self._ended(np.flatnonzero(self._raised).tolist(), frame, "the rule is gone")
+
     @property
     def count(self) -> int:
         """Number of raised alerts."""
@@ -139,7 +143,7 @@ class RuleState:
             return
         before = self._rows
         gone = [row for row in np.flatnonzero(self._raised).tolist() if before.keys[row] not in rows.positions]
-        yield from self._gone(gone, frame)
+        yield from self._ended(gone, frame, "it is gone")
         old = (self._raised, self._over_ns, self._under_ns, self._worst, self._values, self._since_ns)
         kept = [(before.positions[key], row) for row, key in enumerate(rows.keys) if key in before.positions]
         source, target = np.array(kept, np.intp).reshape(-1, 2).T
@@ -183,9 +187,9 @@ class RuleState:
             yield self._event(row, labels[row], frame, change, reason)
         yield from self._summary(len(at) - MOST_EVENTS, frame, change)
 
-    def _gone(self, rows: list[int], frame: Frame) -> Iterator[Event]:
+    def _ended(self, rows: list[int], frame: Frame, reason: str) -> Iterator[Event]:
         for row in rows[:MOST_EVENTS]:
-            yield self._event(row, self._rows.names[row], frame, "cleared", "it is gone")
+            yield self._event(row, self._rows.names[row], frame, "cleared", reason)
         yield from self._summary(len(rows) - MOST_EVENTS, frame, "cleared")
 
     def _summary(self, more: int, frame: Frame, change: str) -> Iterator[Event]:
@@ -242,9 +246,21 @@ class AlertWatch:
     def __init__(self, rules: Sequence[AlertRule]) -> None:
         self.rules = tuple(rules)
         self._states = [RuleState(rule) for rule in self.rules]
+        self._dropped: list[RuleState] = []
         self._last_ns: int | None = None
         self.status: tuple[RuleStatus, ...] = tuple(RuleStatus(rule, 0, (), False) for rule in self.rules)
         """State after the last frame; replaced as a whole, so any thread may read it."""
+
+    def take(self, rules: Sequence[AlertRule]) -> None:
+        """Replace the rules, in the thread that observes.
+
+        Rules that are unchanged keep their state; alerts of the others are cleared with the next frame, as a recording
+        would show them as raised until its end.
+        """
+        kept = {state.rule: state for state in self._states}
+        self.rules = tuple(rules)
+        self._states = [kept.pop(rule) if rule in kept else RuleState(rule) for rule in self.rules]
+        self._dropped += kept.values()
 
     def observe(self, frame: Frame) -> tuple[Event, ...]:
         """Take a frame and return the events of alerts that were raised or cleared by it.
@@ -259,7 +275,9 @@ class AlertWatch:
             for state in self._states:
                 state.interrupt()
         self._last_ns = frame.monotonic_ns
-        events = tuple(event for state in self._states for event in state.observe(frame))
+        cleared = [event for state in self._dropped for event in state.withdraw(frame)]
+        self._dropped.clear()
+        events = (*cleared, *(event for state in self._states for event in state.observe(frame)))
         self.status = tuple(
             RuleStatus(state.rule, state.count, tuple(state.active(frame.topology, MOST_EVENTS)), state.seen)
             for state in self._states

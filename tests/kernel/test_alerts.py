@@ -76,3 +76,22 @@ def test_wrong_rules_end_record_and_wrong_settings_do_not(tmp_path: Path) -> Non
     done = run("record", "-o", session, "--duration", "0.2", folder=tmp_path)
     assert done.returncode == 0
     assert f"{settings}: [alerts.rules] bad: '3%' is no limit of await_ms" in done.stderr
+
+
+LOAD = ("--size", "1m", "--interval", "0.2")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [("run", "--headless", "--runtime", "3s", *LOAD), ("sweep", "--headless", "--vary", "qd=1,2", *LOAD)],
+    ids=lambda verb: verb[0],
+)
+def test_loads_that_are_recorded_have_the_alerts_of_the_settings(verb: tuple[str, ...], tmp_path: Path) -> None:
+    settings, session = tmp_path / "lunscope" / "config.toml", tmp_path / "s.luns"
+    settings.parent.mkdir()
+    settings.write_text("[alerts.rules]\nbusy = 'load_total iops>1 for 0s'\n")
+    done = run(*verb, "--scratch-dir", str(tmp_path), "--record", str(session), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with SessionReader(session) as reader:
+        alerts = [event for event in reader.events() if event.kind is EventKind.ALERT]
+    assert (alerts[0].data["rule"], alerts[0].data["change"]) == ("busy", "raised")

@@ -208,3 +208,17 @@ def test_few_ios_say_nothing_about_balance() -> None:
 def test_paths_of_other_access_states_are_no_peers() -> None:
     watch, about = watch_of("imbalance for 1s"), with_paths(("optimized", "non-optimized"))
     assert [watch.observe(paths_frame(1000, 0, at, about)) for at in range(1, 10)] == [()] * 9
+
+
+def test_other_rules_take_over_and_alerts_of_those_that_are_gone_are_cleared() -> None:
+    watch = watch_of("slow: disks await_ms>20ms for 0s", "late: disks await_ms>10ms for 0s")
+    raised = watch.observe(frame(1.0, 30.0))
+    assert [(event.data["rule"], event.data["change"]) for event in raised] == [("slow", "raised"), ("late", "raised")]
+    watch.take([parse_rule("late: disks await_ms>10ms for 0s"), parse_rule("slow: disks await_ms>40ms for 0s")])
+    (event,) = watch.observe(frame(2.0, 30.0))
+    assert (event.data["rule"], event.data["change"]) == ("slow", "cleared")
+    assert event.text.endswith("the rule is gone")
+    assert [(status.rule.name, status.count) for status in watch.status] == [("late", 1), ("slow", 0)]
+    assert watch.observe(frame(3.0, 30.0)) == ()
+    (again,) = watch.observe(frame(4.0, 50.0))
+    assert (again.data["rule"], again.data["change"], again.data["limit"]) == ("slow", "raised", 40.0)

@@ -79,5 +79,12 @@ def _show(
     source, recording = open_source(watching, control)
     controller = LoadController(control, job, permissions, sysfs=watching.sysfs)
     series = SweepSeries(group(controller))
-    code = start_live(source, control=control, recording=recording, sweeps=series, controller=controller)
+    code = start_live(
+        source,
+        control=control,
+        recording=recording,
+        sweeps=series,
+        controller=controller,
+        alerts=watching.alerts,
+    )
     return sum_up_series(series, control, recording, code, is_measured_for=True)

@@ -45,7 +45,7 @@ def command(
     SIGINT, SIGTERM and SIGHUP end it with a complete file. A file truncated by a crash can be replayed too.
     """
     duration_s = None if duration is None else parse_duration(duration)
-    alerts = alert_service(alert, alert_command, echo=True)
+    alerts = alert_service(alert, alert_command)
     stop = threading.Event()
     live = LiveSource(
         interval,

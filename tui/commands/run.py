@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning, run_precondition
 from tui.headless.runs import ResultOutput, run_headless
-from tui.options.alerts import alert_service
+from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
 from tui.options.reading import root_options
 from tui.options.session import session_options
@@ -44,6 +43,7 @@ SCREEN_TARGETS = 4
 @session_options
 @file_options
 @tier_option
+@alert_options
 @root_options
 def command(
     job_file: Path | None,
@@ -61,6 +61,8 @@ def command(
     interval: float,
     scratch_dir: Path | None,
     tier: str,
+    alert: tuple[str, ...],
+    alert_command: str | None,
     procfs: Path,
     sysfs: Path,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
@@ -86,9 +88,10 @@ def command(
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
-    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     on_screen = terminal and not (headless or as_json or save_job or fio_json or read.is_timed)
+    alerts = alerts_of_load(alert, alert_command, on_screen=on_screen, is_recorded=record is not None)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
     read = with_steady_limits(with_scratch(read, SCREEN_TARGETS if on_screen else 1))
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
@@ -121,8 +124,8 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
-    control, sweeps, alerts = LoadControl(), SweepSeries(), alert_service()
-    source, recording = open_source(replace(watching, alerts=alerts), control)
+    control, sweeps = LoadControl(), SweepSeries()
+    source, recording = open_source(watching, control)
     code = start_live(
         source,
         control=control,
@@ -131,6 +134,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
         recording=recording,
         autostart=True,
         sweeps=sweeps,
-        alerts=alerts,
+        alerts=watching.alerts,
     )
     return sum_up(control, recording, code, sweeps)

@@ -29,6 +29,7 @@ from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
 from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
 from tui.headless.sweep import SweepOrder, run_sweep
+from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import (
     LoadOptions,
     load_options,
@@ -93,6 +94,7 @@ from tui.options.work import read_work
 @precondition_option
 @permission_options
 @tier_option
+@alert_options
 @root_options
 def command(
     job_file: Path | None,
@@ -114,6 +116,8 @@ def command(
     allow_write: tuple[str, ...],
     destroy_data: bool,
     tier: str,
+    alert: tuple[str, ...],
+    alert_command: str | None,
     procfs: Path,
     sysfs: Path,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
@@ -148,8 +152,9 @@ def command(
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
-    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
-    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
+    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json or open_loop)
+    alerts = alerts_of_load(alert, alert_command, on_screen=has_screen, is_recorded=record is not None)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
     if preset is not None:
         job = _job(read.scenarios, (), has_runtime=False)
         study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)

@@ -52,7 +52,7 @@ def command(
     SIGTERM or SIGHUP ended it.
     """
     require_terminal("lunscope report, or lunscope record -o FILE")
-    alerts = alert_service(alert, alert_command)
+    alerts = alert_service(alert, alert_command, on_screen=True)
     go_on_in_child()
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier, alerts), control)

@@ -35,33 +35,47 @@ def alert_options(command: _Command) -> _Command:
 
 
 def alert_service(
-    rules: tuple[str, ...] = (), command: str | None = None, *, echo: bool = False
+    rules: tuple[str, ...] = (), command: str | None = None, *, on_screen: bool = False
 ) -> AlertService | None:
-    """Make the alerts of the settings and options; None without any rule. With `echo` invalid settings are reported.
+    """Make the alerts of the settings and options.
+
+    Without a screen invalid settings are reported on stderr, and None is returned if there is no rule; a screen
+    reports them itself, and takes up rules that the settings get later.
 
     Raises:
         UsageError: an option is no rule or no command.
     """
     from collectors.alerts.command import parse_command  # noqa: PLC0415 (verbs without alerts need none of it)
-    from collectors.alerts.parse import parse_rule  # noqa: PLC0415
+    from collectors.alerts.parse import parse_rule, with_names  # noqa: PLC0415
     from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415
 
     settings = load_alert_settings()
-    if echo:
+    if not on_screen:
         for problem in settings.problems:
             click.echo(f"lunscope: {safe_text(problem)}", err=True)
     try:
-        given = [parse_rule(text) for text in rules]
-        settings = settings.with_options(given)
+        given = with_names(parse_rule(text) for text in rules)
     except LunscopeError as error:
         raise click.BadParameter(str(error), param_hint="'--alert'") from None
-    if command is not None:
-        try:
-            settings = settings.with_options((), parse_command(command))
-        except LunscopeError as error:
-            raise click.BadParameter(str(error), param_hint="'--alert-command'") from None
-    if not settings.rules:
+    try:
+        program = () if command is None else parse_command(command)
+    except LunscopeError as error:
+        raise click.BadParameter(str(error), param_hint="'--alert-command'") from None
+    if not (settings.rules or given or on_screen):
         return None
     from collectors.alerts.service import AlertService  # noqa: PLC0415
 
-    return AlertService(settings)
+    return AlertService(settings, given, program)
+
+
+def alerts_of_load(
+    rules: tuple[str, ...], command: str | None, *, on_screen: bool, is_recorded: bool
+) -> AlertService | None:
+    """Make the alerts of a verb that drives a load; without a screen, a recording or a rule of its own it has none.
+
+    Raises:
+        UsageError: an option is no rule or no command.
+    """
+    if not (on_screen or is_recorded or rules):
+        return None
+    return alert_service(rules, command, on_screen=on_screen)
