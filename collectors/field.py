@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypedDict
 
@@ -51,6 +52,8 @@ class Field:
     """Which direction is an improvement; None: by its unit."""
     since_start: bool = False
     """Whether it counts since its object appeared or the load began: no figure of an interval, so never compared."""
+    source: str = ""
+    """Where it comes from: a file of the kernel, tracepoints, the engine."""
 
     @property
     def improves(self) -> Better:
@@ -63,6 +66,14 @@ _IMPROVES = {
     Unit.PER_SECOND: Better.HIGHER,
     Unit.BYTES_PER_SECOND: Better.HIGHER,
 }
+
+
+def with_sources(
+    fields: Iterable[Field], sources: Mapping[str, Iterable[str]], otherwise: str = ""
+) -> tuple[Field, ...]:
+    """Add to fields where they come from: field ids by source, and the source of all others."""
+    by_id = {field_id: source for source, ids in sources.items() for field_id in ids}
+    return tuple(replace(field, source=field.source or by_id.get(field.id, otherwise)) for field in fields)
 
 
 class Shown(TypedDict, total=False):

@@ -22,6 +22,12 @@ def config_file() -> Path:
     return config_folder() / "config.toml"
 
 
+def state_folder() -> Path:
+    """`$XDG_STATE_HOME/lunscope`, by default `~/.local/state/lunscope` (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path("~/.local/state").expanduser()) / "lunscope"
+
+
 def scratch_folder() -> Path:
     """Return the folder of scratch files: `$LUNSCOPE_SCRATCH_DIR`, else lunscope's folder in the user's cache (XDG).
 

@@ -10,6 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
+from engine.config import state_folder
 from engine.text import safe_text, short_text
 
 FILES_KEPT = 10
@@ -18,9 +19,8 @@ _SUFFIX = ".txt"
 
 
 def crash_folder() -> Path:
-    """$XDG_STATE_HOME/lunscope/crashes (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    return Path(base if base.startswith("/") else Path("~/.local/state").expanduser(), "lunscope", "crashes")
+    """Name the folder of crash files."""
+    return state_folder() / "crashes"
 
 
 def crash_line(error: BaseException) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Unpack
 
-from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.tables.block.field_sources import BLOCK_SOURCES
 from engine.statistics.verdict import Better
 
 
@@ -316,6 +317,10 @@ PORT_FIELDS: tuple[Field, ...] = (
         if field.id not in _NOT_OF_PORTS
     ),
     *_OF_PORTS,
+)
+
+DISK_FIELDS, PATH_FIELDS, PORT_FIELDS = (
+    with_sources(fields, BLOCK_SOURCES) for fields in (DISK_FIELDS, PATH_FIELDS, PORT_FIELDS)
 )
 
 BLOCK_FIELDS = {"disks": DISK_FIELDS, "paths": PATH_FIELDS, "hbas": PORT_FIELDS}

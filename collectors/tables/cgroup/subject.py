@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import Column, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
@@ -29,7 +29,7 @@ def _cgroup(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]
     return Field(id_, "cgroups", title, unit, help_, **shown)
 
 
-_FIELDS = (
+_FIELDS: tuple[Field, ...] = (
     _cgroup("iops", "IOPS", Unit.PER_SECOND, "Reads and writes per second, those of descendants too."),
     _cgroup("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _cgroup(
@@ -107,6 +107,24 @@ _FIELDS = (
     _cgroup("cost_indelay", "c delay", Unit.PERCENT, "Time its tasks were slowed down for such a debt, likewise."),
     _cgroup("cost_vrate", "vrate", Unit.PERCENT, f"Speed of the device's cost clock, of the root. {_SOMETIMES}."),
 )
+_SOURCES = {
+    "io.pressure of the group (cgroup v2)": ("psi_some_pct", "psi_full_pct"),
+    "io.max of the group; cgroup v1: blkio.throttle.*": (
+        "limit_pct",
+        "read_limit_bytes_per_s",
+        "write_limit_bytes_per_s",
+        "read_limit_per_s",
+        "write_limit_per_s",
+    ),
+    "cost.* in io.stat of the group (cgroup v2)": (
+        "cost_usage",
+        "cost_wait",
+        "cost_indebt",
+        "cost_indelay",
+        "cost_vrate",
+    ),
+}
+_FIELDS = with_sources(_FIELDS, _SOURCES, "io.stat of the group; cgroup v1: blkio.throttle.io_service*")
 
 
 def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:

@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.field import Field, Shown, Unit
+from collectors.field import Field, Shown, Unit, with_sources
 from collectors.model import MISSING, Column, FrameTable, Table
 from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject
@@ -27,7 +27,7 @@ def _host(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) 
     return Field(id_, "host", title, unit, help_, **shown)
 
 
-_FIELDS = (
+_FIELDS: tuple[Field, ...] = (
     _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
     _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
     _host("cpu_iowait_pct", "iowait", Unit.PERCENT, "Idle with I/O outstanding (6.5+: idle io_uring too)."),
@@ -63,6 +63,11 @@ _FIELDS = (
         better=Better.LOWER,
     ),
 )
+_SOURCES = {
+    "/proc/meminfo": ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes"),
+    "/proc/pressure": tuple(f"{name}_pct" for name in _PRESSURES),
+}
+_FIELDS = with_sources(_FIELDS, _SOURCES, "/proc/stat (proc_stat(5))")
 
 
 def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.queue_split import outstanding_io_s
-from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
@@ -56,6 +56,7 @@ _FIELDS: tuple[Field, ...] = (
     ),
     _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
 )
+_FIELDS = with_sources(_FIELDS, {}, "the engine: its counts, and the clock read at submit and reap")
 
 
 def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:

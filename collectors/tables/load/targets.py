@@ -10,7 +10,7 @@ import numpy as np
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.percentiles import RowCells, percentiles_ns, rows_of_cells
 from collectors.derive.queue_split import outstanding_io_s
-from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
@@ -103,6 +103,7 @@ _FIELDS: tuple[Field, ...] = (
         since_start=True,
     ),
 )
+_FIELDS = with_sources(_FIELDS, {}, "the engine: its counts, and the clock read at submit and reap")
 
 
 def load_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:

@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.counter_deltas import ratio
-from collectors.field import Field, Shown, Unit
+from collectors.field import Field, Shown, Unit, with_sources
 from collectors.model import MISSING, FrameTable, Table
 from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject, any_above
@@ -26,7 +26,7 @@ def _process(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown
     return Field(id_, "processes", title, unit, help_, **shown)
 
 
-_FIELDS = (
+_FIELDS: tuple[Field, ...] = (
     _process("pid", "PID", Unit.COUNT, "Process id.", digits=7, since_start=True),
     _process("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be read from storage."),
     _process(
@@ -35,6 +35,7 @@ _FIELDS = (
     _process("syscalls_read_per_s", "r calls/s", Unit.PER_SECOND, "Read system calls.", better=Better.NEITHER),
     _process("syscalls_write_per_s", "w calls/s", Unit.PER_SECOND, "Write system calls.", better=Better.NEITHER),
 )
+_FIELDS = with_sources(_FIELDS, {"/proc/PID": ("pid",)}, "/proc/PID/io (proc_pid_io(5))")
 
 
 def process_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:  # noqa: ARG001 - as all derivations

@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant, ratio
-from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.graph import Graph, Tape, ports_of
 from collectors.model import FrameTable, Table, Topology
 from collectors.sampling.reading import Collector
@@ -25,7 +25,7 @@ def _tape(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) 
     return Field(id_, "tapes", title, unit, help_, **shown)
 
 
-_FIELDS = (
+_FIELDS: tuple[Field, ...] = (
     _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
     _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
     _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
@@ -66,6 +66,7 @@ _FIELDS = (
         better=Better.LOWER,
     ),
 )
+_FIELDS = with_sources(_FIELDS, {}, "/sys/class/scsi_tape/*/stats (Documentation/scsi/st.rst)")
 
 
 def tape_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
