@@ -4,48 +4,42 @@ from __future__ import annotations
 
 import functools
 import gc
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from collectors.model import Source
-from engine.backend.outstanding import waiting_text
-from engine.running.status import LoadState
-from tui.action import ANYWHERE, Action
+from tui.action import Action
 from tui.alert_state import AlertState
 from tui.app_state import MOST_PEAKS, AppState, LatencyJump, Recording
 from tui.compare_asked import CompareAsked
+from tui.dialog_actions import DialogActions
 from tui.garbage import IdleCollection
+from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
-from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
-from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
+from tui.load.load_controller import LoadController
+from tui.quitting import Quitting
 from tui.sampling_interval import IntervalChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
-from tui.screens.chooser import Chooser, ChooserLine
-from tui.screens.dialogs import TypeToConfirm
-from tui.session_actions import MomentMoved, SessionActions
+from tui.session_actions import MomentMoved
 from tui.sweep.series import SweepSeries
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
 from tui.theme.kept_columns import KeptColumns
+from tui.theme.kept_tables import KeptTables
 from tui.theme.settings import Settings
 from tui.transport import LiveTransport, ReplayTransport, transport_of
 from tui.widgets.chart.widget import Chart
-from tui.widgets.grid.table import PALETTE_IDS, Grid
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
-
-Command = Callable[[], object]
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
@@ -55,7 +49,7 @@ PAUSED_ACTIONS = {"session.back", "session.forward", "session.first", "session.l
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
-class LunscopeApp(SessionActions, inherit_bindings=False):
+class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     """The app over any source of samples; the caller builds the source."""
 
     TITLE = "lunscope"
@@ -74,12 +68,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         compared: CompareAsked | None = None,
         alerts: AlertService | None = None,
     ) -> None:
-        self._settings = settings or Settings()
-        super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
-        columns = KeptColumns(self._settings.columns_file)
-        found = tuple(filter(None, (*self._settings.problems, columns.problem)))
+        self.settings = settings or Settings()
+        super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
+        columns = KeptColumns(self.settings.columns_file)
+        tables = KeptTables(self.settings.tables_file)
+        found = tuple(filter(None, (*self.settings.problems, columns.problem, tables.problem)))
         self._notices = (*found, *self.theme_notices, *self._choose_theme())
-        self._leaving = self._named_waits = False
         self._shown_share = 0.0
         self.app_state = AppState(
             transport=transport_of(source),
@@ -89,10 +83,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             recording=recording,
             interval_s=source.interval_s,
             autostart=controller is not None and autostart,
-            keys=self._settings.keys,
+            keys=self.settings.keys,
             sweeps=sweeps or SweepSeries(),
             compared=compared,
             columns=columns,
+            tables=tables,
+            hints=Hints(self.settings.hints_file if self.settings.hints else None),
         )
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
         self._alerts, self._rung = alerts, 0
@@ -107,8 +103,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if controller is not None:
             self._feed.observed_by(controller.watch.observe)
             controller.watch.attach(self._feed.request_sample)
-        self._palette: Chooser[Command] = Chooser("Commands", verb="run")
-        self.install_screen(self._palette, "commands")
+        self.make_palette()
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
@@ -116,7 +111,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Draw the empty screen first, then read the first sample."""
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
-        self.set_keymap(self._settings.keys)
+        self.set_keymap(self.settings.keys)
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)
         if self.app_state.sweeps.current is not None:
@@ -124,10 +119,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if self.app_state.compared is not None:
             self.switch_mode(COMPARE.id)
         self.call_after_refresh(self._feed.start)
+        self.watch_settings()
         self._collection.begin()
         self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)
         if self.app_state.controller is not None:
-            self.set_interval(WAITS_PERIOD_S, self._name_waits)
+            self.set_interval(WAITS_PERIOD_S, self.name_waits)
 
     async def on_event(self, event: Event) -> None:
         """Note when keys were pressed last."""
@@ -138,6 +134,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to, and begin to end a sweep."""
         self.app_state.sweeps.close()
+        self.end_watch_of_settings()
+        self.app_state.tables.write()
         self._feed.close()
         if self.app_state.recording_peaks is not None:
             self.app_state.recording_peaks.close()
@@ -146,11 +144,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return view_class(entry)(self.app_state)
 
     def _choose_theme(self) -> tuple[str, ...]:
-        wanted = self._settings.theme or self.theme
+        self.first_theme = self.theme
+        wanted = self.settings.theme_option or self.settings.theme or self.theme
         if wanted in self.available_themes:
             self.theme = wanted
             return ()
-        offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
+        offered = ", ".join(self.own_themes)
         return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
 
     # ----------------------------------------------------------------- frames
@@ -218,6 +217,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             with self.batch_update():
                 view.show(self.app_state.frame)
 
+    def redraw_view(self) -> None:
+        """Draw the topmost view again with its key line."""
+        if self._view is not None:
+            self._view.refresh_view()
+
     @property
     def _view(self) -> View | None:
         """The topmost view, which a dialog may cover."""
@@ -268,27 +272,6 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if isinstance(self.screen, View):
             LoadHere(self, self.app_state).begin(self.screen)
 
-    def action_view_help(self) -> None:
-        """All keys and figures."""
-        from tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
-
-        frame = self.app_state.frame
-        notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
-        self.push_screen(HelpScreen(self._keys_text, notices, losses))
-
-    def action_view_alerts(self) -> None:
-        """Rules of alerts and what is raised."""
-        from tui.screens.alerts import AlertsDialog  # noqa: PLC0415 - as above
-
-        self.push_screen(AlertsDialog(self.app_state))
-
-    def action_view_theme(self) -> None:
-        """Take the next of lunscope's themes."""
-        names = [name for name in self.available_themes if name.startswith("lunscope")]
-        position = names.index(self.theme) if self.theme in names else -1
-        self.theme = names[(position + 1) % len(names)]
-        self.notify(f"theme {self.theme}", markup=False)
-
     def action_session_tags(self) -> None:
         """Trace waits for free tags always, never, or while a queue is full (auto)."""
         self.notify(self._tags.turn(), markup=False)
@@ -315,94 +298,3 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if isinstance(self._driver, TerminalDriver):
             self._driver.cells.forget()
         self.screen.refresh()
-
-    def action_session_quit(self) -> None:
-        """Quit; ask first if the load writes, else stop it."""
-        controller = self.app_state.controller
-        if controller is None or controller.status.state is not LoadState.RUNNING or controller.knobs.read_pct >= 100:
-            self._leave()
-            return
-        text = "The load is writing. Type quit to stop it and leave:"
-        question = TypeToConfirm("Quit", text, expected="quit", warning="")
-        self.push_screen(question, self._quit_if)
-
-    def _quit_if(self, answer: str | None) -> None:
-        if answer:
-            self._leave()
-        else:
-            self.notify("quit not typed: the load continues", markup=False)
-
-    def _leave(self) -> None:
-        """Quit at once, or with I/Os outstanding when they are given up: at the limit, or when asked again."""
-        controller = self.app_state.controller
-        if (
-            controller is None
-            or not controller.status.outstanding
-            or controller.status.state not in LIVE_STATES | BUSY_STATES
-        ):
-            self.exit()
-        elif self._leaving:
-            controller.control.abandon()
-        else:
-            self._leaving = True
-            text = f"{waiting_text(controller.status.outstanding)}: quit again to give up"
-            self.notify(text, severity="warning", timeout=controller.job.give_up_s, markup=False)
-            threading.Thread(
-                target=self._stop_and_leave, args=(controller,), name="lunscope-leave", daemon=True
-            ).start()
-
-    def _stop_and_leave(self, controller: LoadController) -> None:
-        controller.control.close()
-        with suppress(RuntimeError):  # The app was left meanwhile, by a signal.
-            self.call_from_thread(self.exit)
-
-    def _name_waits(self) -> None:
-        """Update the message on outstanding I/Os between frames."""
-        controller = self.app_state.controller
-        waits = controller is not None and bool(controller.status.outstanding)
-        # Timers also run while a screen is only half there, and when none is left because the app ends.
-        top = self.screen_stack[-1] if self.screen_stack else None
-        if (waits or self._named_waits) and isinstance(top, View) and top.is_whole:
-            top.show_note()
-        self._named_waits = waits
-
-    def _keys_text(self, action: Action) -> str:
-        keys = keys_in_force(action, self.app_state.keys)
-        return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
-
-    def action_command_palette(self) -> None:
-        """Show the palette: every action that is available here, with its keys."""
-        if not isinstance(self.screen, ModalScreen):
-            self._palette.offer(list(self._commands()))
-            self.push_screen(self._palette, self._run_command)
-
-    def _commands(self) -> Iterator[ChooserLine[Command]]:
-        screen = self.screen
-        for action in actions_at(screen.ENTRY if isinstance(screen, View) else None):
-            if self.check_action(action.method, ()):
-                target = self if action.screen == ANYWHERE else screen
-                call = functools.partial(self.run_action, action.call, target)
-                yield ChooserLine(action.title, call, self._keys_text(action))
-        if isinstance(self.focused, Grid):
-            yield from self._table_commands(self.focused)
-        yield ChooserLine("Choose a theme", self._offer_themes)
-        yield ChooserLine("Screenshot: save this screen as SVG", self.deliver_screenshot)
-
-    def _table_commands(self, grid: Grid) -> Iterator[ChooserLine[Command]]:
-        for binding in Grid.BINDINGS:
-            if isinstance(binding, Binding) and binding.id in PALETTE_IDS:
-                call = functools.partial(self.run_action, binding.action, grid)
-                yield ChooserLine(binding.description, call, self.get_key_display(binding))
-
-    def _offer_themes(self) -> None:
-        themes = [ChooserLine(name, name) for name in sorted(self.available_themes)]
-        self.push_screen(Chooser("Theme", themes, present=self.theme, verb="use"), self._use_theme)
-
-    def _use_theme(self, name: str | None) -> None:
-        if name is not None:
-            self.theme = name
-
-    def _run_command(self, command: Command | None) -> None:
-        """Run it when the palette is closed: it may open a dialog itself."""
-        if command is not None:
-            self.call_later(command)

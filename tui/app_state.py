@@ -12,12 +12,14 @@ from collectors.model import Frame
 from engine.events import Event
 from tui.alert_state import AlertState
 from tui.compare_asked import CompareAsked
+from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
 from tui.text.format import SECOND_NS
 from tui.theme.kept_columns import KeptColumns
+from tui.theme.kept_tables import KeptTables
 from tui.transport import Transport
 
 if TYPE_CHECKING:
@@ -104,6 +106,10 @@ class AppState:
     """Request to the latency screen, which clears it."""
     columns: KeptColumns = field(default_factory=KeptColumns)
     """The columns that the operator chose."""
+    tables: KeptTables = field(default_factory=KeptTables)
+    """Order, units and rows that the operator chose."""
+    hints: Hints = field(default_factory=Hints)
+    """Whether the keys for a first start are shown."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])

@@ -28,9 +28,12 @@ class IntervalChoice:
 
     def turn(self, direction: int) -> str:
         """Take the next shorter (-1) or longer (1) interval; returns it as text."""
+        return self.use(next_interval(self._app_state.interval_s, direction))
+
+    def use(self, interval_s: float) -> str:
+        """Take an interval; returns it as text."""
         if not isinstance(self._source, AdjustableSource):
             return "the interval of this source is fixed"
-        interval_s = next_interval(self._app_state.interval_s, direction)
         self._app_state.interval_s, self._app_state.interval_changed = interval_s, True
         self._source.set_interval(interval_s)
         self._request_sample()

@@ -31,6 +31,8 @@ class ScreenEntry:
     """What can be done on this screen."""
     shortcuts: tuple[Action, ...] = ()
     """Actions that work on every screen and lead to this one."""
+    tables: tuple[str, ...] = ()
+    """Frame tables whose figures it shows, for help."""
 
     @property
     def opener(self) -> Action:
@@ -47,9 +49,10 @@ def _entry(
     *actions: Action,
     shortcuts: Iterable[Action] = (),
     short: str = "",
+    tables: tuple[str, ...] = (),
 ) -> ScreenEntry:
     own = (replace(action, screen=id_) for action in actions)
-    return ScreenEntry(id_, title, short or title, help_, keys, view, tuple(own), tuple(shortcuts))
+    return ScreenEntry(id_, title, short or title, help_, keys, view, tuple(own), tuple(shortcuts), tables)
 
 
 def _load(name: str, title: str, keys: str, short: str) -> Action:
@@ -73,6 +76,7 @@ OVERVIEW = _entry(
     Action("view.disk", "Details of the disk under the cursor", "enter", "Details"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", "Charts"),
     short="Over",
+    tables=("disks", "processes", "host"),
 )
 DETAIL = _entry(
     "disk",
@@ -81,6 +85,7 @@ DETAIL = _entry(
     "",
     "details:DetailView",
     Action("disk.back", "Back to the previous screen", "escape", "Back"),
+    tables=("disks", "paths", "hbas"),
 )
 LOAD = _entry(
     "load",
@@ -99,6 +104,7 @@ LOAD = _entry(
     _load("store_b", "Store the knobs in slot B", "O", ""),
     _load("flip", "Flip between the knobs of A and B", "c", "A/B"),
     shortcuts=(Action("load.here", "Load on the disk or path under the cursor: read only, starts nothing", "L"),),
+    tables=("load", "load_total", "load_paths", "load_logical"),
 )
 EVENTS = _entry("events", "Events", "Events: knobs, load, paths, hot-plug, notes", "3", "events:EventsScreen")
 LATENCY = _entry(
@@ -134,6 +140,7 @@ PATHS = _entry(
     Action("paths.only", "Show all paths, or those not active, sick or hot", "n", "Filter state"),
     Action("paths.unfold", "Open or close all groups", "x", "Unfold"),
     Action("paths.details", "Details of the path, LUN or port under the cursor", "d", "Details"),
+    tables=("paths", "hbas"),
 )
 TREE = _entry(
     "tree",
@@ -145,6 +152,7 @@ TREE = _entry(
     Action("tree.unfold", "Open one more level below the cursor", "x", "Unfold"),
     Action("tree.fold", "Close all branches", "X"),
     Action("tree.details", "Details of the port, path or disk under the cursor", "d", "Details"),
+    tables=("paths", "hbas", "tapes"),
 )
 WALL = _entry(
     "wall",
@@ -155,6 +163,7 @@ WALL = _entry(
     Action("wall.field", "Colour by heat, busy, service, queue or await", "c", "Colour"),
     Action("wall.order", "Order by name, or the largest first", "o", "Order"),
     Action("wall.details", "Details of the disk under the cursor", "enter,d", "Details"),
+    tables=("disks",),
 )
 CGROUPS = _entry(
     "cgroups",
@@ -165,6 +174,7 @@ CGROUPS = _entry(
     Action("cgroups.disk", "Details of the disk under the cursor", "enter,d", "Disk"),
     Action("cgroups.idle", "Show groups without I/O, too, or hide them", "n", "Idle"),
     short="Cgrp",
+    tables=("cgroups",),
 )
 
 SWEEP = _entry(

@@ -131,7 +131,7 @@ def _make_app(
 
     settings = load_settings()
     if shown.theme is not None:
-        settings = replace(settings, theme=shown.theme)
+        settings = replace(settings, theme_option=shown.theme)
     if controller is None and control is not None:
         recent = RecentTargets(recent_file())
         controller = LoadController(control, job or JobSpec(), permissions or Permissions(), recent=recent)

@@ -10,6 +10,9 @@ _WORDS = {
     False: "tag wait tracing off",
 }
 _NEXT = {None: True, True: False, False: None}
+_NAMES = {"auto": None, "on": True, "off": False}
+TAG_WAIT_CHOICES = tuple(_NAMES)
+"""The default first."""
 
 
 class TagWaitChoice:
@@ -21,8 +24,20 @@ class TagWaitChoice:
 
     def turn(self) -> str:
         """Take the next setting; returns it as text."""
+        return self._take(_NEXT[self._wanted])
+
+    @property
+    def name(self) -> str:
+        """The setting in force."""
+        return next(name for name, wanted in _NAMES.items() if wanted is self._wanted)
+
+    def use(self, name: str) -> str:
+        """Take one of TAG_WAIT_CHOICES; returns it as text."""
+        return self._take(_NAMES[name])
+
+    def _take(self, wanted: bool | None) -> str:
         if not isinstance(self._source, TagWaitWatcher):
             return "this source cannot trace tag waits"
-        self._wanted = _NEXT[self._wanted]
+        self._wanted = wanted
         self._source.watch_tag_wait(self._wanted)
         return _WORDS[self._wanted]

@@ -38,6 +38,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.settings import SettingsDialog
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.widgets.sweep.table import SweepTable
@@ -108,6 +109,13 @@ async def alerts_open_and_close(stage: Stage) -> None:
     await stage.press()
     assert isinstance(stage.app.screen, AlertsDialog)
     assert "No rules" in screen_text(stage.pilot)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def settings_open_and_close(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, SettingsDialog)
     await stage.press()
     assert isinstance(stage.app.screen, OverviewScreen)
 
@@ -661,6 +669,7 @@ CASES: dict[str, Case] = {
     "session.note": notes,
     "view.theme": theme,
     "view.alerts": alerts_open_and_close,
+    "view.settings": settings_open_and_close,
     "session.tags": tags,
     "session.sooner": interval(0.5),
     "session.later": interval(2.0),
@@ -806,7 +815,7 @@ async def test_replay_keys_do_nothing_on_a_live_host() -> None:
 
 async def test_keys_of_the_operator_replace_the_defaults() -> None:
     source = ListSource(make_samples(count=20))
-    app = make_app(source, settings=replace(FROZEN, keys={"view.events": "E", "session.pause": "p"}))
+    app = make_app(source, settings=replace(FROZEN, keys={"view.events": "h", "session.pause": "p"}))
     async with on_stage(app) as pilot:
         await play(pilot, source, 3)
         await pilot.press("3")
@@ -814,5 +823,5 @@ async def test_keys_of_the_operator_replace_the_defaults() -> None:
         await pilot.press("p")
         assert app.app_state.transport.paused
         assert "p Pause" in screen_text(pilot)
-        await pilot.press("E")
+        await pilot.press("h")
         assert isinstance(app.screen, EventsScreen)

@@ -21,7 +21,7 @@ from tests.app.shows import OneWidget, after, disks, text_of
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE
 from tui.widgets.grid.lines import GridStyle, RowPainter, lay_out
-from tui.widgets.grid.rows import RowNames
+from tui.widgets.grid.rows import RowNames, Sorting
 from tui.widgets.grid.table import Grid
 
 NAN = math.nan
@@ -33,7 +33,7 @@ class Heard(OneWidget):
 
     @on(Grid.RowHighlighted)
     @on(Grid.RowSelected)
-    @on(Grid.SortChanged)
+    @on(Grid.ChoicesChanged)
     def remember(self, message: object) -> None:
         self.heard.append(message)
 
@@ -214,18 +214,18 @@ async def test_sort_keys_and_header_clicks() -> None:
         grid.show(_table())
         await pilot.pause()
         await _settle(pilot, "greater_than_sign")
-        assert app.heard[-1] == Grid.SortChanged(grid, "iops", False)
+        assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("iops", False))
         await _settle(pilot, "I")
-        assert app.heard[-1] == Grid.SortChanged(grid, "iops", True)
+        assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("iops", True))
         await _settle(pilot, "less_than_sign", "less_than_sign")
-        assert app.heard[-1] == Grid.SortChanged(grid, "name", False)
+        assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("name", False))
         assert "Disk ▲" in text_of(grid)[0]
         assert "nvme0n1" in text_of(grid)[1]
         busy = text_of(grid)[0].index("Busy")
         await pilot.click(grid, offset=(busy, 0))
-        assert app.heard[-1] == Grid.SortChanged(grid, "busy_pct", False)
+        assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("busy_pct", False))
         await pilot.click(grid, offset=(busy, 0))
-        assert app.heard[-1] == Grid.SortChanged(grid, "busy_pct", True)
+        assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("busy_pct", True))
 
 
 async def test_click_puts_the_cursor_and_double_click_chooses() -> None:

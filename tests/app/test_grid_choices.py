@@ -121,7 +121,8 @@ def test_a_file_of_columns_that_cannot_be_read_is_named_and_not_replaced(tmp_pat
 
 
 def test_the_columns_are_kept_beside_the_settings(tmp_path: Path) -> None:
-    assert load_settings(tmp_path / "config.toml").columns_file == tmp_path / "columns.json"
+    settings = load_settings(tmp_path / "config.toml")
+    assert (settings.columns_file, settings.tables_file) == (tmp_path / "columns.json", tmp_path / "tables.json")
 
 
 async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> None:
@@ -142,6 +143,45 @@ async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> No
         assert "idle rows hidden" in screen_text(pilot)
         await pilot.press("H")
         assert "idle rows hidden" not in screen_text(pilot)
+
+
+async def test_order_units_pins_and_hidden_rows_are_kept_for_the_next_start(tmp_path: Path) -> None:
+    settings = replace(FROZEN, tables_file=tmp_path / "new" / "tables.json")
+    source = ListSource(make_samples(count=6))
+    async with on_stage(make_app(source, settings=settings), SIZES[1]) as pilot:
+        await play(pilot, source, 4)
+        disks = grid_of(pilot, "#disks")
+        before = text_of(disks)
+        await pilot.press("greater_than_sign", "I", "u", "end", "K", "H")
+        chosen = (disks.sorting, disks.unit_style, disks.idle_hidden, disks.pinned_keys)
+        assert len(disks.pinned_keys) == 1
+        await pilot.press("7", "1")
+    for _ in range(2):
+        source = ListSource(make_samples(count=6))
+        async with on_stage(make_app(source, settings=settings), SIZES[1]) as pilot:
+            await play(pilot, source, 4)
+            disks = grid_of(pilot, "#disks")
+            assert (disks.sorting, disks.unit_style, disks.idle_hidden, disks.pinned_keys) == chosen
+    async with on_stage(make_app(source := ListSource(make_samples(count=6)), settings=settings), SIZES[1]) as pilot:
+        await play(pilot, source, 4)
+        await pilot.press("home", "K", "H", "u", "u", "less_than_sign", "home")
+        assert text_of(grid_of(pilot, "#disks")) == before
+        await until(pilot, lambda: json.loads((tmp_path / "new" / "tables.json").read_text()) == {})
+
+
+async def test_a_pinned_row_that_is_absent_is_kept_until_it_is_back(tmp_path: Path) -> None:
+    file = tmp_path / "tables.json"
+    absent = {"key": "gone", "name": "nvme9n1", "id": "eui.9"}
+    file.write_text(json.dumps({"overview.disks": {"pinned": [absent], "sort": "no such field", "units": "none"}}))
+    settings = replace(FROZEN, tables_file=file)
+    source = ListSource(make_samples(count=6))
+    async with on_stage(make_app(source, settings=settings)) as pilot:
+        await play(pilot, source, 4)
+        disks = grid_of(pilot, "#disks")
+        assert (disks.pinned_keys, disks.sorting.field_id) == ((), "heat")
+        await pilot.press("K")
+    pins = json.loads(file.read_text())["overview.disks"]["pinned"]
+    assert [pin["name"] for pin in pins] == ["sdc", "nvme9n1"]
 
 
 async def test_a_replay_leaves_its_keys_to_a_filter_being_typed() -> None:

@@ -1,14 +1,17 @@
-"""Help and tabs name the keys in force, by the characters people type, and wrapped lines keep their indent."""
+"""Help begins with the current screen, finds words, and names the keys in force by the characters people type."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text
-from tui.screens.help import HangingPage, HelpScreen
+from tui.screen_registry import TABS, ScreenEntry
+from tui.screens.help import HelpScreen
+from tui.widgets.hanging import HangingPage
 
 
 def text_of(page: HangingPage) -> list[str]:
@@ -39,7 +42,7 @@ async def test_wrapped_lines_keep_their_indent(width: int) -> None:
         assert len(lines) == page.size.height
         entries = [line for line in lines if line.startswith("  ")]
         assert entries
-        known = (2, 4, 14, 20)
+        known = (2, 4, 14, 20, 22)
         assert {len(line) - len(line.lstrip()) for line in entries} <= set(known)
 
 
@@ -55,3 +58,72 @@ async def test_tabs_show_the_keys_in_force() -> None:
         await pilot.press("f3")
         await pilot.pause()
         assert "[f3 Events]" in screen_text(pilot).splitlines()[1]
+
+
+@pytest.mark.parametrize("entry", TABS, ids=lambda entry: entry.id)
+async def test_help_begins_with_the_screen_it_is_asked_on(entry: ScreenEntry) -> None:
+    app = make_app(source := ListSource(make_samples(count=3)))
+    async with on_stage(app, (80, 24)) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press(entry.keys.split(",")[0], "question_mark")
+        assert screen_text(pilot).splitlines()[0].strip() == f"This screen: {entry.title}"
+        assert entry.help[:40] in screen_text(pilot).splitlines()[1]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
+async def test_words_are_found_in_all_sections(size: tuple[int, int]) -> None:
+    app = make_app(source := ListSource(make_samples(count=3)))
+    async with on_stage(app, size) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press("question_mark", "slash", *"k", *"avg")
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
+        text = screen_text(pilot)
+        assert "1 of " in text.splitlines()[-1]
+        assert "KAVG" in text
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.press("n")
+        await pilot.pause()
+        assert "2 of " in screen_text(pilot).splitlines()[-1]
+        await pilot.press("N", "N")
+        await pilot.pause()
+        position = re.search(r"(\d+) of (\d+)", screen_text(pilot).splitlines()[-1])
+        assert position is not None
+        assert position[1] == position[2] != "1"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert " of " not in screen_text(pilot).splitlines()[-1]
+        await pilot.press("slash", *"zzz")
+        await pilot.pause()
+        assert "nothing found: zzz" in screen_text(pilot)
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_tab_goes_through_the_sections() -> None:
+    app = make_app(source := ListSource(make_samples(count=3)))
+    async with on_stage(app, (80, 24)) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press("question_mark", "tab", "tab")
+        await pilot.pause()
+        assert screen_text(pilot).splitlines()[1].split()[:2] == ["Disk", "figures"]
+        await pilot.press("shift+tab")
+        await pilot.pause()
+        assert screen_text(pilot).splitlines()[1].split()[:3] == ["Keys", "of", "tables"]
+        await pilot.press("shift+tab")
+        await pilot.pause()
+        assert "This screen: Overview" in screen_text(pilot).splitlines()[0]
+
+
+async def test_help_names_the_keys_of_the_settings() -> None:
+    settings = replace(FROZEN, keys={"view.theme": "f7", "view.subject": "at"})
+    app = make_app(source := ListSource(make_samples(count=3)), settings=settings)
+    async with on_stage(app, (100, 30)) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        lines = [line.split() for line in text_of(app.screen.query_one(HangingPage))]
+        assert ["f7", "Next", "theme"] in lines
+        assert any(line[:2] == ["@", "Charts:"] for line in lines)

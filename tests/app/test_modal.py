@@ -56,13 +56,13 @@ async def test_a_palette_runs_what_is_typed_and_starts_over() -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:
         await opened(pilot, source, "ctrl+p")
-        assert "Help: keys" in screen_text(pilot)
+        assert "Details of the disk" in screen_text(pilot)
         assert "question" not in screen_text(pilot)
         await pilot.press(*"next the", "enter")
         await until(pilot, lambda: is_closed(pilot))
         await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
         await pilot.press("ctrl+p")
-        await until(pilot, lambda: "Help: keys" in screen_text(pilot))
+        await until(pilot, lambda: "Details of the disk" in screen_text(pilot))
 
 
 async def test_a_click_selects_what_was_clicked_though_the_list_has_changed() -> None:

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.events import Resize
+from textual.events import Key, Resize
+from textual.timer import Timer
 
 from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame
@@ -19,15 +20,19 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
+from tui.screens.kept_choices import GridChoices
 from tui.theme.laid_out import LaidOutOnce
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
+from tui.widgets.hint import HintLine
 from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
 
 WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
 HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
 """Style classes of a screen by its size."""
+WRITE_AFTER_S = 0.5
+"""Time without another choice before they are written."""
 
 
 class View(LaidOutOnce[None]):
@@ -50,6 +55,9 @@ class View(LaidOutOnce[None]):
         # Its widgets are styled when they are made: none has an earlier theme.
         self._css_update_count = self.app._css_update_count
         self.app_state = app_state
+        self._grid_choices: dict[str, GridChoices] = {}
+        """Of its grids, by the name they are kept by."""
+        self._write_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Compose the parts around the body."""
@@ -57,6 +65,8 @@ class View(LaidOutOnce[None]):
         yield Tabs()
         yield from self.compose_body()
         yield TransportBar()
+        if self.app_state.hints.wanted:
+            yield HintLine(self.key_text)
         yield KeyLine()
 
     @abstractmethod
@@ -84,6 +94,8 @@ class View(LaidOutOnce[None]):
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
         if frame is not None:
             self.show_frame(frame)
+            for choices in self._grid_choices.values():
+                choices.find_pinned(frame.topology)
 
     def show_time(self) -> None:
         """Update the transport bar."""
@@ -127,6 +139,20 @@ class View(LaidOutOnce[None]):
     def _first_key(self, action_id: str) -> str:
         return keys_in_force(BY_ID[action_id], self.app_state.keys)[0]
 
+    def on_key(self, event: Key) -> None:
+        """Hide the hints with an Escape that nothing else takes."""
+        if event.key == "escape" and self.app_state.hints.wanted:
+            self._hide_hints()
+
+    @on(HintLine.Dismissed)
+    def _hide_hints(self) -> None:
+        self.app_state.hints.dismiss()
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        for line in self.query(HintLine):
+            line.show(wanted=self.app_state.hints.wanted)
+
     @on(Timeline.Seek)
     def _seek(self, event: Timeline.Seek) -> None:
         """Seek to the clicked time."""
@@ -134,12 +160,28 @@ class View(LaidOutOnce[None]):
         self.app_state.transport.seek(event.time_ns)
 
     def on_mount(self) -> None:
-        """Show the columns that were chosen."""
+        """Show the tables as they were chosen."""
         # A selector by class also finds Textual's container of that name.
         for grid in (widget for widget in self.query("Grid") if isinstance(widget, Grid)):
-            offered = {column.field_id: column for column in grid.offered}
-            kept = self.app_state.columns.of(self._kept_as(grid))
+            offered, name = {column.field_id: column for column in grid.offered}, self._kept_as(grid)
+            kept = self.app_state.columns.of(name)
             grid.set_columns([offered[field_id] for field_id in kept if field_id in offered])
+            self._grid_choices[name] = GridChoices(grid, self.app_state.tables.of(name))
+
+    @on(Grid.ChoicesChanged)
+    def _keep_choices(self, event: Grid.ChoicesChanged) -> None:
+        """Keep what was chosen, and write it when no more keys come."""
+        name, frame = self._kept_as(event.grid), self.app_state.frame
+        choices = self._grid_choices[name].present(None if frame is None else frame.topology)
+        self.app_state.tables.keep(name, choices)
+        if self._write_timer is not None:
+            self._write_timer.stop()
+        self._write_timer = self.set_timer(WRITE_AFTER_S, self._write_choices)
+
+    def _write_choices(self) -> None:
+        problem = self.app_state.tables.write()
+        if problem:
+            self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
 
     @on(Grid.ColumnsWanted)
     def _choose_columns(self, event: Grid.ColumnsWanted) -> None:
@@ -149,6 +191,12 @@ class View(LaidOutOnce[None]):
         help_texts = {field.id: field.help for field in fields_of(grid.table_name)}
         dialog = ColumnDialog(grid.offered, grid.columns, grid.default_columns, help_texts)
         self.app.push_screen(dialog, lambda chosen: self._use_columns(grid, chosen))
+
+    @on(Grid.ColumnHelpWanted)
+    def _explain_columns(self, event: Grid.ColumnHelpWanted) -> None:
+        from tui.screens.column_help import ColumnHelp  # noqa: PLC0415 (as above)
+
+        self.app.push_screen(ColumnHelp(event.grid, event.field_id))
 
     def _use_columns(self, grid: Grid, chosen: tuple[str, ...] | None) -> None:
         if chosen is None:
@@ -177,6 +225,7 @@ class View(LaidOutOnce[None]):
         if self.is_whole:
             self.show(self.app_state.frame)
             self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text)
+            self._show_hints()
 
 
 _PARTS = {HeaderLine, Tabs, TransportBar, KeyLine}

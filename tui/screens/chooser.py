@@ -21,6 +21,7 @@ from tui.widgets.lister import ItemOption, Options
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""
 NOTE_COLUMN = 50
+GROUP_WIDTH, KEY_WIDTH = 10, 9
 PAGE_LINES = 10
 
 Value = TypeVar("Value")
@@ -33,15 +34,21 @@ class ChooserLine(Generic[Value]):
     title: str
     value: Value
     note: str = ""
-    """Drawn dimmed behind the title; typing finds it too."""
+    """Drawn dimmed behind the title, and before it in a list of groups; typing finds it too."""
+    group: str = ""
+    """Heading at the first of the listed lines that share it."""
 
     def holds(self, words: Sequence[str]) -> bool:
         """Whether each word is a part of the line."""
-        text = f"{self.title} {self.note}".lower()
+        text = f"{self.group} {self.title} {self.note}".lower()
         return all(word in text for word in words)
 
-    def line(self) -> Content:
+    def line(self, *, starts_group: bool = False) -> Content:
         """Draw the line."""
+        if self.group:
+            heading = (self.group if starts_group else "").ljust(GROUP_WIDTH)
+            note = self.note if len(self.note) <= KEY_WIDTH else self.note.split()[0]
+            return Content.assemble((heading, "bold"), (note.ljust(KEY_WIDTH), "bold $accent"), " ", self.title)
         if not self.note:
             return Content(self.title)
         return Content.assemble(self.title.ljust(NOTE_COLUMN), " ", (self.note, "dim"))
@@ -66,6 +73,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
         width: 72; max-width: 100%; height: 20; max-height: 100%;
         border: round $accent; padding: 0 1; background: $surface;
     }
+    Chooser.-grouped Vertical { width: 84; height: 22; }
     Chooser OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
@@ -76,8 +84,9 @@ class Chooser(Modal[Value | None], Generic[Value]):
         *,
         present: Value | None = None,
         verb: str = "show",
+        classes: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(classes=classes)
         self._title = title
         self._choices = choices
         self._present = present
@@ -115,7 +124,11 @@ class Chooser(Modal[Value | None], Generic[Value]):
         self._listed = found[:MOST_LISTED]
         listing = self.query_one(OptionList)
         listing.clear_options()
-        listing.add_options(ItemOption(choice.line(), choice) for choice in self._listed)
+        groups = [None, *(choice.group for choice in self._listed)]
+        lines = (
+            each.line(starts_group=each.group != before) for each, before in zip(self._listed, groups, strict=False)
+        )
+        listing.add_options(ItemOption(line, choice) for line, choice in zip(lines, self._listed, strict=True))
         if self._listed:
             listing.highlighted = next((at for at, one in enumerate(self._listed) if one.value == self._present), 0)
         rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""

@@ -1,178 +1,148 @@
-"""Help: generated from the registries of actions and fields, on a page of lines with hanging indent."""
+"""Help: sections of keys and figures, those of the current screen first, with a search."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.geometry import Size
-from textual.strip import Strip
-from textual.visual import Visual
-from textual.widget import Widget
+from textual.widgets import Input
 
-from collectors.exact.losses import loss_lines
-from collectors.field import Field
-from collectors.model import Tier
-from collectors.registry import SUBJECTS
-from engine.text import safe_text
 from tui.action import Action
-from tui.keys import ANYWHERE_ACTIONS
-from tui.screen_registry import SCREENS
+from tui.help.find import next_match
+from tui.help.sections import Hanging, HelpFacts, heading, help_sections
+from tui.screen_registry import ScreenEntry
 from tui.theme.laid_out import Modal
 from tui.widgets.grid.table import Grid
+from tui.widgets.hanging import HangingPage
+from tui.widgets.line import TextLine
 
-LEAST_TEXT = 12
-"""Text width below which an indent would waste the line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hanging:
-    """One line; wrapped text continues `indent` cells from the left."""
-
-    content: Content
-    indent: int = 0
-
-
-def wrapped(line: Hanging, width: int) -> Iterator[Content]:
-    """Wrap a line to a width; only words longer than a line are cut."""
-    plain, indent = line.content.plain, line.indent if width - line.indent >= LEAST_TEXT else 0
-    if len(plain) <= width or not plain[indent:].strip():
-        yield line.content
-        return
-    position, head = indent, line.content[:indent]
-    for piece in textwrap.wrap(plain[indent:], max(width - indent, 1), replace_whitespace=False):
-        start = plain.index(piece, position)
-        position = start + len(piece)
-        yield head + line.content[start:position]
-        head = Content(" " * indent)
-
-
-class HangingPage(Widget):
-    """Lines; the widget is as high as they are, and only those in view are drawn."""
-
-    DEFAULT_CSS = """
-    HangingPage { height: auto; width: 1fr; }
-    """
-
-    def __init__(self, lines: Sequence[Hanging]) -> None:
-        super().__init__(markup=False)
-        self._lines = lines
-        self._width = 0
-        self._wrapped: list[Content] = []
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's signature
-        """Count the lines at a width."""
-        return len(self.lines_at(width))
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line at the current width."""
-        lines = self.lines_at(self.size.width)
-        if y >= len(lines):
-            return Strip.blank(self.size.width, self.rich_style)
-        (strip,) = Visual.to_strips(self, lines[y], self.size.width, 1, self.visual_style)
-        return strip
-
-    def lines_at(self, width: int) -> list[Content]:
-        """Return all lines, wrapped to a width."""
-        if width != self._width:
-            self._width = width
-            self._wrapped = [part for line in self._lines for part in wrapped(line, max(width, 1))]
-        return self._wrapped
-
-
-TIER_TEXTS = (
-    (Tier.EXACT, "measured for every I/O, by the kernel's tracepoints or the engine's own clock"),
-    (Tier.SAMPLED, "estimated from many samples of the I/Os in flight; accurate to a few percent when busy"),
-    (Tier.KERNEL, "from the kernel's counters alone: means over the interval, %busy over-reports on parallel devices"),
-)
-
-_TOP_LINE = (
-    ("cost", "CPU time of sampling, in % of one CPU; without drawing and the load"),
-    ("late", "delay of the last sample"),
-)
+LINES_ABOVE = 2
+"""Lines shown above a match."""
+_KEYS = (("/", "search"), ("n N", "next, before"), ("Tab", "section"), ("Esc", "close"))
 
 
 class HelpScreen(Modal[None]):
     """All keys and all figures; `?` or Esc closes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss(None)", "Close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close", show=False),
+        Binding("q,question_mark,f1", "dismiss(None)", "Close", show=False),
+        Binding("slash", "search", "Search", show=False),
+        Binding("n", "match(1)", "Next match", show=False),
+        Binding("N", "match(-1)", "Match before", show=False),
+        Binding("tab", "section(1)", "Next section", show=False, priority=True),
+        Binding("shift+tab", "section(-1)", "Section before", show=False, priority=True),
+    ]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
-    HelpScreen VerticalScroll { width: 100%; max-width: 110; height: 100%; background: $surface; padding: 0 1; }
+    HelpScreen #help-box { width: 100%; max-width: 110; height: 1fr; background: $surface; padding: 0 1; }
+    HelpScreen TextLine, HelpScreen Input { width: 100%; max-width: 110; background: $panel; }
+    HelpScreen Input { display: none; }
+    HelpScreen.-searching Input { display: block; }
     """
 
-    def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        keys_text: Callable[[Action], str],
+        notices: Sequence[str],
+        losses: Mapping[str, int],
+        screen: ScreenEntry | None = None,
+    ) -> None:
         super().__init__()
-        self._notices = notices
-        self._losses = losses
-        self._keys_text = keys_text
+        self._keys_text, self._notices, self._losses, self._of_screen = keys_text, notices, losses, screen
+        self._starts: list[int] = []
+        self._found: list[int] = []
+        self._present = -1
 
     def compose(self) -> ComposeResult:
-        """One long page."""
-        with VerticalScroll():
-            yield HangingPage(list(help_lines(self._keys_text, self._table_keys(), self._notices, self._losses)))
+        """Yield the page, the line to search with, and the keys of help."""
+        with VerticalScroll(id="help-box"):
+            yield HangingPage(self._page())
+        yield Input(placeholder="words; Enter keeps the search, Esc drops it", compact=True)
+        yield TextLine(_status())
 
-    def _table_keys(self) -> Iterator[tuple[str, str]]:
+    def on_mount(self) -> None:
+        """Let the arrows scroll."""
+        self.query_one(VerticalScroll).focus()
+
+    def _page(self) -> list[Hanging]:
+        facts = HelpFacts(self._of_screen, self._keys_text, self._table_keys(), self._notices, self._losses)
+        lines: list[Hanging] = []
+        for section in help_sections(facts):
+            self._starts.append(len(lines))
+            blank, title = heading(section.title)
+            lines += [blank, title, *section.lines] if lines else [title, *section.lines]
+        return lines
+
+    def _table_keys(self) -> list[tuple[str, str]]:
         """Keys of tables as displayed, and their actions."""
+        found = []
         for binding in Grid.BINDINGS:
             if isinstance(binding, Binding):
                 keys = (self.app.get_key_display(binding.with_key(key)) for key in binding.key.split(","))
-                yield " ".join(keys), binding.description
+                found.append((" ".join(keys), binding.description))
+        return found
+
+    def action_search(self) -> None:
+        """Type words to find."""
+        self.add_class("-searching")
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _find(self, event: Input.Changed) -> None:
+        self._found, self._present = self.query_one(HangingPage).find(event.value), -1
+        self.action_match(1)
+
+    @on(Input.Submitted)
+    def _keep(self) -> None:
+        self.remove_class("-searching")
+        self.query_one(VerticalScroll).focus()
+
+    def action_leave(self) -> None:
+        """Drop the search, or close help."""
+        if not self.query_one(Input).value and not self.has_class("-searching"):
+            self.dismiss(None)
+            return
+        self.query_one(Input).value = ""
+        self._keep()
+
+    def action_match(self, direction: int) -> None:
+        """Show the next match, or the one before."""
+        found = next_match(self._found, self._present, direction)
+        if found is not None:
+            self._present = found
+            page = self.query_one(HangingPage)
+            page.show_match(found)
+            self._show_row(page.top_of(found) - LINES_ABOVE)
+        self.query_one(TextLine).put(self._search_status())
+
+    def action_section(self, direction: int) -> None:
+        """Scroll to the next section, or the one before."""
+        page, box = self.query_one(HangingPage), self.query_one(VerticalScroll)
+        tops = [page.top_of(number) for number in self._starts]
+        found = next_match(tops, round(box.scroll_offset.y), direction)
+        self._show_row(0 if found is None else found)
+
+    def _show_row(self, row: int) -> None:
+        self.query_one(VerticalScroll).scroll_to(y=max(0, row), animate=False, force=True, immediate=True)
+
+    def _search_status(self) -> Content:
+        words = self.query_one(Input).value.strip()
+        if not words:
+            return _status()
+        if not self._found:
+            return Content.assemble((f" nothing found: {words}", "$warning"))
+        number = self._found.index(self._present) + 1 if self._present in self._found else 0
+        return Content.assemble((f" {number} of {len(self._found)}  ", "bold"), _status())
 
 
-def help_lines(
-    keys_text: Callable[[Action], str],
-    table_keys: Iterable[tuple[str, str]],
-    notices: Sequence[str],
-    losses: Mapping[str, int],
-) -> Iterator[Hanging]:
-    """Write the page: notices, keys by screen, tiers, the top line, I/Os missed by exact time, fields by table."""
-    title = Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
-    yield Hanging(title)
-    if notices:
-        yield from _heading("Notices on this host")
-        yield from (_entry("  ! ", "bold $warning", safe_text(notice)) for notice in notices)
-    for name, actions in (("everywhere", ANYWHERE_ACTIONS), *((f"of {entry.id}", entry.actions) for entry in SCREENS)):
-        if actions:
-            yield from _heading(f"Keys {name}")
-            yield from (_key_line(keys_text(action), action.title + _limits(action)) for action in actions)
-    yield from _heading("Keys of tables")
-    yield from (_key_line(*entry) for entry in table_keys)
-    yield from _heading("Tiers: how a figure was obtained")
-    yield from (_entry(f"  {tier.name.lower():<18}", "bold", text) for tier, text in TIER_TEXTS)
-    yield from _heading("The line at the top")
-    yield from (_entry(f"  {word:<18}", "bold", text) for word, text in _TOP_LINE)
-    if losses:
-        yield from _heading("I/Os missed by exact time since it began")
-        yield from (Hanging(Content(line)) for line in loss_lines(losses))
-    for subject in SUBJECTS:
-        yield from _heading(f"{subject.one[0].upper()}{subject.one[1:]} fields")
-        yield from map(_field_line, subject.fields)
-
-
-def _heading(text: str) -> tuple[Hanging, Hanging]:
-    return Hanging(Content("")), Hanging(Content.assemble((text, "bold underline")))
-
-
-def _entry(head: str, style: str, *text: str | tuple[str, str]) -> Hanging:
-    return Hanging(Content.assemble((head, style), *text), len(head))
-
-
-def _key_line(keys: str, text: str) -> Hanging:
-    return _entry(f"  {keys:<18}", "bold $accent", text)
-
-
-def _limits(action: Action) -> str:
-    return "  (recordings only)" if action.replay else ""
-
-
-def _field_line(field: Field) -> Hanging:
-    unit = f"[{field.unit}] " if field.unit else ""
-    tier = f" ({field.tier.name.lower()})" if field.tier is not Tier.KERNEL else ""
-    return _entry(f"  {field.title:<12}", "bold", (unit, "$accent"), field.help, (tier, "dim"))
+def _status() -> Content:
+    parts: list[str | tuple[str, str]] = []
+    for key, words in _KEYS:
+        parts += [(f" {key}", "bold $accent"), f" {words} "]
+    return Content.assemble(*parts)

@@ -1,25 +1,27 @@
-"""Settings of `config.toml`: theme, glyphs and keys."""
+"""Settings of `config.toml`: theme, glyphs, hints and keys; those of readers and alerts are read with them."""
 
 from __future__ import annotations
 
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
-from collectors.sampling.settings import SECTIONS, load_reading_settings
-from engine.config import config_file
+from collectors.sampling.settings import SECTIONS, ReadingSettings, load_reading_settings
+from engine.config import config_file, state_folder
 from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
-_SECTIONS = {"theme", "glyphs", "keys", "alerts", *SECTIONS}
-COLUMNS_FILE = "columns.json"
-"""Name of the file of chosen columns, beside the settings."""
-_GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
+_SECTIONS = {"theme", "glyphs", "hints", "keys", "alerts", *SECTIONS}
+COLUMNS_FILE, TABLES_FILE = "columns.json", "tables.json"
+"""Names of the files of what was chosen for tables, beside the settings."""
+HINTS_FILE = "hints-dismissed"
+"""Name of the file in the state folder that says that hints are not wanted again."""
+GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +38,84 @@ class Settings:
     problems: tuple[str, ...] = ()
     columns_file: Path | None = None
     """File of the columns chosen on the screens; None keeps them until the end."""
+    tables_file: Path | None = None
+    """File of order, units and rows chosen on the screens; None keeps them until the end."""
+    hints: bool = True
+    """Whether a first start shows hints."""
+    hints_file: Path | None = None
+    """File that is there once hints were dismissed; None: never show any."""
+    file: Path | None = None
+    """File of the settings, which need not be there; None: none is read or watched."""
+    theme_option: str | None = None
+    """Theme of the command line, which precedes that of the file."""
+    given: frozenset[str] = frozenset()
+    """Names of the settings in the file."""
+    failed: frozenset[str] = frozenset()
+    """Names of the settings with an error; all of them if the file cannot be read."""
+    reading: ReadingSettings = field(default_factory=ReadingSettings)
+    """Settings of readers, which hold from the start of the source on."""
 
 
 def load_settings(path: Path | None = None) -> Settings:
     """Read the settings; an invalid entry is ignored with a notice, and never prevents the start."""
     file = path or config_file()
-    columns_file = file.with_name(COLUMNS_FILE)
+    base = Settings(
+        file=file,
+        columns_file=file.with_name(COLUMNS_FILE),
+        tables_file=file.with_name(TABLES_FILE),
+        hints_file=state_folder() / HINTS_FILE,
+    )
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Settings(columns_file=columns_file)
+        return base
     except (OSError, ValueError, RecursionError) as error:
-        return Settings(problems=(f"{file}: {short_text(str(error))}",), columns_file=columns_file)
-    problems = [
-        f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}" for name in document.keys() - _SECTIONS
-    ]
-    problems += load_reading_settings(file).problems
+        problem = f"{file}: {short_text(str(error))}"
+        return replace(base, problems=(problem,), failed=frozenset(_SECTIONS))
+    return _read(document, file, base)
+
+
+def merged(former: Settings, new: Settings) -> Settings:
+    """Take new settings; those with an error keep their former values."""
+    kept = {name: getattr(former, name) for name in ("theme", "glyphs", "hints", "keys") if name in new.failed}
+    reading = former.reading if new.failed & SECTIONS else new.reading
+    return replace(new, **kept, reading=reading, theme_option=former.theme_option, theme_folder=former.theme_folder)
+
+
+def _read(document: Mapping[str, object], file: Path, base: Settings) -> Settings:
+    wrong: dict[str, list[str]] = {}
+    for name in document.keys() - _SECTIONS:
+        wrong[name] = [f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}"]
+    reading = load_reading_settings(file)
+    for problem in reading.problems:
+        wrong.setdefault("fabric_counters" if "fabric_counters" in problem else "aliases", []).append(problem)
     if "alerts" in document:
         from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 
-        problems += load_alert_settings(file).problems
+        wrong["alerts"] = list(load_alert_settings(file).problems)
     theme = document.get("theme")
     if theme is not None and not isinstance(theme, str):
-        problems.append(f"{file}: theme must be a name in quotes")
+        wrong["theme"] = [f"{file}: theme must be a name in quotes"]
         theme = None
-    glyphs = next((known for known in _GLYPHS if known == document.get("glyphs", "auto")), None)
+    glyphs = next((known for known in GLYPHS if known == document.get("glyphs", "auto")), None)
     if glyphs is None:
-        problems.append(f"{file}: glyphs must be one of {', '.join(_GLYPHS)}")
-    keys = _keys(document.get("keys", {}), file, problems)
-    return Settings(theme, glyphs or "auto", None, keys, tuple(problems), columns_file)
+        wrong["glyphs"] = [f"{file}: glyphs must be one of {', '.join(GLYPHS)}"]
+    hints = document.get("hints", True)
+    if not isinstance(hints, bool):
+        wrong["hints"] = [f"{file}: hints must be true or false"]
+        hints = True
+    keys = _keys(document.get("keys", {}), file, wrong.setdefault("keys", []))
+    return replace(
+        base,
+        theme=theme,
+        glyphs=glyphs or "auto",
+        hints=hints,
+        keys=keys,
+        problems=tuple(problem for problems in wrong.values() for problem in problems),
+        given=frozenset(document.keys() & _SECTIONS),
+        failed=frozenset(name for name, problems in wrong.items() if problems),
+        reading=reading,
+    )
 
 
 def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -38,6 +38,8 @@ _FILTER_FROM_HEIGHT = 3
 """Height from which the filter has a line of its own; below, it takes that of the titles."""
 
 
+_RIGHT_BUTTON = 3
+
 PALETTE_IDS = frozenset(
     {
         "filter",
@@ -47,6 +49,7 @@ PALETTE_IDS = frozenset(
         "rows-idle",
         "row-pin",
         "columns-choose",
+        "columns-explain",
         "columns-units",
     }
 )
@@ -81,6 +84,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         Binding("H", "idle", "Hide rows without I/O, or show them", show=False, id="rows-idle"),
         Binding("K", "pin", "Keep the row at the top, or no longer", show=False, id="row-pin"),
         Binding("V", "choose_columns", "Choose and order the columns", show=False, id="columns-choose"),
+        Binding("E", "explain", "What the columns mean: unit, source, thresholds", show=False, id="columns-explain"),
         Binding("u", "units", "Units: K of 1024, k of 1000, or microseconds (250u)", show=False, id="columns-units"),
     ]
 
@@ -137,12 +141,22 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             return self.grid
 
     @dataclass
-    class SortChanged(Message):
-        """The operator changed the order."""
+    class ColumnHelpWanted(Message):
+        """The operator wants to know what a column means."""
 
         grid: Grid
         field_id: str
-        reverse: bool
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
+    class ChoicesChanged(Message):
+        """The operator changed the order, the units, or which rows are hidden or pinned."""
+
+        grid: Grid
 
         @property
         def control(self) -> Grid:
@@ -164,6 +178,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self.table_name = table
         self.default_columns = tuple(columns)
+        self.default_sort = sort
         self.offered = offered_columns(table, columns)
         self._chosen = self._columns = self.default_columns
         self._unit_style = UnitStyle.BINARY
@@ -188,6 +203,26 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     def sorting(self) -> Sorting:
         """The order in force."""
         return self._view.sorting
+
+    @property
+    def unit_style(self) -> UnitStyle:
+        """The units of the figures."""
+        return self._unit_style
+
+    @property
+    def idle_hidden(self) -> bool:
+        """Whether rows without I/O are hidden."""
+        return self._view.idle_hidden
+
+    @property
+    def pinned_keys(self) -> tuple[str, ...]:
+        """Keys of the rows kept at the top, the first pinned first."""
+        return self._view.top_keys
+
+    @property
+    def table(self) -> FrameTable | None:
+        """The figures of all rows, shown or not; None before the first sample."""
+        return self._view.table
 
     @property
     def filter_text(self) -> str:
@@ -236,6 +271,23 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._columns = tuple(in_units(column, self._unit_style) for column in self._chosen)
         self._first_column = 0
         self.repaint()
+
+    def set_units(self, style: UnitStyle) -> None:
+        """Show the figures in these units."""
+        self._unit_style = style
+        self._columns = tuple(in_units(column, style) for column in self._chosen)
+        self.repaint()
+
+    def hide_idle(self, hidden: bool) -> None:
+        """Hide rows without I/O, or show them."""
+        self._view.hide_idle(hidden)
+        self._after_change(follow_cursor=True)
+
+    def pin_rows(self, keys: Sequence[str]) -> None:
+        """Keep these rows at the top, in this order, and no others."""
+        self._view.top_keys = tuple(keys)
+        self._view.rearrange()
+        self._after_change(follow_cursor=self._view.pinned)
 
     def set_filter(self, text: str) -> None:
         """Show only rows that match a filter (collectors.filtering.parse); empty shows all."""
@@ -297,8 +349,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def action_idle(self) -> None:
         """Hide rows without I/O, or show them."""
-        self._view.hide_idle(not self._view.idle_hidden)
-        self._after_change(follow_cursor=True)
+        self.hide_idle(not self.idle_hidden)
+        self.post_message(self.ChoicesChanged(self))
 
     def action_pin(self) -> None:
         """Keep the row under the cursor at the top, or no longer."""
@@ -306,18 +358,24 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self._view.pinned = True
             self._view.pin(self.cursor_key)
             self._after_change(follow_cursor=True)
+            self.post_message(self.ChoicesChanged(self))
 
     def action_choose_columns(self) -> None:
         """Ask for the dialog of columns."""
         self.post_message(self.ColumnsWanted(self))
 
+    def action_explain(self) -> None:
+        """Ask for the meaning of the column that sorts, or of the first one."""
+        fields = [column.field_id for column in self.columns]
+        current = self.sorting.field_id
+        self.post_message(self.ColumnHelpWanted(self, current if current in fields else fields[0]))
+
     def action_units(self) -> None:
         """Take the next units of the figures."""
         styles = tuple(UnitStyle)
-        self._unit_style = styles[(styles.index(self._unit_style) + 1) % len(styles)]
-        self._columns = tuple(in_units(column, self._unit_style) for column in self._chosen)
-        self.repaint()
+        self.set_units(styles[(styles.index(self._unit_style) + 1) % len(styles)])
         self.notify(f"units: {self._unit_style}", timeout=2, markup=False)
+        self.post_message(self.ChoicesChanged(self))
 
     def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
         """While the filter is edited, it takes printable keys."""
@@ -344,7 +402,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self.set_filter(self._filter.text)
 
     def on_click(self, event: events.Click) -> None:
-        """Filter: edit it. Title: sort by that column, again to reverse. Row: move the cursor there, twice: select."""
+        """Filter: edit it. Title: sort, again to reverse; right button: explain. Row: move there, twice: select."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -352,7 +410,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self.action_filter()
             return
         if offset.y < self._header_height:
-            self._sort_by_click(self._fitted().field_at(offset.x))
+            field_id = self._fitted().field_at(offset.x)
+            if event.button != _RIGHT_BUTTON:
+                self._sort_by_click(field_id)
+            elif field_id is not None and field_id != NAME:
+                self.post_message(self.ColumnHelpWanted(self, field_id))
             return
         position = offset.y - self._header_height + self.scroll_offset.y
         if position < self.row_count:
@@ -392,10 +454,14 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         name_width = max(widest, len(self._name_title) + 2)
         return lay_out(self._columns, self.area.width, name_width, self._first_column, self._name_part)
 
+    def choose_sort(self, field_id: str) -> None:
+        """Order by a column as if its title were clicked, the largest first."""
+        self._choose_sort(Sorting(field_id))
+
     def _choose_sort(self, sorting: Sorting) -> None:
         self._bring_into_view(sorting.field_id)
         self.set_sort(sorting.field_id, sorting.reverse)
-        self.post_message(self.SortChanged(self, sorting.field_id, sorting.reverse))
+        self.post_message(self.ChoicesChanged(self))
 
     def _bring_into_view(self, field_id: str) -> None:
         """Scroll by columns until the one that sorts is shown."""

@@ -1,0 +1,179 @@
+"""Settings, keys, rules and themes that are written while the screens are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from collectors.alerts.service import AlertService
+from collectors.alerts.settings import load_alert_settings
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
+from tui.app import LunscopeApp
+from tui.screens.help import HelpScreen
+from tui.theme import settings_watch
+from tui.theme.settings import Settings, load_settings, merged
+from tui.theme.settings_watch import SettingsRead, SettingsWatch, stamps
+
+THEME = 'name = "mine"\nprimary = "{}"\ndark = true\n'
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the files more often than people need."""
+    monkeypatch.setattr(settings_watch.SettingsWatch.__init__, "__defaults__", (0.02,))
+
+
+def staged(file: Path) -> tuple[LunscopeApp, ListSource]:
+    folder = file.with_name("themes")
+    folder.mkdir(exist_ok=True)
+    settings = replace(load_settings(file), theme_folder=folder, hints_file=None)
+    source = ListSource(make_samples(count=6, events=False))
+    service = AlertService(load_alert_settings(file))
+    return LunscopeApp(source, settings=replace(settings, theme=settings.theme or FROZEN.theme), alerts=service), source
+
+
+def said(pilot: Pilot[None], words: str) -> bool:
+    return any(words in note.message for note in pilot.app._notifications)
+
+
+async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    app, source = staged(file)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 3)
+        file.write_text('theme = "nord"\n[keys]\nview.help = "h"\n[alerts.rules]\nslow = "disks await_ms>1h"\n')
+        await until(pilot, lambda: said(pilot, "settings reloaded: keys, theme nord, alerts"))
+        assert app.theme == "nord"
+        assert "h Help" in screen_text(pilot).splitlines()[-1]
+        await pilot.press("question_mark")
+        assert not isinstance(app.screen, HelpScreen)
+        await pilot.press("h")
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape")
+        await play(pilot, source, 1)
+        assert app._alerts is not None
+        assert [rule.name for rule in app._alerts.settings.rules] == ["slow"]
+        file.unlink()
+        await until(pilot, lambda: said(pilot, "settings reloaded: keys, alerts"))
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        assert app.theme == "nord", "what was chosen stays until the next start"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[keys]\nview.help = "h"\nnope.x = "z"\n', "knows no action 'nope.x'"),
+        ("theme = \n", "config.toml"),
+        ('theme = "no such"\n[keys]\nview.help = "f9"\n', "no theme 'no such'"),
+        ('[keys]\nview.help = "f9"\n[alerts.rules]\nfirst = "disks nope>1"\n', "[alerts.rules] first"),
+    ],
+)
+async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[keys]\nview.help = "f9"\n[alerts.rules]\nfirst = "disks await_ms>1h"\n')
+    app, source = staged(file)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 3)
+        theme = app.theme
+        file.write_text(text)
+        await until(pilot, lambda: said(pilot, told))
+        (note,) = (note for note in app._notifications if told in note.message)
+        assert "the former value holds" in note.message
+        assert "\n" not in note.message
+        assert app.theme == theme
+        assert app.app_state.keys["view.help"] == "f9"
+        assert app._alerts is not None
+        if "alerts" in text or text.startswith("theme = \n"):
+            assert [rule.name for rule in app._alerts.settings.rules] == ["first"]
+        await pilot.press("f9")
+        assert isinstance(app.screen, HelpScreen)
+
+
+async def test_a_theme_file_that_changes_is_drawn_at_once_and_a_broken_one_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('theme = "mine"\n')
+    (tmp_path / "themes").mkdir()
+    mine = tmp_path / "themes" / "mine.toml"
+    mine.write_text(THEME.format("#112233"))
+    app, source = staged(file)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 3)
+        assert app.theme == "mine"
+        assert app.get_css_variables()["primary"].lower() == "#112233"
+        mine.write_text(THEME.format("#445566"))
+        await until(pilot, lambda: said(pilot, "colours of mine"))
+        assert app.get_css_variables()["primary"].lower() == "#445566"
+        assert app.stylesheet._variables["primary"].lower() == "#445566"
+        mine.write_text(THEME.format("no colour"))
+        await until(pilot, lambda: said(pilot, "mine.toml skipped"))
+        assert app.get_css_variables()["primary"].lower() == "#445566"
+        (tmp_path / "themes" / "second.toml").write_text(THEME.format("#778899").replace("mine", "second"))
+        await until(pilot, lambda: "second" in app.available_themes)
+
+
+async def test_nothing_is_watched_without_a_file() -> None:
+    source = ListSource(make_samples(count=3))
+    app = make_app(source)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 2)
+        assert app._settings_watch is None
+
+
+def test_settings_with_errors_keep_their_former_values(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('theme = 3\nglyphs = "ascii"\nhints = false\n[aliases]\n"36000c29" = ""\n')
+    former = Settings(theme="nord", theme_option="mine", hints=True)
+    now = merged(former, load_settings(file))
+    assert (now.theme, now.glyphs, now.hints, now.theme_option) == ("nord", "ascii", False, "mine")
+    assert now.reading is former.reading
+    assert len(now.problems) == 2
+    file.write_text("{")
+    assert merged(former, load_settings(file)).theme == "nord"
+
+
+@contextmanager
+def watching(file: Path, folder: Path) -> Iterator[tuple[SettingsWatch, list[SettingsRead]]]:
+    found: list[SettingsRead] = []
+    watch = SettingsWatch(file, folder, found.append, 3600.0)
+    yield watch, found
+    watch.close()
+
+
+def test_a_file_is_read_once_it_no_longer_changes(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    with watching(file, tmp_path / "themes") as (watch, found):
+        watch._look()
+        file.write_text('theme = "a')
+        watch._look()
+        file.write_text('theme = "after"')
+        watch._look()
+        assert found == []
+        watch._look()
+        assert [read.settings.theme for read in found] == ["after"]
+        watch._look()
+        assert len(found) == 1
+        file.unlink()
+        watch._look()
+        watch._look()
+        assert found[-1].settings.theme is None
+
+
+def test_stamps_see_themes_and_replaced_files(tmp_path: Path) -> None:
+    file, folder = tmp_path / "config.toml", tmp_path / "themes"
+    assert stamps(file, folder) == ()
+    folder.mkdir()
+    (folder / "a.toml").write_text("")
+    (folder / "note.txt").write_text("")
+    assert [Path(stamp[0]).name for stamp in stamps(file, folder)] == ["a.toml"]
+    file.write_text("1")
+    before = stamps(file, folder)
+    (tmp_path / "new").write_text("1")
+    (tmp_path / "new").replace(file)
+    assert stamps(file, folder) != before

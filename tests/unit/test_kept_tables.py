@@ -1,0 +1,80 @@
+"""Order, units and pinned rows are kept in a file, and pinned rows are found again after a restart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collectors.model import Device, Rows, Topology
+from tui.screens.kept_choices import key_of, pinned_rows
+from tui.theme.kept_tables import KeptTables, PinnedRow, TableChoices
+
+CHOSEN = TableChoices("iops", True, "decimal", True, (PinnedRow("sda:1", "sda", "naa.1"), PinnedRow("sdb:2", "sdb")))
+
+
+def test_choices_are_written_once_they_change_and_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "tables.json"
+    kept = KeptTables(file)
+    assert kept.write() == ""
+    assert not file.exists()
+    kept.keep("overview.disks", CHOSEN)
+    kept.keep("paths.paths", TableChoices())
+    assert kept.write() == ""
+    assert list(json.loads(file.read_text())) == ["overview.disks"]
+    again = KeptTables(file)
+    assert (again.of("overview.disks"), again.of("paths.paths")) == (CHOSEN, TableChoices())
+    again.keep("overview.disks", TableChoices())
+    again.write()
+    assert json.loads(file.read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 5, "b": {"sort": 3, "reverse": "yes", "pinned": [4, {"key": 5}]}}', '{"b": {"pinned": {}}}']
+)
+def test_entries_of_a_wrong_form_are_left_out(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "tables.json"
+    file.write_text(text)
+    kept = KeptTables(file)
+    assert kept.problem == ""
+    assert kept.of("a") == TableChoices()
+    assert (kept.of("b").sort, kept.of("b").reverse) == ("", False)
+    assert all(pin == PinnedRow("", "") for pin in kept.of("b").pinned)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "tables.json"
+    file.write_text("[1")
+    kept = KeptTables(file)
+    assert str(file) in kept.problem
+    kept.keep("a", CHOSEN)
+    assert str(file) in kept.write()
+    assert file.read_text() == "[1"
+    assert kept.of("a") == CHOSEN
+
+
+def rows_of(**ids: str) -> tuple[Rows, Topology]:
+    """Devices by name with their persistent ids; their keys are those of another boot."""
+    devices = {f"{name}:9": Device(f"{name}:9", name, "disk", 8, 0, persistent_id=id_) for name, id_ in ids.items()}
+    return Rows(tuple(devices), tuple(ids)), Topology(devices)
+
+
+def test_a_pinned_device_is_found_by_its_key_then_its_id_then_its_name() -> None:
+    rows, topology = rows_of(sda="naa.2", sdb="naa.1", vda="", sdc="naa.3", sdd="naa.3")
+    assert key_of(PinnedRow("sda:9", "x", "x"), rows, topology) == "sda:9"
+    assert key_of(PinnedRow("sda:1", "sda", "naa.1"), rows, topology) == "sdb:9", "the name is another device's now"
+    assert key_of(PinnedRow("vda:1", "vda"), rows, topology) == "vda:9"
+    assert key_of(PinnedRow("sda:1", "sda"), rows, topology) is None, "sda has an id now: it may be another device"
+    assert key_of(PinnedRow("sdd:1", "sdd", "naa.3"), rows, topology) == "sdd:9", "paths share the id of their LUN"
+    assert key_of(PinnedRow("sdz:1", "sdz", "naa.3"), rows, topology) is None
+    assert key_of(PinnedRow("sdz:1", "sdz", "naa.7"), rows, topology) is None
+
+
+def test_pinned_rows_are_kept_with_what_identifies_them() -> None:
+    rows, topology = rows_of(sda="naa.2", vda="")
+    assert pinned_rows(["vda:9", "sda:9", "gone"], rows, topology) == (
+        PinnedRow("vda:9", "vda", ""),
+        PinnedRow("sda:9", "sda", "naa.2"),
+        PinnedRow("gone", "", ""),
+    )

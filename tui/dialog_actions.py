@@ -1,0 +1,25 @@
+"""Help and alerts, each imported when it is first shown; a mixin of the app."""
+
+from __future__ import annotations
+
+from tui.screens.base import View
+from tui.settings_actions import SettingsActions
+
+
+class DialogActions(SettingsActions):
+    """Opens the dialogs of every screen, besides those of the other mixins."""
+
+    def action_view_help(self) -> None:
+        """Keys and figures, those of the current screen first."""
+        from tui.screens.help import HelpScreen  # noqa: PLC0415 (it can wait until it is asked for)
+
+        frame, view = self.app_state.frame, self.screen
+        notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
+        entry = view.ENTRY if isinstance(view, View) else None
+        self.push_screen(HelpScreen(self.keys_text, notices, losses, entry))
+
+    def action_view_alerts(self) -> None:
+        """Rules of alerts and what is raised."""
+        from tui.screens.alerts import AlertsDialog  # noqa: PLC0415 (as above)
+
+        self.push_screen(AlertsDialog(self.app_state))

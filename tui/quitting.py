@@ -1,0 +1,70 @@
+"""Quit: at once, after a question, or when outstanding I/Os are given up; a mixin of the app."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from engine.backend.outstanding import waiting_text
+from engine.running.status import LoadState
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.screens.base import View
+from tui.screens.dialogs import TypeToConfirm
+from tui.session_actions import SessionActions
+
+
+class Quitting(SessionActions):
+    """The end of the screens, and the message on I/Os that hold it up."""
+
+    _leaving = False
+    _named_waits = False
+
+    def action_session_quit(self) -> None:
+        """Quit; ask first if the load writes, else stop it."""
+        controller = self.app_state.controller
+        if controller is None or controller.status.state is not LoadState.RUNNING or controller.knobs.read_pct >= 100:
+            self._leave()
+            return
+        text = "The load is writing. Type quit to stop it and leave:"
+        question = TypeToConfirm("Quit", text, expected="quit", warning="")
+        self.push_screen(question, self._quit_if)
+
+    def _quit_if(self, answer: str | None) -> None:
+        if answer:
+            self._leave()
+        else:
+            self.notify("quit not typed: the load continues", markup=False)
+
+    def _leave(self) -> None:
+        """Quit at once, or with I/Os outstanding when they are given up: at the limit, or when asked again."""
+        controller = self.app_state.controller
+        if (
+            controller is None
+            or not controller.status.outstanding
+            or controller.status.state not in LIVE_STATES | BUSY_STATES
+        ):
+            self.exit()
+        elif self._leaving:
+            controller.control.abandon()
+        else:
+            self._leaving = True
+            text = f"{waiting_text(controller.status.outstanding)}: quit again to give up"
+            self.notify(text, severity="warning", timeout=controller.job.give_up_s, markup=False)
+            threading.Thread(
+                target=self._stop_and_leave, args=(controller,), name="lunscope-leave", daemon=True
+            ).start()
+
+    def _stop_and_leave(self, controller: LoadController) -> None:
+        controller.control.close()
+        with suppress(RuntimeError):  # The app was left meanwhile, by a signal.
+            self.call_from_thread(self.exit)
+
+    def name_waits(self) -> None:
+        """Update the message on outstanding I/Os between frames."""
+        controller = self.app_state.controller
+        waits = controller is not None and bool(controller.status.outstanding)
+        # Timers also run while a screen is only half there, and when none is left because the app ends.
+        top = self.screen_stack[-1] if self.screen_stack else None
+        if (waits or self._named_waits) and isinstance(top, View) and top.is_whole:
+            top.show_note()
+        self._named_waits = waits

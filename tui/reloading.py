@@ -1,0 +1,111 @@
+"""Settings and themes that change while the screens are shown; a mixin of the app."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.message import Message
+
+from engine.config import config_folder
+from engine.text import safe_text
+from tui.session_actions import SessionActions
+from tui.theme.settings import Settings, merged
+from tui.theme.settings_watch import SettingsRead, SettingsWatch
+
+if TYPE_CHECKING:
+    from collectors.alerts.service import AlertService
+
+
+class SettingsChanged(Message, bubble=False):
+    """The files of settings or themes changed; sent by the thread that watches them."""
+
+    def __init__(self, read: SettingsRead) -> None:
+        super().__init__()
+        self.read = read
+
+
+class Reloading(SessionActions):
+    """Takes up settings as they are written; what is wrong is reported and keeps its former value."""
+
+    settings: Settings
+    """In force as far as the files say so."""
+    _alerts: AlertService | None
+    first_theme = ""
+    """Theme for this terminal where none is set."""
+    _settings_watch: SettingsWatch | None = None
+
+    @functools.cached_property
+    def changed_here(self) -> set[str]:
+        """Names of the settings of the file that were changed on the screens."""
+        return set()
+
+    def watch_settings(self) -> None:
+        """Begin to look for changes, where a file of settings was named."""
+        if self.settings.file is not None:
+            folder = self.settings.theme_folder or config_folder() / "themes"
+            self._settings_watch = SettingsWatch(
+                self.settings.file, folder, lambda read: self.post_message(SettingsChanged(read))
+            )
+            self._settings_watch.start()
+
+    def end_watch_of_settings(self) -> None:
+        """Stop looking."""
+        if self._settings_watch is not None:
+            self._settings_watch.close()
+
+    def on_settings_changed(self, message: SettingsChanged) -> None:
+        """Apply what changed, and say in one line what that was and what is wrong."""
+        read, before = message.read, self.settings
+        self.settings = merged(before, read.settings)
+        changed = [*self._apply(before, read), *self._take_themes(read)]
+        wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme(before)]
+        if wrong:
+            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            text = f"{safe_text(wrong[0])}{more}; the former value holds"
+            self.notify(text, severity="warning", timeout=15, markup=False)
+        if changed:
+            self.notify(f"settings reloaded: {', '.join(changed)}", timeout=5, markup=False)
+        self.redraw_view()
+
+    def redraw_view(self) -> None:
+        """Draw the view again with its key line."""
+        raise NotImplementedError
+
+    def _apply(self, before: Settings, read: SettingsRead) -> Iterator[str]:
+        """Take up each setting that changed; yields their names."""
+        now = self.settings
+        if now.keys != before.keys:
+            self.app_state.keys = now.keys
+            self.set_keymap(now.keys)
+            yield "keys"
+        if now.theme not in (None, before.theme) and now.theme in self.available_themes:
+            self.theme = now.theme
+            yield f"theme {now.theme}"
+        if self._alerts is not None and "alerts" not in read.settings.failed:
+            former = self._alerts.settings
+            self._alerts.reload(read.alerts)
+            self.changed_here.discard("alerts.bell")
+            if (former.rules, former.bell) != (self._alerts.settings.rules, self._alerts.settings.bell):
+                yield "alerts"
+            if former.command != self._alerts.settings.command:
+                yield "the alert command from the next start on"
+        if (now.glyphs, now.reading) != (before.glyphs, before.reading):
+            yield "glyphs, aliases and fabric_counters from the next start on"
+
+    def _take_themes(self, read: SettingsRead) -> Iterator[str]:
+        """Register themes that are new or changed, and draw again if the one in use is among them."""
+        for theme in read.themes.themes:
+            if self.available_themes.get(theme.name) == theme:
+                continue
+            self.register_theme(theme)
+            if self.theme == theme.name:
+                self.mutate_reactive(App.theme)
+            yield f"colours of {theme.name}"
+
+    def _unknown_theme(self, before: Settings) -> Iterator[str]:
+        wanted = self.settings.theme
+        if wanted not in (None, before.theme) and wanted not in self.available_themes:
+            yield f"no theme {wanted!r}"

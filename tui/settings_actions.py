@@ -1,0 +1,188 @@
+"""The settings dialog: what each setting is, where it comes from, and what can be changed; a mixin of the app."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tui.palette import PaletteActions
+from tui.reloading import Reloading
+from tui.sampling_interval import INTERVALS_S, IntervalChoice
+from tui.session_actions import SPANS_S
+from tui.tag_waits import TAG_WAIT_CHOICES, TagWaitChoice
+from tui.text.format import SECOND_NS, span_text
+from tui.theme.settings import GLYPHS
+from tui.theme.shown_setting import Origin, ShownSetting
+
+_DEFAULT_INTERVAL_S = 1.0
+_ON_OFF = ("true", "false")
+_AXES = ("linear", "logarithmic")
+
+
+class SettingsActions(PaletteActions, Reloading):
+    """Lists the settings, and changes some of them for this session."""
+
+    _interval: IntervalChoice
+    _tags: TagWaitChoice
+
+    def action_view_settings(self) -> None:
+        """All settings, where they come from, and what can be changed."""
+        from tui.screens.settings import SettingsDialog  # noqa: PLC0415 (it can wait until it is asked for)
+
+        self.push_screen(SettingsDialog(self.settings_shown, self.settings.file))
+
+    def settings_shown(self) -> tuple[ShownSetting, ...]:
+        """All settings as they are now: those of the file first, then those of options and keys."""
+        return (*self._of_file(), *self._of_alerts(), *self._of_session())
+
+    def _of_file(self) -> Iterator[ShownSetting]:
+        settings = self.settings
+        yield ShownSetting(
+            "theme",
+            self.theme,
+            self._theme_origin(),
+            "Colours. A theme of your own is a file in themes/ beside the settings.",
+            "a name of the list",
+            (*self.own_themes, *sorted(set(self.available_themes) - set(self.own_themes))),
+            functools.partial(setattr, self, "theme"),
+            f'"{self.theme}"',
+        )
+        yield ShownSetting(
+            "glyphs",
+            settings.glyphs,
+            self._given("glyphs"),
+            "Characters of curves, marks and frames. From the next start on.",
+            ", ".join(GLYPHS),
+        )
+        yield ShownSetting(
+            "hints",
+            str(settings.hints).lower(),
+            self._given("hints"),
+            "Whether the screens show a line with three keys until Esc hides it once.",
+            ", ".join(_ON_OFF),
+        )
+        yield ShownSetting(
+            "keys",
+            f"{len(settings.keys)} changed",
+            self._given("keys"),
+            "Keys of actions. Read again when the file changes.",
+            '[keys] with lines such as session.pause = "p"',
+        )
+        yield ShownSetting(
+            "aliases",
+            f"{len(settings.reading.aliases)}",
+            self._given("aliases"),
+            "Names of LUNs, ports and tapes. From the next start on.",
+            '[aliases] with lines such as "36000c29..." = "db data 1"',
+        )
+        yield ShownSetting(
+            "fabric_counters",
+            str(settings.reading.fabric_counters).lower(),
+            self._given("fabric_counters"),
+            "Whether error counters of FC, SAS and NVMe ports are read. From the next start on.",
+            ", ".join(_ON_OFF),
+        )
+
+    def _of_alerts(self) -> Iterator[ShownSetting]:
+        if self._alerts is None:
+            return
+        alerts = self._alerts.settings
+        in_file = self._given("alerts")
+        yield ShownSetting(
+            "alerts.rules",
+            f"{len(alerts.rules)}",
+            in_file if alerts.rules else Origin.DEFAULT,
+            "Rules of alerts, listed with their state by the key of alerts. Read again when the file changes.",
+            '[alerts.rules] with lines such as slow = "disks await_ms>20ms for 10s"; --alert',
+        )
+        yield ShownSetting(
+            "alerts.bell",
+            str(alerts.bell).lower(),
+            Origin.SESSION if "alerts.bell" in self.changed_here else in_file,
+            "Whether the terminal's bell rings when an alert is raised.",
+            ", ".join(_ON_OFF),
+            _ON_OFF,
+            self._set_bell,
+            str(alerts.bell).lower(),
+        )
+        yield ShownSetting(
+            "alerts.command",
+            " ".join(alerts.command) or "none",
+            in_file if alerts.command else Origin.DEFAULT,
+            "Program that is run for each alert. From the next start on.",
+            "a command line; --alert-command",
+        )
+
+    def _of_session(self) -> Iterator[ShownSetting]:
+        state = self.app_state
+        if not state.transport.seekable:
+            yield ShownSetting(
+                "--interval",
+                f"{state.interval_s:g} s",
+                self._session_origin(state.interval_changed, state.interval_s != _DEFAULT_INTERVAL_S),
+                "Time between samples.",
+                "0.1 s to 60 s",
+                tuple(f"{each:g} s" for each in INTERVALS_S),
+                lambda text: self._interval.use(float(text.removesuffix(" s"))),
+            )
+            yield ShownSetting(
+                "tag waits",
+                self._tags.name,
+                self._session_origin(self._tags.name != TAG_WAIT_CHOICES[0]),
+                "Tracing of waits for a free tag, exact time only: always, never, or while a queue is full.",
+                ", ".join(TAG_WAIT_CHOICES),
+                TAG_WAIT_CHOICES,
+                self._tags.use,
+            )
+        yield ShownSetting(
+            "chart history",
+            span_text(state.span_ns / SECOND_NS),
+            self._session_origin(state.span_ns != SPANS_S[1] * SECOND_NS),
+            "Time that the charts show.",
+            ", ".join(map(span_text, SPANS_S)),
+            tuple(map(span_text, SPANS_S)),
+            self._set_span,
+        )
+        yield ShownSetting(
+            "latency axis",
+            _AXES[state.log_latency],
+            self._session_origin(state.log_latency),
+            "Axis of the charts of latency.",
+            ", ".join(_AXES),
+            _AXES,
+            lambda text: setattr(state, "log_latency", text == _AXES[1]),
+        )
+        if state.frame is not None:
+            tier = state.frame.topology.host.tier.name.lower()
+            yield ShownSetting("--tier", tier, Origin.OPTION, "How figures are obtained.", "set at the start")
+        recorded = state.recording
+        yield ShownSetting(
+            "--record",
+            "nothing" if recorded is None else recorded.path,
+            Origin.DEFAULT if recorded is None else Origin.OPTION,
+            "File that the session is recorded to.",
+            "set at the start",
+        )
+
+    def _given(self, name: str) -> Origin:
+        return Origin.FILE if name in self.settings.given else Origin.DEFAULT
+
+    def _session_origin(self, changed: bool, given: bool = False) -> Origin:
+        return Origin.SESSION if changed else Origin.OPTION if given else Origin.DEFAULT
+
+    def _theme_origin(self) -> Origin:
+        if self.theme == self.settings.theme_option:
+            return Origin.OPTION
+        if self.theme == self.settings.theme:
+            return Origin.FILE
+        return Origin.DEFAULT if self.theme == self.first_theme else Origin.SESSION
+
+    def _set_bell(self, text: str) -> None:
+        if self._alerts is not None:
+            self._alerts.settings = replace(self._alerts.settings, bell=text == "true")
+            self.changed_here.add("alerts.bell")
+
+    def _set_span(self, text: str) -> None:
+        spans = {span_text(span_s): span_s for span_s in SPANS_S}
+        self.app_state.span_ns = spans[text] * SECOND_NS
