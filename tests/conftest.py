@@ -21,6 +21,17 @@ def pytest_configure() -> None:
             signal.signal(number, default)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the state folder of whoever runs the tests out of them; screens of real processes show no hints."""
+    folder = tmp_path_factory.mktemp("state")
+    (folder / "lunscope").mkdir()
+    (folder / "lunscope" / "hints-dismissed").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield
+
+
 def _losetup(*arguments: str) -> str:
     return subprocess.run(["losetup", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 

@@ -150,8 +150,12 @@ class View(LaidOutOnce[None]):
         self._show_hints()
 
     def _show_hints(self) -> None:
-        for line in self.query(HintLine):
-            line.show(wanted=self.app_state.hints.wanted)
+        lines = self.query(HintLine)
+        if not self.app_state.hints.wanted:
+            lines.remove()
+            return
+        for line in lines:
+            line.show()
 
     @on(Timeline.Seek)
     def _seek(self, event: Timeline.Seek) -> None:

@@ -15,7 +15,6 @@ class HintLine(TextLine):
 
     DEFAULT_CSS = """
     HintLine { background: $boost; color: $foreground; }
-    HintLine.-dismissed { display: none; }
     """
 
     class Dismissed(Message):
@@ -29,9 +28,8 @@ class HintLine(TextLine):
         """Hide it for good."""
         self.post_message(self.Dismissed())
 
-    def show(self, *, wanted: bool) -> None:
-        """Show the keys in force, or nothing."""
-        self.set_class(not wanted, "-dismissed")
+    def show(self) -> None:
+        """Show the keys in force."""
         pairs = ((self._key_text("view.help"), "help"), ("/", "filter"), ("^p", "all commands"))
         parts: list[str | tuple[str, str]] = [" "]
         for key, words in (*pairs, ("Esc", "hide this hint")):
