@@ -39,7 +39,7 @@ class ChooserLine(Generic[Value]):
     """Heading at the first of the listed lines that share it."""
 
     def holds(self, words: Sequence[str]) -> bool:
-        """Whether each word is a part of the line."""
+        """Whether each word is a part of the line or its group."""
         text = f"{self.group} {self.title} {self.note}".lower()
         return all(word in text for word in words)
 
@@ -121,6 +121,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
     def _list(self, typed: str) -> None:
         words = typed.lower().split()
         found = [choice for choice in self._choices if choice.holds(words)]
+        found.sort(key=lambda choice: not choice.title.lower().startswith(typed.strip().lower()))
         self._listed = found[:MOST_LISTED]
         listing = self.query_one(OptionList)
         listing.clear_options()
