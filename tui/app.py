@@ -145,6 +145,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
     def _choose_theme(self) -> tuple[str, ...]:
         self.first_theme = self.theme
+        self.file_theme = self.settings.theme if self.settings.theme in self.available_themes else None
         wanted = self.settings.theme_option or self.settings.theme or self.theme
         if wanted in self.available_themes:
             self.theme = wanted

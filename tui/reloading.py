@@ -35,6 +35,8 @@ class Reloading(SessionActions):
     _alerts: AlertService | None
     first_theme = ""
     """Theme for this terminal where none is set."""
+    file_theme: str | None = None
+    """Theme of the file that was taken last; None if that names none, or one that does not exist."""
     _settings_watch: SettingsWatch | None = None
 
     @functools.cached_property
@@ -60,8 +62,8 @@ class Reloading(SessionActions):
         """Apply what changed, and say in one line what that was and what is wrong."""
         read, before = message.read, self.settings
         self.settings = merged(before, read.settings)
-        changed = [*self._apply(before, read), *self._take_themes(read)]
-        wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme(before)]
+        changed = [*self._take_themes(read), *self._apply(before, read)]
+        wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme()]
         if wrong:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             text = f"{safe_text(wrong[0])}{more}; the former value holds"
@@ -81,8 +83,8 @@ class Reloading(SessionActions):
             self.app_state.keys = now.keys
             self.set_keymap(now.keys)
             yield "keys"
-        if now.theme not in (None, before.theme) and now.theme in self.available_themes:
-            self.theme = now.theme
+        if now.theme not in (None, self.file_theme) and now.theme in self.available_themes:
+            self.theme = self.file_theme = now.theme
             yield f"theme {now.theme}"
         if self._alerts is not None and "alerts" not in read.settings.failed:
             former = self._alerts.settings
@@ -105,7 +107,7 @@ class Reloading(SessionActions):
                 self.mutate_reactive(App.theme)
             yield f"colours of {theme.name}"
 
-    def _unknown_theme(self, before: Settings) -> Iterator[str]:
+    def _unknown_theme(self) -> Iterator[str]:
         wanted = self.settings.theme
-        if wanted not in (None, before.theme) and wanted not in self.available_themes:
+        if wanted is not None and wanted not in self.available_themes:
             yield f"no theme {wanted!r}"

@@ -118,6 +118,22 @@ async def test_a_theme_file_that_changes_is_drawn_at_once_and_a_broken_one_is_no
         await until(pilot, lambda: "second" in app.available_themes)
 
 
+async def test_a_theme_may_come_after_the_setting_that_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('theme = "mine"\n')
+    app, source = staged(file)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 3)
+        assert said(pilot, "no theme 'mine'")
+        before = app.theme
+        file.write_text('theme = "mine"\nhints = false\n')
+        await until(pilot, lambda: said(pilot, "no theme 'mine'; the former value holds"))
+        assert app.theme == before
+        (tmp_path / "themes" / "mine.toml").write_text(THEME.format("#112233"))
+        await until(pilot, lambda: said(pilot, "theme mine"))
+        assert app.theme == "mine"
+
+
 async def test_nothing_is_watched_without_a_file() -> None:
     source = ListSource(make_samples(count=3))
     app = make_app(source)

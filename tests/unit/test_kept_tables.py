@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors.model import Device, Rows, Topology
-from tui.screens.kept_choices import key_of, pinned_rows
+from tui.screens.kept_choices import PinnedFinder, pinned_rows
 from tui.theme.kept_tables import KeptTables, PinnedRow, TableChoices
 
 CHOSEN = TableChoices("iops", True, "decimal", True, (PinnedRow("sda:1", "sda", "naa.1"), PinnedRow("sdb:2", "sdb")))
@@ -61,14 +61,14 @@ def rows_of(**ids: str) -> tuple[Rows, Topology]:
 
 
 def test_a_pinned_device_is_found_by_its_key_then_its_id_then_its_name() -> None:
-    rows, topology = rows_of(sda="naa.2", sdb="naa.1", vda="", sdc="naa.3", sdd="naa.3")
-    assert key_of(PinnedRow("sda:9", "x", "x"), rows, topology) == "sda:9"
-    assert key_of(PinnedRow("sda:1", "sda", "naa.1"), rows, topology) == "sdb:9", "the name is another device's now"
-    assert key_of(PinnedRow("vda:1", "vda"), rows, topology) == "vda:9"
-    assert key_of(PinnedRow("sda:1", "sda"), rows, topology) is None, "sda has an id now: it may be another device"
-    assert key_of(PinnedRow("sdd:1", "sdd", "naa.3"), rows, topology) == "sdd:9", "paths share the id of their LUN"
-    assert key_of(PinnedRow("sdz:1", "sdz", "naa.3"), rows, topology) is None
-    assert key_of(PinnedRow("sdz:1", "sdz", "naa.7"), rows, topology) is None
+    finder = PinnedFinder(*rows_of(sda="naa.2", sdb="naa.1", vda="", sdc="naa.3", sdd="naa.3"))
+    assert finder.key_of(PinnedRow("sda:9", "x", "x")) == "sda:9"
+    assert finder.key_of(PinnedRow("sda:1", "sda", "naa.1")) == "sdb:9", "the name is another device's now"
+    assert finder.key_of(PinnedRow("vda:1", "vda")) == "vda:9"
+    assert finder.key_of(PinnedRow("sda:1", "sda")) is None, "sda has an id now: it may be another device"
+    assert finder.key_of(PinnedRow("sdd:1", "sdd", "naa.3")) == "sdd:9", "paths share the id of their LUN"
+    assert finder.key_of(PinnedRow("sdz:1", "sdz", "naa.3")) is None
+    assert finder.key_of(PinnedRow("sdz:1", "sdz", "naa.7")) is None
 
 
 def test_pinned_rows_are_kept_with_what_identifies_them() -> None:

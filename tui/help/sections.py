@@ -63,6 +63,7 @@ _TOP_LINE = (
     ("cost", "CPU time of sampling, in % of one CPU; without drawing and the load"),
     ("late", "delay of the last sample"),
 )
+_PALETTE = ("^p", "Commands: everything that works here, by groups")
 _SEE_ALSO = "also: docs/other-monitors.md"
 
 
@@ -76,7 +77,7 @@ def help_sections(facts: HelpFacts) -> tuple[HelpSection, ...]:
             *_of_screen(here, facts),
             _section("Notices on this host", (entry("  ! ", "bold $warning", safe_text(n)) for n in facts.notices)),
             *(_fields_of(subject_of(table)) for table in shown),
-            _section("Keys everywhere", _actions(ANYWHERE_ACTIONS, facts)),
+            _section("Keys everywhere", (key_line(*_PALETTE), *_actions(ANYWHERE_ACTIONS, facts))),
             *(_keys_of(screen, facts) for screen in SCREENS if screen is not here),
             _section("Tiers: how a figure was obtained", _words((t.name.lower(), text) for t, text in TIER_TEXTS)),
             _section("The line at the top", _words(_TOP_LINE)),

@@ -33,9 +33,9 @@ class GridChoices:
         table = self._grid.table
         if not self._absent or table is None or table.rows is self._rows:
             return
-        rows = table.rows
-        self._rows = rows
-        found = {pin: key for pin in self._absent if (key := key_of(pin, rows, topology)) is not None}
+        self._rows = table.rows
+        finder = PinnedFinder(table.rows, topology)
+        found = {pin: key for pin in self._absent if (key := finder.key_of(pin)) is not None}
         if found:
             self._absent = [pin for pin in self._absent if pin not in found]
             self._grid.pin_rows(tuple(dict.fromkeys((*self._grid.pinned_keys, *found.values()))))
@@ -60,19 +60,28 @@ def pinned_rows(keys: Sequence[str], rows: Rows, topology: Topology | None) -> t
     return tuple(PinnedRow(key, names.get(key, ""), _identity(key, topology)) for key in keys)
 
 
-def key_of(pin: PinnedRow, rows: Rows, topology: Topology) -> str | None:
-    """Find the row of a pin: by its key, else by the device's persistent id, else by its name; None if ambiguous.
+class PinnedFinder:
+    """Finds pinned rows among those of a table, of which there may be many thousand."""
 
-    Kernel names may belong to another device after a restart, so a name counts only where the device has no id.
-    """
-    if pin.key in rows.positions:
-        return pin.key
-    named = zip(rows.keys, rows.names, strict=True)
-    found = [(key, name) for key, name in named if _identity(key, topology) == pin.identity]
-    same_name = [key for key, name in found if name == pin.name]
-    if len(same_name) == 1:
-        return same_name[0]
-    return found[0][0] if pin.identity and len(found) == 1 else None
+    def __init__(self, rows: Rows, topology: Topology) -> None:
+        self._rows = rows
+        self._by_identity: dict[str, list[str]] = {}
+        self._by_name: dict[tuple[str, str], list[str]] = {}
+        for key, name in zip(rows.keys, rows.names, strict=True):
+            identity = _identity(key, topology)
+            self._by_identity.setdefault(identity, []).append(key)
+            self._by_name.setdefault((identity, name), []).append(key)
+
+    def key_of(self, pin: PinnedRow) -> str | None:
+        """Find a row by its key, else by the device's persistent id, else by its name; None if that is ambiguous.
+
+        Kernel names may belong to another device after a restart, so a name counts only where the device has no id.
+        """
+        if pin.key in self._rows.positions:
+            return pin.key
+        same_name = self._by_name.get((pin.identity, pin.name), [])
+        same_id = self._by_identity.get(pin.identity, []) if pin.identity else []
+        return next((found[0] for found in (same_name, same_id) if len(found) == 1), None)
 
 
 def _identity(key: str, topology: Topology | None) -> str:
