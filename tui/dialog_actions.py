@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tui.keys import BY_ID, keys_in_force
 from tui.screens.base import View
 from tui.settings_actions import SettingsActions
 
@@ -15,8 +16,9 @@ class DialogActions(SettingsActions):
 
         frame, view = self.app_state.frame, self.screen
         notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
+        keys = keys_in_force(BY_ID["view.help"], self.app_state.keys)
         entry = view.ENTRY if isinstance(view, View) else None
-        self.push_screen(HelpScreen(self.keys_text, notices, losses, entry))
+        self.push_screen(HelpScreen(self.keys_text, notices, losses, entry, keys))
 
     def action_view_alerts(self) -> None:
         """Rules of alerts and what is raised."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
+from tests.app.test_snapshots import SnapCompare, played
 from tui.screen_registry import TABS, ScreenEntry
 from tui.screens.help import HelpScreen
 from tui.widgets.hanging import HangingPage
@@ -118,12 +119,21 @@ async def test_tab_goes_through_the_sections() -> None:
 
 
 async def test_help_names_the_keys_of_the_settings() -> None:
-    settings = replace(FROZEN, keys={"view.theme": "f7", "view.subject": "at"})
+    settings = replace(FROZEN, keys={"view.theme": "f7", "view.subject": "at", "view.help": "f9"})
     app = make_app(source := ListSource(make_samples(count=3)), settings=settings)
     async with on_stage(app, (100, 30)) as pilot:
         await play(pilot, source, 3)
-        await pilot.press("question_mark")
+        await pilot.press("f9")
         assert isinstance(app.screen, HelpScreen)
         lines = [line.split() for line in text_of(app.screen.query_one(HangingPage))]
         assert ["f7", "Next", "theme"] in lines
         assert any(line[:2] == ["@", "Charts:"] for line in lines)
+        await pilot.press("f9")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+def test_a_search(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    source = ListSource(make_samples(count=40))
+    keys = ("question_mark", "slash", *"queue", "enter", "n")
+    assert snap_compare(make_app(source), terminal_size=size, run_before=played(source, *keys))

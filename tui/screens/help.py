@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.widgets import Input
 
 from tui.action import Action
@@ -52,8 +53,11 @@ class HelpScreen(Modal[None]):
         notices: Sequence[str],
         losses: Mapping[str, int],
         screen: ScreenEntry | None = None,
+        closing: Iterable[str] = (),
     ) -> None:
+        """Take the keys in force, what the host says, the current screen, and the keys that close help as well."""
         super().__init__()
+        self._close_keys = frozenset(closing)
         self._keys_text, self._notices, self._losses, self._of_screen = keys_text, notices, losses, screen
         self._starts: list[int] = []
         self._found: list[int] = []
@@ -69,6 +73,12 @@ class HelpScreen(Modal[None]):
     def on_mount(self) -> None:
         """Let the arrows scroll."""
         self.query_one(VerticalScroll).focus()
+
+    def on_key(self, event: Key) -> None:
+        """Close with the operator's own key of help; one typed into the search never gets here."""
+        if event.key in self._close_keys and not self.has_class("-searching"):
+            event.stop()
+            self.dismiss(None)
 
     def _page(self) -> list[Hanging]:
         facts = HelpFacts(self._of_screen, self._keys_text, self._table_keys(), self._notices, self._losses)
