@@ -153,9 +153,9 @@ class SettingsActions(PaletteActions, Reloading):
             _AXES,
             lambda text: setattr(state, "log_latency", text == _AXES[1]),
         )
-        if state.frame is not None:
+        if state.frame is not None and not state.transport.seekable:
             tier = state.frame.topology.host.tier.name.lower()
-            yield ShownSetting("--tier", tier, Origin.OPTION, "How figures are obtained.", "set at the start")
+            yield ShownSetting("--tier", tier, Origin.HOST, "How figures are obtained.", "set at the start")
         recorded = state.recording
         yield ShownSetting(
             "--record",

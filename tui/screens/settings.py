@@ -27,6 +27,7 @@ _FROM = {
     Origin.FILE: "the settings file",
     Origin.OPTION: "an option of the command line",
     Origin.SESSION: "a change in this session",
+    Origin.HOST: "what this host and the option allow",
 }
 NAME_WIDTH, VALUE_WIDTH = 16, 24
 

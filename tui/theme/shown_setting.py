@@ -21,6 +21,7 @@ class Origin(StrEnum):
     FILE = "file"
     OPTION = "option"
     SESSION = "this session"
+    HOST = "this host"
 
 
 @dataclass(frozen=True, slots=True)
