@@ -30,7 +30,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("session.note", "Write a note at this moment", "A"),
     *_OPENERS,
     Action("view.alerts", "Alerts: rules, what is raised", "exclamation_mark"),
-    Action("view.settings", "Settings: values, where they come from, what can be changed", "S"),
+    Action("view.settings", "Settings: values, where they come from, what can be changed", "f2"),
     Action("view.longer", "Longer chart history", "z"),
     Action("view.shorter", "Shorter chart history", "Z"),
     Action("view.log", "Latency charts: logarithmic or linear axis", "y"),

@@ -26,7 +26,7 @@ from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
-from tui.load.knob_memory import Slot
+from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
 from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
@@ -340,7 +340,7 @@ async def steps_of_another_size(stage: Stage) -> None:
     assert "normal steps" in screen_text(stage.pilot)
 
 
-def stores_in(slot: Slot) -> Case:
+def stores_in(slot: KnobSlot) -> Case:
     async def case(stage: Stage) -> None:
         assert stage.app.app_state.controller is not None
         await stage.pilot.press("2")
@@ -703,8 +703,8 @@ CASES: dict[str, Case] = {
     "load.here": sets_up_a_load_on_the_disk,
     "load.undo": undoes_turns,
     "load.step": steps_of_another_size,
-    "load.store_a": stores_in(Slot.A),
-    "load.store_b": stores_in(Slot.B),
+    "load.store_a": stores_in(KnobSlot.A),
+    "load.store_b": stores_in(KnobSlot.B),
     "load.flip": flips,
     "knob.queue_depth_up": turns(queue_depth=12),
     "knob.queue_depth_down": turns(queue_depth=6),

@@ -8,7 +8,7 @@ import pytest
 
 from engine.job.knobs import Knobs, StepContext, StepSize
 from engine.job.spec import MAX_QUEUE_DEPTH, BlockShare
-from tui.load.knob_memory import MOST_TURNS, KnobMemory, Slot
+from tui.load.knob_memory import MOST_TURNS, KnobMemory, KnobSlot
 from tui.screens.load_actions import TURNS
 
 ONE, TWO, FOUR = Knobs(), Knobs(queue_depth=2), Knobs(queue_depth=4)
@@ -34,27 +34,27 @@ def test_the_oldest_turns_are_dropped_and_another_job_drops_all() -> None:
     for depth in range(1, MOST_TURNS + 10):
         memory.turned(Knobs(queue_depth=depth))
     assert memory.steps_back(Knobs(queue_depth=MOST_TURNS + 10)) == MOST_TURNS
-    memory.store(Slot.A, ONE)
+    memory.store(KnobSlot.A, ONE)
     memory.forget_turns()
     assert memory.before(TWO) is None
-    assert memory.stored(Slot.A) == ONE
+    assert memory.stored(KnobSlot.A) == ONE
 
 
 def test_a_flip_goes_to_the_other_slot_also_after_further_turns() -> None:
     memory = KnobMemory()
     assert memory.next_slot(ONE) is None
-    memory.store(Slot.A, ONE)
+    memory.store(KnobSlot.A, ONE)
     assert memory.next_slot(ONE) is None
-    assert memory.next_slot(TWO) is Slot.A
-    memory.store(Slot.B, TWO)
-    assert (memory.in_force(ONE), memory.in_force(TWO), memory.in_force(FOUR)) == (Slot.A, Slot.B, None)
-    assert (memory.next_slot(ONE), memory.next_slot(TWO)) == (Slot.B, Slot.A)
-    memory.flipped(Slot.A, TWO, ONE)
+    assert memory.next_slot(TWO) is KnobSlot.A
+    memory.store(KnobSlot.B, TWO)
+    assert (memory.in_force(ONE), memory.in_force(TWO), memory.in_force(FOUR)) == (KnobSlot.A, KnobSlot.B, None)
+    assert (memory.next_slot(ONE), memory.next_slot(TWO)) == (KnobSlot.B, KnobSlot.A)
+    memory.flipped(KnobSlot.A, TWO, ONE)
     assert memory.last_flip is not None
     assert memory.last_flip.title == "B -> A"
     memory.turned(ONE)
     assert memory.last_flip is None
-    assert memory.next_slot(FOUR) is Slot.B
+    assert memory.next_slot(FOUR) is KnobSlot.B
 
 
 def turn(name: str, size: StepSize, knobs: Knobs, iops: float | None = None, targets: int = 4) -> Knobs:

@@ -60,7 +60,7 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
     app, source = staged(tmp_path, text)
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
-        await pilot.press("S")
+        await pilot.press("f2")
         await pilot.pause()
         origins = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
         assert origins["theme"] == ("nord", Origin.FILE)
@@ -77,7 +77,7 @@ async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None
     app, source = staged(tmp_path)
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
-        await pilot.press("S")
+        await pilot.press("f2")
         await choose(pilot, "theme", "lunscope-light")
         assert app.theme == "lunscope-light"
         assert listed(pilot, "theme").origin is Origin.SESSION
@@ -100,7 +100,7 @@ async def test_a_file_is_made_on_request_and_never_overwritten(tmp_path: Path) -
     app, source = staged(tmp_path)
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
-        await pilot.press("S", "w")
+        await pilot.press("f2", "w")
         assert any("nothing to write" in note.message for note in app._notifications)
         await choose(pilot, "theme", "lunscope-light")
         await choose(pilot, "alerts.bell", "true")
@@ -149,4 +149,4 @@ def test_the_dialog(size: tuple[int, int], snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=40))
     settings = replace(FROZEN, keys={"view.help": "h,question_mark"}, given=frozenset({"keys", "theme"}))
     app = make_app(source, settings=settings)
-    assert snap_compare(app, terminal_size=size, run_before=played(source, "S", "down"))
+    assert snap_compare(app, terminal_size=size, run_before=played(source, "f2", "down"))

@@ -11,24 +11,24 @@ from engine.job.knobs import Knobs
 MOST_TURNS = 200
 
 
-class Slot(StrEnum):
+class KnobSlot(StrEnum):
     """A place for one set of knobs."""
 
     A = "A"
     B = "B"
 
     @property
-    def other(self) -> Slot:
+    def other(self) -> KnobSlot:
         """The other one."""
-        return Slot.B if self is Slot.A else Slot.A
+        return KnobSlot.B if self is KnobSlot.A else KnobSlot.A
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
     """A turn from the knobs of one slot to those of the other."""
 
-    from_slot: Slot
-    to_slot: Slot
+    from_slot: KnobSlot
+    to_slot: KnobSlot
     before: Knobs
     after: Knobs
 
@@ -43,8 +43,8 @@ class KnobMemory:
 
     def __init__(self) -> None:
         self._before: list[Knobs] = []
-        self._slots: dict[Slot, Knobs] = {}
-        self._last: Slot | None = None
+        self._slots: dict[KnobSlot, Knobs] = {}
+        self._last: KnobSlot | None = None
         """The slot last stored or flipped to."""
         self.last_flip: Flip | None = None
         """The last turn, if that was a flip."""
@@ -73,30 +73,30 @@ class KnobMemory:
         """Drop them: they were of another job. What is stored in slots stays."""
         self._before = []
 
-    def store(self, slot: Slot, knobs: Knobs) -> None:
+    def store(self, slot: KnobSlot, knobs: Knobs) -> None:
         """Store knobs in a slot."""
         self._slots[slot] = knobs
         self._last = slot
 
-    def stored(self, slot: Slot) -> Knobs | None:
+    def stored(self, slot: KnobSlot) -> Knobs | None:
         """Return what is in a slot; None if nothing is."""
         return self._slots.get(slot)
 
-    def in_force(self, now: Knobs) -> Slot | None:
+    def in_force(self, now: Knobs) -> KnobSlot | None:
         """Find the slot whose knobs are these, the one flipped to last if both are."""
-        slots = [slot for slot in Slot if self._slots.get(slot) == now]
+        slots = [slot for slot in KnobSlot if self._slots.get(slot) == now]
         return self._last if self._last in slots else next(iter(slots), None)
 
-    def next_slot(self, now: Knobs) -> Slot | None:
+    def next_slot(self, now: Knobs) -> KnobSlot | None:
         """Choose the slot to flip to: the other one of that in force or used last; None if no other is stored."""
         here = self.in_force(now)
         used = here or self._last
-        wanted = Slot.A if used is None else used.other
+        wanted = KnobSlot.A if used is None else used.other
         if wanted in self._slots:
             return wanted
         return None if here is not None else next(iter(self._slots), None)
 
-    def flipped(self, slot: Slot, before: Knobs, after: Knobs) -> None:
+    def flipped(self, slot: KnobSlot, before: Knobs, after: Knobs) -> None:
         """Note that the knobs of a slot were taken."""
         here = self.in_force(before)
         self.turned(before)

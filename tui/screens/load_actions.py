@@ -17,7 +17,7 @@ from engine.job.describe import uses_policy
 from engine.job.knobs import Knobs, StepContext, StepKey, StepSize, knob_rows
 from engine.job.validate import validate
 from tui.app_state import AppState
-from tui.load.knob_memory import Slot
+from tui.load.knob_memory import KnobSlot
 from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
@@ -176,13 +176,13 @@ class LoadActions(View):
 
     def action_load_store_a(self) -> None:
         """Store the knobs in slot A."""
-        self._store(Slot.A)
+        self._store(KnobSlot.A)
 
     def action_load_store_b(self) -> None:
         """Store the knobs in slot B."""
-        self._store(Slot.B)
+        self._store(KnobSlot.B)
 
-    def _store(self, slot: Slot) -> None:
+    def _store(self, slot: KnobSlot) -> None:
         controller = self.app_state.controller
         if controller is not None:
             self._to_the_present()
@@ -197,7 +197,7 @@ class LoadActions(View):
         slot = controller.memory.next_slot(controller.knobs)
         stored = None if slot is None else controller.memory.stored(slot)
         if slot is None or stored is None:
-            keys = ", ".join(f"{self.key_text(f'load.store_{each.lower()}')} in {each}" for each in Slot)
+            keys = ", ".join(f"{self.key_text(f'load.store_{each.lower()}')} in {each}" for each in KnobSlot)
             self.report(f"no other knobs are stored to flip to: store those in force with {keys}")
             return
         knobs = replace(stored, stripe_width=min(stored.stripe_width, len(controller.job.targets)))

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs, StepSize
-from tui.load.knob_memory import KnobMemory, Slot
+from tui.load.knob_memory import KnobMemory, KnobSlot
 from tui.widgets.line import TextLine
 
 KeyText = Callable[[str], str]
@@ -29,7 +29,7 @@ class SlotLine(TextLine):
 
 def _slots(memory: KnobMemory, now: Knobs, key_text: KeyText) -> Iterator[_Part]:
     here = memory.in_force(now)
-    for slot in Slot:
+    for slot in KnobSlot:
         yield f" {key_text(f'load.store_{slot.lower()}')}", "bold $accent"
         stored = memory.stored(slot) is not None
         yield " ", ""
@@ -51,7 +51,7 @@ def _steps(memory: KnobMemory, now: Knobs, size: StepSize, key_text: KeyText) ->
 
 def _difference(memory: KnobMemory) -> Iterator[_Part]:
     """Say in which knobs B differs from A."""
-    a, b = memory.stored(Slot.A), memory.stored(Slot.B)
+    a, b = memory.stored(KnobSlot.A), memory.stored(KnobSlot.B)
     if a is not None and b is not None:
         changes = ", ".join(change.text for change in knob_changes(a, b))
         yield f"A -> B: {changes or SAME}", "dim"
