@@ -465,6 +465,20 @@ class LoadTarget:
         """
 
 @final
+class FlowShare:
+    """The part of one load in a flow; counts from `flow_shares` on until its load ends, or it is dropped."""
+
+def flow_shares(loads: Sequence[tuple[int, float | None]]) -> list[FlowShare]:
+    """Make the parts of loads that hold each other to a ratio of I/Os, of the weight of each and how long it waits.
+
+    A load that is ahead waits, so many seconds at a time if that is given, until the others have issued their part.
+    None is ever ahead by more than 1/256 of the least part, at most 32 I/Os, and one.
+
+    Raises:
+        ValueError: a weight is below 1, or a wait negative or no number.
+    """
+
+@final
 class EpochStats:
     """What was measured while no knob moved, without the transient after the last turn.
 
@@ -595,6 +609,9 @@ class LoadEngine:
     With `io_bytes` or `loops` the load ends after `loops` times `io_bytes`, or the whole space, on each target, and
     epoch 0 is measured from its first I/O on. `ramp_s` is the least time an epoch is open before it is measured.
     `think_s` is the pause of a thread, which must have one I/O outstanding at most, after every `think_every` I/Os.
+
+    `flow` holds the load to its part of the I/Os of several, which share counters: a worker that is ahead waits. A load
+    that ended counts no more.
 
     `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
     the time of being woken. `dry`: rings get no-ops instead of I/Os, to measure the engine alone.

@@ -38,6 +38,12 @@ def findings_of_run(result: RunResult, devices: RunDevices | None) -> tuple[Find
     return in_order((*found.values(), *device_findings(last)))
 
 
+def findings_of_load(result: RunResult) -> tuple[Finding, ...]:
+    """Find what limited a run by its own figures alone, where other loads use the same devices."""
+    found = [load_findings(_load(result, epoch)) for epoch in result.epochs if epoch.duration_s > 0]
+    return in_order(tuple(finding for each in found for finding in each))
+
+
 def _load(result: RunResult, epoch: EpochResult) -> LoadFigures:
     job, knobs, split, seconds = result.about.job, epoch.knobs, epoch.split, epoch.duration_s
     return LoadFigures(

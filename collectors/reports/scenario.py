@@ -28,15 +28,18 @@ class RecordedLoad:
 
 
 def recorded_loads(events: Sequence[Event]) -> tuple[RecordedLoad, ...]:
-    """Find the loads of a recording, by time."""
+    """Find the loads of a recording, by time; several may run at once, each with a name."""
     loads: list[tuple[Event, list[Event], list[Event]]] = []
+    last: dict[object, tuple[Event, list[Event], list[Event]]] = {}
     for event in sorted(events, key=lambda event: event.monotonic_ns):
+        name = event.data.get("load_name")
         if event.kind is EventKind.LOAD and "job" in event.data:
-            loads.append((event, [], []))
-        elif loads and event.kind is EventKind.LOAD and "ended" in event.data:
-            loads[-1][2].append(event)
-        elif loads and event.kind is EventKind.KNOB and not loads[-1][2]:
-            loads[-1][1].append(event)
+            last[name] = (event, [], [])
+            loads.append(last[name])
+        elif name in last and event.kind is EventKind.LOAD and "ended" in event.data:
+            last[name][2].append(event)
+        elif name in last and event.kind is EventKind.KNOB and not last[name][2]:
+            last[name][1].append(event)
     return tuple(RecordedLoad(start, tuple(turns), ends[0] if ends else None) for start, turns, ends in loads)
 
 
@@ -68,11 +71,17 @@ def _chosen(loads: Sequence[RecordedLoad], number: int | None, path: str) -> Rec
     if not loads:
         raise UsageError(f"{path}: holds no load that says what it was: record one with lunscope run --record")
     if number is None and len(loads) > 1:
-        begins = ", ".join(f"{index} {iso_time(load.start.time_ns)}" for index, load in enumerate(loads[:8], 1))
+        begins = ", ".join(f"{index} {_begin(load)}" for index, load in enumerate(loads[:8], 1))
         raise UsageError(f"{path}: {len(loads)} loads: choose one with --load: {begins}")
     if number is not None and not 1 <= number <= len(loads):
         raise UsageError(f"--load {number}: {path} has 1 to {len(loads)}")
     return loads[(number or 1) - 1]
+
+
+def _begin(load: RecordedLoad) -> str:
+    name = load.start.data.get("load_name")
+    time = iso_time(load.start.time_ns)
+    return f"{time} [{safe_text(str(name))}]" if name else f"{time}"
 
 
 def _after(load: RecordedLoad, moment_ns: int) -> float:

@@ -11,9 +11,8 @@ from collectors.sampling.reading import Reading
 from collectors.tables.load.schema import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
 from engine.backend.protocol import Cells
 from engine.results.histogram import SUB_BITS, UNIT_NS
-from engine.running.control import LoadControl
 from engine.running.counter_reader import LayoutReading
-from engine.running.status import LoadReading
+from engine.running.status import LoadReading, ReadLoad
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
@@ -27,7 +26,7 @@ class LoadCollector:
     It is the one caller of the control's `reading` and `take_events`.
     """
 
-    def __init__(self, control: LoadControl) -> None:
+    def __init__(self, control: ReadLoad) -> None:
         self._control = control
         self._rows = Rows((), ())
         self._path_rows = Rows((), ())
@@ -55,7 +54,7 @@ class LoadCollector:
             tables[LOAD_PATH.name] = Table(LOAD_PATH, self._path_rows, layout.paths)
         if layout is not None and len(layout.logical):
             if layout.logical_keys is not self._logical_rows.keys:
-                self._logical_rows = Rows(layout.logical_keys, ("whole I/Os",))
+                self._logical_rows = Rows(layout.logical_keys, layout.logical_names)
             tables[LOAD_LOGICAL.name] = Table(LOAD_LOGICAL, self._logical_rows, layout.logical)
         return tables
 

@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine._native import FlowShare
 from engine.job.spec import Knobs
 
 Cells: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]
@@ -44,6 +45,7 @@ class LoadSettings:
     poll: bool = False
     dry: bool = False
     journals: Sequence[int | None] | None = None
+    flow: FlowShare | None = None
 
 
 class EpochStats(Protocol):

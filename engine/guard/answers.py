@@ -13,9 +13,9 @@ from functools import partial
 
 from engine.errors import LunscopeError
 from engine.guard import permission
+from engine.guard.claiming import note_claim
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, no_such_target, refuse_strange_kinds, reopen
-from engine.guard.opening import note_claim
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio

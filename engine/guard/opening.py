@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,14 @@ from pathlib import Path
 from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
 from engine.guard import permission
+from engine.guard.claiming import claim_block
 from engine.guard.duplicates import path_facts, refuse_duplicates, refuse_strangers
 from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
 from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, made_facts, memory_notice
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
+from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
@@ -33,8 +34,8 @@ class _Opener:
     job: JobSpec
     permissions: Permissions
     usage: UsageSnapshot
-    held: set[int]
-    """Numbers of the devices claimed for this job."""
+    shared: SharedTargets
+    """What is claimed and made for this job, and for those that run at the same time."""
 
     @property
     def mode_flags(self) -> int:
@@ -44,19 +45,23 @@ class _Opener:
         return self.usage.writer_notices if writable else ()
 
 
-def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
+def open_targets(job: JobSpec, permissions: Permissions, shared: SharedTargets | None = None) -> list[OpenTarget]:
     """Open all targets of a job, for reading unless writing is allowed; when one is refused none stays open or made.
 
     A target named exactly in `allow_write` is opened for writing after all checks, even if the job only reads yet: the
-    share of reads may be turned down while it runs.
+    share of reads may be turned down while it runs. Jobs that run at the same time may have targets in common, by
+    `shared`.
 
     Raises:
         UsageError: a target does not exist, is no storage, comes twice, or its size does not fit the job.
         RefusedError: a target may not be written.
         LunscopeError: no permission, no space, or a device that does not answer.
     """
-    opener = _Opener(job, permissions, UsageSnapshot(), set())
     with ExitStack() as found_ones, ExitStack() as opened_ones:
+        if shared is None:
+            shared = SharedTargets()
+            found_ones.callback(shared.close)
+        opener = _Opener(job, permissions, UsageSnapshot(), shared)
         found = [_find_all(spec, job, found_ones) for spec in job.targets]
         refuse_duplicates(opener.usage, [nodes for nodes in found if nodes])
         _refuse_same_new_names(job, found)
@@ -179,6 +184,7 @@ def _make_file(opener: _Opener, path: str) -> OpenTarget:
 
 
 def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: TargetKind) -> OpenTarget:
+    opener.shared.note_written(os.fstat(fd))
     target = OpenTarget(
         name=name,
         path=path,
@@ -207,12 +213,15 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
 def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     if writable:
         permission.refuse_used(opener.usage, found.path, found.fd)
-        permission.refuse_hidden_writer(found)
-        permission.refuse_existing_file(found, opener.permissions)
+        if not opener.shared.writes(found):
+            permission.refuse_hidden_writer(found)
+            permission.refuse_existing_file(found, opener.permissions)
     fd = reopen(found, (os.O_RDWR if writable else os.O_RDONLY) | opener.mode_flags)
     try:
         align = align_bytes(fd, found.path, opener.job.knobs.mode)
         size = usable_bytes(found.path, os.fstat(fd).st_size, align, opener.job)
+        if writable:
+            opener.shared.note_written(found.status)
         return OpenTarget(
             name=found.path,
             path=found.path,
@@ -233,7 +242,11 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
 
 
 def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
-    fd = _claim_block(opener, found) if writable else reopen(found, os.O_RDONLY | opener.mode_flags)
+    claim = None
+    if writable:
+        fd, claim = claim_block(opener.usage, opener.shared, found, opener.mode_flags)
+    else:
+        fd = reopen(found, os.O_RDONLY | opener.mode_flags)
     try:
         align = align_bytes(fd, found.path, opener.job.knobs.mode)
         capacity = blockio.size_bytes(fd)
@@ -258,56 +271,15 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
             direct_align_bytes=direct_align_bytes(fd),
-            held=opener.held,
+            held=opener.shared.held,
+            claim_fd=claim,
         )
     except BaseException:
-        os.close(fd)
+        _close_both(fd, claim)
         raise
 
 
-def _claim_block(opener: _Opener, found: Found) -> int:
-    """Open a device for writing with an exclusive claim, which keeps mounts, swap and volume managers off it."""
-    permission.refuse_used(opener.usage, found.path, found.fd)
-    try:
-        fd = _open_exclusive(found, opener.mode_flags)
-    except BlockingIOError:
-        device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
-        raise permission.claimed(found, device) from None
-    try:
-        opener.held.add(found.status.st_rdev)
-        permission.refuse_claimed_elsewhere(opener.usage, found.path, fd, opener.held)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-_RELEASE_S = 2.0
-"""How long the kernel may take to tear down the ring of an earlier load, which holds its devices until then."""
-_RETRY_S = 0.01
-_claimed_before: set[int] = set()
-"""Numbers of the devices that this process has claimed."""
-
-
-def note_claim(number: int) -> None:
-    """Note that this process claims a device, if only to ask: a claim for a load waits for the end of that one."""
-    _claimed_before.add(number)
-
-
-def _open_exclusive(found: Found, mode_flags: int) -> int:
-    """Claim a device, waiting for an earlier load of this process to let go of it (io_ring_exit_work in the kernel).
-
-    Raises:
-        BlockingIOError: something else has claimed it.
-    """
-    number, deadline_s = found.status.st_rdev, time.monotonic() + _RELEASE_S
-    while True:
-        try:
-            fd = reopen(found, os.O_RDWR | os.O_EXCL | mode_flags)
-        except BlockingIOError:
-            if number not in _claimed_before or time.monotonic() > deadline_s:
-                raise
-            time.sleep(_RETRY_S)
-        else:
-            _claimed_before.add(number)
-            return fd
+def _close_both(fd: int, claim: int | None) -> None:
+    for each in (fd, claim):
+        if each is not None and each >= 0:
+            os.close(each)

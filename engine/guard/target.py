@@ -53,6 +53,8 @@ class OpenTarget:
     """What it had in flight when it was opened, where it is a path of a LUN."""
     held: set[int] = field(default_factory=set)
     """Numbers of the devices that are claimed for the job, this one among them; shared by all of its targets."""
+    claim_fd: int | None = None
+    """Of the open file with the exclusive claim, where a load that runs at the same time opened that."""
     others: tuple[OpenTarget, ...] = ()
     """Further paths to the same LUN, each opened and checked like this one."""
 
@@ -114,6 +116,9 @@ class OpenTarget:
             _remove_if_same(Path(self.path), self.fd)
         os.close(self.fd)
         self.fd = -1
+        if self.claim_fd is not None:
+            os.close(self.claim_fd)
+            self.claim_fd = None
 
 
 def _remove_if_same(path: Path, fd: int) -> None:

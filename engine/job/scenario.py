@@ -105,13 +105,13 @@ def validate_scenario(scenario: Scenario) -> None:
         before_s = at_s
 
 
-def require_permission(scenarios: Sequence[Scenario], permissions: Permissions) -> None:
+def require_permission(phases: Sequence[Sequence[Scenario]], permissions: Permissions) -> None:
     """Make sure before the first start that nothing later is refused for want of permission to write.
 
     Raises:
-        RefusedError: a turn, or a scenario after the first, writes to a path that may not be written.
+        RefusedError: a turn, or a scenario after those that begin first, writes to a path that may not be written.
     """
-    for number, scenario in enumerate(scenarios):
+    for number, scenario in ((number, each) for number, phase in enumerate(phases) for each in phase):
         start = [] if number == 0 else [(0.0, scenario.job.knobs)]
         for at_s, knobs in (*start, *scenario.states()):
             for path in sorted(_written(scenario.job, knobs) - permissions.allow_write):

@@ -45,8 +45,8 @@ def run_document(result: RunResult) -> Document:
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
-        **_split(result.total, result.duration_s),
-        "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
+        **split_document(result.total, result.duration_s),
+        "logical": logical_document(result.logical, lambda split: split_document(split, result.duration_s)),
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
@@ -106,8 +106,8 @@ def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
         "start_s": epoch.start_s,
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
-        **_split(epoch.split, epoch.duration_s),
-        "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
+        **split_document(epoch.split, epoch.duration_s),
+        "logical": logical_document(epoch.logical, lambda split: split_document(split, epoch.duration_s)),
         "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
         "fsync": _fsync(epoch.fsyncs),
         "cpu": _cpu(epoch.cpu, epoch.split),
@@ -119,13 +119,14 @@ def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
 def _target(target: TargetResult, duration_s: float, *, is_open: bool) -> Document:
     return {
         "name": target.name,
-        **_split(target.split, duration_s),
+        **split_document(target.split, duration_s),
         "skipped": target.skipped if is_open else None,
-        "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
+        "paths": path_documents(target.paths, lambda split: split_document(split, duration_s)),
     }
 
 
-def _split(split: Split, duration_s: float) -> Document:
+def split_document(split: Split, duration_s: float) -> Document:
+    """Write reads, writes and both, measured for so long."""
     return {
         "read": _block(split.read, duration_s),
         "write": _block(split.write, duration_s),

@@ -15,7 +15,7 @@ from engine.results.result import FsyncResult, RunResult
 from engine.verify.run_result import verified_lines
 
 _MOST_ROWS = 16
-_ENDINGS = {
+ENDINGS = {
     "runtime": "runtime over",
     "size": "all bytes transferred",
     "steady": "steady state reached",
@@ -23,6 +23,7 @@ _ENDINGS = {
     "failed": "failed",
     "": "still running",
 }
+"""Why a load is over, in words."""
 _WIDTHS = (10, 8, 9, 7, 7, 7, 8, 9, 9)
 """With the label they fill 79 columns, which a terminal of 80 shows unbroken."""
 _WHOLE_FROM = 1000
@@ -36,8 +37,8 @@ def summary_lines(result: RunResult) -> list[str]:
     about = result.about
     return [
         f"{describe_job(about.job)}; {about.engine.backend} engine ({about.engine.why})",
-        f"on {_listed(about.targets)}",
-        f"ran {about.elapsed_s:.1f} s ({_ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
+        f"on {listed(about.targets)}",
+        f"ran {about.elapsed_s:.1f} s ({ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
         "",
         *_tables(result),
         *(f"note: {caveat}" for caveat in caveats(result)),
@@ -65,39 +66,40 @@ def _outstanding(result: RunResult) -> Iterator[str]:
         yield f"{each.what} never came back: {waited}; in no figure above; the kernel still holds them"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """Name targets, the first of them if there are many."""
     shown = ", ".join(names[:_MOST_ROWS])
     return shown if len(names) <= _MOST_ROWS else f"{shown} and {len(names) - _MOST_ROWS} more"
 
 
 def _tables(result: RunResult) -> Iterator[str]:
-    in_ms = (result.total.total.mean_ns or 0) >= _SLOW_NS
-    yield _header("ms" if in_ms else "us")
+    in_ms = in_milliseconds(result.total.total)
+    yield table_header(in_ms=in_ms)
     for label, part in _directions(result.total):
-        yield _row(part, result.duration_s, label, in_ms=in_ms)
+        yield table_row(part, result.duration_s, label, in_ms=in_ms)
         if part.service is not None:
             yield _service_row(part.service, f"{label}, service time", in_ms=in_ms)
     if result.logical is not None:
         yield "whole I/Os, over all targets they touch"
         for label, part in _directions(result.logical.split):
-            yield _row(part, result.duration_s, label, in_ms=in_ms)
+            yield table_row(part, result.duration_s, label, in_ms=in_ms)
     yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
     yield ""
     if len(result.epochs) > 1:
         for epoch in result.epochs:
             yield f"epoch {epoch.index}, {epoch.duration_s:.1f} s: {describe_knobs(epoch.knobs)}"
-            yield _row(epoch.split.total, epoch.duration_s, "", in_ms=in_ms)
+            yield table_row(epoch.split.total, epoch.duration_s, in_ms=in_ms)
             yield from _costs(epoch.cpu, epoch.split.total, [epoch.fsyncs])
         yield ""
     if len(result.about.targets) > 1:
         for name, part, seconds in _by_target(result):
             yield name
-            yield _row(part, seconds, "", in_ms=in_ms)
+            yield table_row(part, seconds, in_ms=in_ms)
         yield ""
     for name, part, seconds in _by_path(result):
         failed = f": {part.errors:,} failed, tried on another path" if part.errors else ""
         yield f"path {name}{failed}"
-        yield _row(part, seconds, "", in_ms=in_ms)
+        yield table_row(part, seconds, in_ms=in_ms)
 
 
 def _directions(split: Split) -> list[tuple[str, Measured]]:
@@ -139,12 +141,19 @@ def _by_path(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
         yield name, combine([part for part, _ in parts]), sum(seconds for _, seconds in parts)
 
 
-def _header(unit: str) -> str:
-    titles = ("IOPS", "MiB/s", f"mean {unit}", "p50", "p90", "p99", "p99.9", "max", "avg peak")
+def in_milliseconds(measured: Measured) -> bool:
+    """Whether latencies are shown in milliseconds, else in microseconds."""
+    return (measured.mean_ns or 0) >= _SLOW_NS
+
+
+def table_header(*, in_ms: bool) -> str:
+    """Write the titles of `table_row`."""
+    titles = ("IOPS", "MiB/s", "mean ms" if in_ms else "mean us", "p50", "p90", "p99", "p99.9", "max", "avg peak")
     return _line("", titles)
 
 
-def _row(part: Measured, duration_s: float, label: str, *, in_ms: bool) -> str:
+def table_row(part: Measured, duration_s: float, label: str = "", *, in_ms: bool) -> str:
+    """Write rates and latencies in one line."""
     percentiles = (part.percentile_ns(percent) for percent in (50, 90, 99, 99.9))
     latencies = (part.mean_ns, *percentiles, part.largest_ns, part.average_peak_ns)
     rates = (_rate(part.ios, duration_s, 0), _rate(part.bytes / (1 << 20), duration_s, 1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from engine.results.result import EpochResult, RunResult
+    from engine.running.beside import Beside
     from engine.running.driver import LoadDriver
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
@@ -40,14 +42,15 @@ class LoadControl:
     until `abandon`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Iterator[int] | None = None) -> None:
+        """Make a control; `runs` numbers the loads, where several controls are read together."""
         self._status_store = StatusStore()
         self._operation = threading.Lock()
         """Held while arming, starting or ending a load."""
         self._turns = KnobTurns(KnobState(Knobs()), self._status_store)
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
-        self._runs = 0
+        self._runs = itertools.count(1) if runs is None else runs
         self._ended = threading.Event()
         self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
@@ -62,8 +65,10 @@ class LoadControl:
         job = replace(status.job, knobs=now.knobs)
         return replace(status, job=job, knobs=now.knobs, epoch=now.epoch, elapsed_s=elapsed_s)
 
-    def arm(self, job: JobSpec, permissions: Permissions) -> None:
+    def arm(self, job: JobSpec, permissions: Permissions, beside: Beside | None = None) -> None:
         """Prepare a job: open and check its targets, fill scratch files, set up the engine; blocks.
+
+        `beside` is what it has in common with other loads that are to run at the same time.
 
         Raises:
             StoppedError: `stop` was called meanwhile.
@@ -75,10 +80,9 @@ class LoadControl:
             if self._status_store.status.state is LoadState.RUNNING:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
-            self._runs += 1
             # Each load has its own: a turn of the one before that hangs must not reach this one.
             knobs = KnobState(job.knobs)
-            self._driver = driver = LoadDriver(job, permissions, self._runs, knobs)
+            self._driver = driver = LoadDriver(job, permissions, next(self._runs), knobs, beside)
             self._turns = KnobTurns(knobs, self._status_store, driver)
             self._wait_limit = WaitLimit()
             self._watch = StallWatch(driver.outstanding, self._status_store)
@@ -99,6 +103,23 @@ class LoadControl:
                 message=driver.message,
                 badges=driver.badges,
             )
+
+    def recheck(self) -> None:
+        """Check the targets of what is armed once more, so that `start` begins at once; blocks.
+
+        Raises:
+            LunscopeError: nothing is armed, or a target changed since; the load is let go then.
+        """
+        with self._operation:
+            driver = self._driver
+            if driver is None or self._status_store.status.state is not LoadState.ARMED:
+                raise UsageError("no load is armed: arm one first")
+            try:
+                driver.recheck()
+            except BaseException as error:
+                driver.stop()
+                self._status_store.change(state=LoadState.FAILED, message=str(error))
+                raise
 
     def start(self) -> None:
         """Start what is armed; does nothing while it runs.

@@ -47,7 +47,9 @@ class LayoutReading:
     logical_keys: tuple[str, ...]
     """One and unique per run; the same object during a run."""
     logical: NDArray[np.uint64]
-    """Shape (0 or 1, 9), columns as the raw table load_logical."""
+    """Shape (0 or 1 for each load, 9), columns as the raw table load_logical."""
+    logical_names: tuple[str, ...] = ("whole I/Os",)
+    """One per key."""
 
 
 class LayoutCounters:

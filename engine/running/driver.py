@@ -32,6 +32,7 @@ from engine.results.result import (
     nothing_measured,
 )
 from engine.results.steadiness import steady_badges
+from engine.running.beside import Beside
 from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun, set_up
@@ -58,11 +59,18 @@ class LoadDriver:
     """
 
     def __init__(
-        self, job: JobSpec, permissions: Permissions, run_number: int = 1, knobs: KnobState | None = None
+        self,
+        job: JobSpec,
+        permissions: Permissions,
+        run_number: int = 1,
+        knobs: KnobState | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._job = job
         self._permissions = permissions
         self._run_number = run_number
+        self._beside = beside
+        self._rechecked = False
         self._knobs = KnobState(job.knobs) if knobs is None else knobs
         self._monitor = UseMonitor()
         self._stop_requested = threading.Event()
@@ -167,11 +175,23 @@ class LoadDriver:
             LunscopeError: the disk is full, or the kernel refuses what the engine needs.
         """
         validate(self._job)
-        prepared_run = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
+        prepared_run = set_up(
+            self._job, self._permissions, progress, self._stop_requested, self._waits, beside=self._beside
+        )
         self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
         self._layout_reader = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
         self._devices = prepared_run.devices()
         self._prepared_run = prepared_run
+
+    def recheck(self) -> None:
+        """Check the targets once more, so that `start`, which is to follow at once, need not.
+
+        Raises:
+            RefusedError: a target changed since it was opened.
+        """
+        prepared_run = self._prepared()
+        self._recheck(prepared_run, prepared_run.targets)
+        self._rechecked = True
 
     def start(self) -> None:
         """Check the targets once more and start; does nothing if it runs.
@@ -184,7 +204,8 @@ class LoadDriver:
                 return
             prepared_run, knobs = self._prepared(), self._knobs.knobs
             prepared_run.require_writable(knobs)
-            self._recheck(prepared_run, prepared_run.targets)
+            if not self._rechecked:
+                self._recheck(prepared_run, prepared_run.targets)
             if self._stop_requested.is_set():
                 raise StoppedError("stopped before the load began")
             self._note_mode(knobs)

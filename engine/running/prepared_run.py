@@ -22,6 +22,7 @@ from engine.hostfs.storage import storage_numbers
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions
 from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.results.caveats import live_badges
+from engine.running.beside import Beside
 from engine.running.counter_reader import CounterReader
 from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
 from engine.running.stall_watch import WaitLimit
@@ -226,7 +227,13 @@ def close_all(targets: Sequence[OpenTarget]) -> None:
 
 
 def set_up(
-    job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event, waits: Waits
+    job: JobSpec,
+    permissions: Permissions,
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    waits: Waits,
+    *,
+    beside: Beside | None = None,
 ) -> PreparedRun:
     """Open and check the targets, fill scratch files, choose an engine and build it; blocks.
 
@@ -237,14 +244,15 @@ def set_up(
         LunscopeError: the disk is full, or the kernel refuses what the engine needs.
     """
     with waits.on(_all_names(job), "open"):
-        targets = open_targets(job, permissions)
+        targets = open_targets(job, permissions, None if beside is None else beside.shared)
     journals = Journals(targets) if job.verify else None
     try:
         fill_scratch(targets, job.seed, progress, stop, waits)
         if stop.is_set():
             raise StoppedError("stopped before the load began")
         wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))
-        choice, engine = build(wanted, job, targets, None if journals is None else journals.fds)
+        flow = None if beside is None else beside.flow
+        choice, engine = build(wanted, job, targets, None if journals is None else journals.fds, flow)
     except BaseException:
         close_all(targets)
         if journals is not None:

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine._native import FlowShare, LoadEngine, LoadPath, LoadTarget
 from engine.backend.protocol import LoadBackend, LoadSettings
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
@@ -53,25 +53,30 @@ def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
 
 
 def build(
-    choice: BackendChoice, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None = None
+    choice: BackendChoice,
+    job: JobSpec,
+    targets: Sequence[OpenTarget],
+    journals: Sequence[int | None] | None = None,
+    flow: FlowShare | None = None,
 ) -> tuple[BackendChoice, LoadBackend]:
     """Make the engine; where AUTO took io_uring and the kernel refuses the rings after all, threads do it.
 
-    `journals` are those of a verified job, by their descriptors.
+    `journals` are those of a verified job, by their descriptors; `flow` is its part of the I/Os of several.
 
     Raises:
         LunscopeError: the kernel refuses what the engine needs.
         UsageError: a knob is out of range for the targets.
     """
     try:
-        return choice, _make(choice.backend, job, targets, journals)
+        return choice, _make(choice.backend, job, targets, journals, flow)
     except ValueError as error:
         raise UsageError(engine_refusal(str(error))) from error
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise too_many_open(f"the {choice.backend} engine cannot start") from error
         if job.backend is Backend.AUTO and choice.backend is Backend.URING:
-            return build(BackendChoice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets, journals)
+            threads = BackendChoice(Backend.THREADS, f"io_uring was refused: {error}")
+            return build(threads, job, targets, journals, flow)
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
 
 
@@ -81,12 +86,16 @@ def deepest(job: JobSpec) -> int:
 
 
 def _make(
-    backend: Backend, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None
+    backend: Backend,
+    job: JobSpec,
+    targets: Sequence[OpenTarget],
+    journals: Sequence[int | None] | None,
+    flow: FlowShare | None,
 ) -> LoadBackend:
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = deepest(job)
     if backend is Backend.AIO:
-        _refuse_for_aio(job)
+        _refuse_for_aio(job, flow)
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (imports asyncio and aiofiles, which others do not need)
 
         return AioEngine(
@@ -124,6 +133,7 @@ def _make(
             arrival=job.arrival.value,
             poll=job.poll,
             journals=journals,
+            flow=flow,
         ),
     )
 
@@ -146,7 +156,7 @@ def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
     )
 
 
-def _refuse_for_aio(job: JobSpec) -> None:
+def _refuse_for_aio(job: JobSpec, flow: FlowShare | None) -> None:
     """Refuse what the aio engine does not implement, rather than drive another load than requested."""
     wanted = {
         "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
@@ -161,6 +171,7 @@ def _refuse_for_aio(job: JobSpec) -> None:
         "an end by bytes (--io-size, --loops)": job.ends_by_bytes,
         "a time that is not measured (--ramp)": job.ramp_s > 0,
         "pauses (--think)": job.think_s > 0,
+        "a flow of several loads": flow is not None,
     }
     for what, is_wanted in wanted.items():
         if is_wanted:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,16 @@ class LoadReading:
     """Major and minor of the device that each target is or is stored on."""
     layout: LayoutReading | None = None
     """Paths and logical I/Os; None for a load that has neither."""
+
+
+class ReadLoad(Protocol):
+    """A load, or several at once, as the collector reads them: one caller."""
+
+    def reading(self) -> LoadReading | None:
+        """Counters since the last call, once more after the end, then None."""
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Return the events since the last call."""
 
 
 class StatusStore:

@@ -114,16 +114,16 @@ def test_errors_name_file_line_and_key(text: str, words: str) -> None:
 def test_a_turn_that_writes_needs_permission_before_the_start() -> None:
     scenario = Scenario(BASE, (Turn(20.0, (("read_pct", 50.0), ("stripe_width", 1))),))
     with pytest.raises(RefusedError, match="/dev/x: job writes to it from 20s on: allow it with --allow-write /dev/x"):
-        require_permission([scenario], Permissions())
-    require_permission([scenario], Permissions(frozenset({"/dev/x"})))
-    require_permission([Scenario(replace(BASE, targets=(TargetSpec(),) * 2), scenario.turns)], Permissions())
+        require_permission([[scenario]], Permissions())
+    require_permission([[scenario]], Permissions(frozenset({"/dev/x"})))
+    require_permission([[Scenario(replace(BASE, targets=(TargetSpec(),) * 2), scenario.turns)]], Permissions())
 
 
 def test_a_later_job_that_writes_needs_it_too() -> None:
     writing = Scenario(replace(BASE, name="then", knobs=replace(BASE.knobs, read_pct=0.0)))
     with pytest.raises(RefusedError, match=r"/dev/[xy]: then writes to it: allow it with --allow-write"):
-        require_permission([Scenario(BASE), writing], Permissions())
-    require_permission([writing], Permissions())
+        require_permission([[Scenario(BASE)], [writing]], Permissions())
+    require_permission([[writing]], Permissions())
 
 
 # ------------------------------------------------------------------------------------------------------- of recordings

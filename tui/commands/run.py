@@ -20,7 +20,8 @@ from engine.text import safe_text
 from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning, run_precondition
-from tui.headless.runs import ResultOutput, run_headless
+from tui.headless.run_output import ResultOutput
+from tui.headless.runs import run_headless
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
 from tui.options.reading import root_options
@@ -101,18 +102,22 @@ def command(
         write_job(save_job, read.scenarios)
         return 0
     if on_screen:
+        if read.has_groups:
+            raise UsageError(f"{read.at_once}: there is no screen for them: add --headless")
         (only,) = read.scenarios
         validate(only.job)
         first = preconditioning(only.job, permissions, wanted=precondition)
         go_on_in_child()
         return precondition_code(first) or _on_screen(only.job, permissions, watching)
     read = with_ends(read)
-    for each in read.scenarios:
+    for each in (each for phase in read.jobs for each in phase):
         validate_scenario(each)
-    require_permission(read.scenarios, permissions)
-    if precondition and len(read.scenarios) > 1:
+    require_permission(read.jobs, permissions)
+    if precondition and (len(read.phases) > 1 or read.has_groups):
         raise UsageError("--precondition: the file has several jobs: choose one with --section")
-    first = preconditioning(read.scenarios[0].job, permissions, wanted=precondition)
+    if fio_json is not None and read.has_groups:
+        raise UsageError(f"--fio-json: {read.at_once}: fio-plot reads one load at a time: choose one with --section")
+    first = preconditioning(read.jobs[0][0].job, permissions, wanted=precondition)
     go_on_in_child()
     done = run_precondition(first)
     if done is not None and done.code:

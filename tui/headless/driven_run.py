@@ -1,18 +1,20 @@
-"""One load from its preparation to its end, without a screen: what holds whatever is done while it runs."""
+"""Loads from their preparation to their end, without a screen: what holds whatever is done while they run."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import click
 
+from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.spec import JobSpec, Permissions
 from engine.results.result import RunResult, nothing_measured
-from engine.running.control import LoadControl, LoadState
+from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
@@ -22,36 +24,45 @@ ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
 
 
-class DrivenRun(ABC):
-    """Runs one job from preparation to result, in the main thread, which alone receives signals."""
+class Driven(Protocol):
+    """One load, or several at once."""
 
-    def __init__(self, control: LoadControl, signals: EndingSignals, report: ReportProgress) -> None:
-        self._control = control
+    @property
+    def status(self) -> LoadStatus:
+        """Its state."""
+
+    @property
+    def outstanding(self) -> tuple[Outstanding, ...]:
+        """What is outstanding now, or never completed."""
+
+    def stop(self, *, verify: bool = True) -> tuple[Outstanding, ...]:
+        """End it, and wait for what is outstanding."""
+
+    def abandon(self) -> None:
+        """Wait no longer."""
+
+
+class DrivenLoads(ABC):
+    """Runs loads from preparation to end, in the main thread, which alone receives signals."""
+
+    def __init__(self, driven: Driven, signals: EndingSignals, report: ReportProgress) -> None:
+        self._driven = driven
         self._signals = signals
         self._report = report
         self._waits = WaitLines(self._say)
 
-    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
-        """Prepare and run until it is over or a signal comes.
-
-        Raises:
-            LunscopeError: the job cannot be prepared or started, or a turn is refused; everything is cleaned up.
-        """
+    def _run(self, prepare: Callable[[], None]) -> None:
+        """Prepare and run until it is over or a signal comes; everything is cleaned up then."""
         try:
-            self._prepare(job, permissions)
+            prepare()
             self._follow()
             self._end_samples()
         except StoppedError:
             pass
         finally:
             self._stop()
-            self._waits.show(self._control.outstanding)
+            self._waits.show(self._driven.outstanding)
             self._report("")
-        return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
-
-    @abstractmethod
-    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        """Arm the job and start it."""
 
     @abstractmethod
     def _follow(self) -> None:
@@ -73,26 +84,51 @@ class DrivenRun(ABC):
             self._name_waits()
             if self._signals.wait(0) is not None:
                 self._stop()
-                gave_up = self._control.status.state is LoadState.FAILED
+                gave_up = self._driven.status.state is LoadState.FAILED
                 if not under_way.done.wait(_LOOK_S) and gave_up:
                     raise StoppedError("given up before the load began")
-            progress = self._control.status.progress
+            progress = self._driven.status.progress
             if progress:
                 self._report(f"preparing: {100 * progress:.0f} %")
         under_way.result()
 
     def _stop(self) -> None:
         """End the load; a second signal gives up outstanding I/Os."""
-        stopping = BackgroundCall(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
+        stopping = BackgroundCall(lambda: self._driven.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
         while not stopping.done.wait(_LOOK_S):
             self._name_waits()
             if self._signals.count > 1:
-                self._control.abandon()
+                self._driven.abandon()
         stopping.result()
 
     def _name_waits(self) -> None:
-        self._waits.show(self._control.status.outstanding)
+        self._waits.show(self._driven.status.outstanding)
 
     def _say(self, line: str) -> None:
         self._report("")
         click.echo(f"lunscope: {line}", err=True)
+
+
+class DrivenRun(DrivenLoads):
+    """Runs one job."""
+
+    def __init__(self, control: LoadControl, signals: EndingSignals, report: ReportProgress) -> None:
+        super().__init__(control, signals, report)
+        self._control = control
+
+    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
+        """Prepare and run until it is over or a signal comes.
+
+        Raises:
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; everything is cleaned up.
+        """
+        before = self._control.result()
+        self._run(lambda: self._prepare(job, permissions))
+        result = self._control.result()
+        if result is None or result is before:
+            return replace(nothing_measured(job), outstanding=self._control.outstanding)
+        return result
+
+    @abstractmethod
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        """Arm the job and start it."""

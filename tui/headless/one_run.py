@@ -16,16 +16,12 @@ from engine.job.spec import JobSpec, Permissions
 from engine.results.result import RunResult
 from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.driven_run import DrivenRun, ReportProgress
+from tui.headless.host_samples import HostSamples
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
-from tui.options.tiers import PATIENCE_S
 
 _LOOK_S = 0.05
 _REPORT_S = 1.0
-_FIRST_SAMPLE_S = PATIENCE_S + 1.0
-"""How long the first sample may hold up a load: it waits for exact counters."""
-_SAMPLE_S = 1.0
-"""How long a sample may hold up its start or end."""
 
 
 class HeadlessRun(DrivenRun):
@@ -44,30 +40,15 @@ class HeadlessRun(DrivenRun):
         super().__init__(control, signals, report)
         self._monitor = monitor
         self._turns = deque(turns)
-        self._samples = samples
+        self._samples = HostSamples(monitor, samples)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        self._await_counters()
+        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
         self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
-        self._begin_samples()
+        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
-    def _await_counters(self) -> None:
-        """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
-        if self._samples is not None and self._monitor.step is None:
-            self._do_unless_stopped(lambda: self._monitor.wait_for_next(_FIRST_SAMPLE_S), "lunscope-sample")
-
-    def _begin_samples(self) -> None:
-        if self._samples is None:
-            return
-        self._samples.begin(time.monotonic_ns())
-        self._do_unless_stopped(lambda: self._monitor.sample_now(_SAMPLE_S), "lunscope-sample")
-
     def _end_samples(self) -> None:
-        """Take the last sample before what was written is read back."""
-        if self._samples is None:
-            return
-        self._monitor.sample_now(_SAMPLE_S)
         self._samples.end()
 
     def _follow(self) -> None:
@@ -97,7 +78,7 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
     """Progress of the load in one line: IOPS, mean latency and queue depth of the last sample."""
     if status.state is LoadState.STOPPING and status.progress is not None:
         return f"reading back what was written: {100 * status.progress:.0f} %"
-    figures = "" if step is None else _figures(step)
+    figures = load_figures(step)
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
     errors = f"  {status.errors:,} errors" if status.errors else ""
     skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
@@ -106,7 +87,10 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
     return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
 
 
-def _figures(step: Step) -> str:
+def load_figures(step: Step | None) -> str:
+    """IOPS and mean latency of all I/Os of the last sample; empty where they are not known."""
+    if step is None:
+        return ""
     total = derive(step.previous, step.current).tables.get("load_total")
     if total is None or not len(total.rows):
         return ""

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from collectors.advice.finding import finding_lines, findings_document
-from collectors.advice.of_run import findings_of_run
 from collectors.model import Step
 from collectors.reports.host_facts import host_document
 from collectors.reports.load_series import LoadSeries
-from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
+from collectors.reports.run_devices import RunSamples
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
+from engine.job.group import LoadGroup
+from engine.job.scenario import Scenario
 from engine.job.spec import Permissions
+from engine.results.group_result import GroupResult
 from engine.results.measured import LoadInterval
-from engine.results.response_times import ResponseTimes, response_document, response_lines
 from engine.results.result import RunResult
-from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
-from engine.running.control import LoadControl
+from engine.running.group_control import GroupControl
 from engine.text import safe_text
+from tui.headless.group_run import HeadlessGroup, group_exit_code
 from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
-from tui.headless.precondition import Preconditioned
+from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
 from tui.headless.signals import EndingSignals
 from tui.options.tiers import PATIENCE_S
 from tui.options.watching import Watching, open_source
@@ -48,16 +47,6 @@ Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
 """A result, with its per-second samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultOutput:
-    """Where results are saved in addition to standard output."""
-
-    as_json: bool
-    fio_json: Path | None
-    preconditioned: Preconditioned | None = None
-    """What was written to the targets before."""
-
-
 def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
     """Run the jobs of a file until all are done or a signal comes; returns the exit code.
 
@@ -68,7 +57,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
 
         make_folder(output.fio_json, read.scenarios)
-    control, series, runs = LoadControl(), LoadSeries(), Runs()
+    control, series, runs = GroupControl(), LoadSeries(), Runs()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control, patience_s=PATIENCE_S)
         samples = RunSamples()
@@ -76,17 +65,15 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         code = 0
         try:
             monitor.start()
-            for scenario in read.scenarios:
-                run = HeadlessRun(control, monitor, signals, _print_status, turns=scenario.turns, samples=samples)
-                result = run.drive(scenario.job, permissions)
+            phases = _Phases(control, monitor, signals, samples, permissions)
+            for phase in read.phases:
+                result, phase_code = phases.run(phase)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
-                runs.append((result, series.intervals))
-                devices = samples.below(result.about, watching.sysfs, follow_files=not result.outstanding)
-                step = monitor.step
-                host = None if step is None else host_document(step.current.topology, result.about, watching.sysfs)
-                _print_run(result, devices, host, read, output)
-                code = exit_code(result, control.status.state, signals) or code
+                if isinstance(result, RunResult):
+                    runs.append((result, series.intervals))
+                print_phase(result, _found(result, samples, monitor, watching, control), read, output)
+                code = phase_code or code
                 if code > 1 or control.outstanding:
                     break
         except LunscopeError as error:
@@ -103,6 +90,39 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         if trouble:
             click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
         return 1 if trouble and not code else code
+
+
+@dataclass(frozen=True, slots=True)
+class _Phases:
+    """Runs the phases of a file one after the other."""
+
+    control: GroupControl
+    monitor: Monitor
+    signals: EndingSignals
+    samples: RunSamples
+    permissions: Permissions
+
+    def run(self, phase: Scenario | LoadGroup) -> tuple[RunResult | GroupResult, int]:
+        """Run one; returns what it measured and its exit code."""
+        if isinstance(phase, LoadGroup):
+            loads = HeadlessGroup(self.control, self.monitor, self.signals, _print_status, self.samples)
+            group = loads.drive(phase, self.permissions)
+            return group, group_exit_code(group, self.control, self.signals)
+        alone = self.control.alone()
+        run = HeadlessRun(alone, self.monitor, self.signals, _print_status, turns=phase.turns, samples=self.samples)
+        result = run.drive(phase.job, self.permissions)
+        return result, exit_code(result, alone.status.state, self.signals)
+
+
+def _found(
+    result: RunResult | GroupResult, samples: RunSamples, monitor: Monitor, watching: Watching, control: GroupControl
+) -> FoundBelow:
+    """Gather what the devices below the targets did."""
+    load = result.about if isinstance(result, RunResult) else result
+    devices = samples.below(load, watching.sysfs, follow_files=not control.outstanding)
+    step = monitor.step
+    host = None if step is None else host_document(step.current.topology, load, watching.sysfs)
+    return FoundBelow(devices, host)
 
 
 def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurried: bool) -> None:
@@ -136,38 +156,6 @@ def _leave(folder: Path | None, runs: Runs) -> None:
 def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
     series.observe(step)
     samples.observe(step)
-
-
-def _print_run(
-    result: RunResult,
-    devices: RunDevices | None,
-    host: Mapping[str, object] | None,
-    read: ReadJob,
-    output: ResultOutput,
-) -> None:
-    """Print one of the runs of a file, with its name if there are several."""
-    wanted = ResponseTimes(read.response_limits_s, read.response_edges_s)
-    findings = findings_of_run(result, devices)
-    done = output.preconditioned
-    if output.as_json:
-        document = {
-            **run_document(result),
-            "preconditioned": None if done is None else done.document,
-            "devices": devices_document(devices),
-            "host": host,
-            "findings": findings_document(findings),
-            "response_times": response_document(result, wanted),
-        }
-        click.echo(json.dumps(document, allow_nan=False))
-        return
-    if len(read.scenarios) > 1:
-        click.echo(f"[{safe_text(result.about.job.name)}]")
-    if done is not None:
-        click.echo(done.line)
-    lines = summary_lines(result)
-    gap = [""] if lines[-1] else []
-    for line in (*lines, *gap, *device_lines(devices), *finding_lines(findings), *response_lines(result, wanted)):
-        click.echo(safe_text(line))
 
 
 def _print_status(text: str) -> None:

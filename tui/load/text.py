@@ -32,18 +32,27 @@ class RecordedState:
     """Since its start, up to its end."""
     ended: str
     """Text of its end event; empty while it runs."""
+    at_once: tuple[str, ...] = ()
+    """Names of the loads that run at this time, where there are several; the job is that of the last."""
 
 
 def recorded_state(events: Sequence[Event], now_ns: int) -> RecordedState | None:
     """Find the running or last load at a time of CLOCK_MONOTONIC; None before the first."""
     of_loads = [event for event in events if event.kind in (EventKind.LOAD, EventKind.KNOB)]
-    load = _started_by(recorded_loads(of_loads), now_ns)
+    loads = recorded_loads(of_loads)
+    load = _started_by(loads, now_ns)
     if load is None:
         return None
-    over = load.end is not None and load.end.monotonic_ns <= now_ns
+    over = _is_over(load, now_ns)
+    running = [load for load in loads if load.start.monotonic_ns <= now_ns and not _is_over(load, now_ns)]
+    names = tuple(str(load.start.data.get("load_name")) for load in running) if len(running) > 1 else ()
     until_ns = load.end.monotonic_ns if over and load.end is not None else now_ns
     ended = load.end.text if over and load.end is not None else ""
-    return RecordedState(_job_at(load, now_ns), (until_ns - load.start.monotonic_ns) / 1e9, ended)
+    return RecordedState(_job_at(load, now_ns), (until_ns - load.start.monotonic_ns) / 1e9, ended, names)
+
+
+def _is_over(load: RecordedLoad, now_ns: int) -> bool:
+    return load.end is not None and load.end.monotonic_ns <= now_ns
 
 
 def _started_by(loads: Sequence[RecordedLoad], now_ns: int) -> RecordedLoad | None:
@@ -112,7 +121,9 @@ def _recorded_line(recorded: RecordedState | None, past: str) -> Content:
         return head + Content.assemble((" no load started up to here", "dim"))
     ran = f" ran {span_text(recorded.elapsed_s)}: " if recorded.ended else f" running {span_text(recorded.elapsed_s)}"
     unknown = "" if recorded.job else "  knobs not recorded"
-    return head + Content(f"{ran}{safe_text(recorded.ended)}{unknown}")
+    names = recorded.at_once
+    beside = f"{len(names)} loads at once, these knobs are of [{safe_text(names[-1])}]" if names else ""
+    return head + Content(f"{ran}{safe_text(recorded.ended)}{beside}{unknown}")
 
 
 def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:

@@ -12,7 +12,7 @@ from collectors.model import Source
 from collectors.sampling.settings import load_reading_settings
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
-from engine.running.control import LoadControl
+from engine.running.status import ReadLoad
 from engine.text import safe_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
 
 
 def open_source(
-    watching: Watching, control: LoadControl, *, patience_s: float = 0.0
+    watching: Watching, control: ReadLoad, *, patience_s: float = 0.0
 ) -> tuple[Source, RecordingSource | None]:
     """Open this host and the load of `control` as a source, with a recording if requested.
 

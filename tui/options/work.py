@@ -12,6 +12,7 @@ import click
 from engine.errors import UsageError
 from engine.job.formats.choose import read_job
 from engine.job.formats.read_job import ReadJob
+from engine.job.group import LoadGroup
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.statistics.steady_state import MOST_ROUNDS
@@ -92,5 +93,11 @@ def with_ends(read: ReadJob) -> ReadJob:
 
 
 def for_every_job(read: ReadJob, change: Callable[[Scenario], JobSpec]) -> ReadJob:
-    """Replace the job of every scenario and keep its turns."""
-    return replace(read, scenarios=tuple(replace(each, job=change(each)) for each in read.scenarios))
+    """Replace the job of every scenario and of every load of a group, and keep turns."""
+    return replace(read, phases=tuple(_changed(phase, change) for phase in read.phases))
+
+
+def _changed(phase: Scenario | LoadGroup, change: Callable[[Scenario], JobSpec]) -> Scenario | LoadGroup:
+    if isinstance(phase, Scenario):
+        return replace(phase, job=change(phase))
+    return LoadGroup(tuple(replace(load, job=change(Scenario(load.job))) for load in phase.loads))

@@ -1,4 +1,8 @@
-"""fio job files: sections that run together are one load on several targets, those behind a stonewall follow it."""
+"""fio job files: what sections that run together become, and what those behind a stonewall do.
+
+Sections that differ in their targets only are one load on all of them; others are loads of their own that begin
+together. After them come those behind a stonewall, as turns of the knobs where that is all that changes.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from pathlib import Path
 
 from engine.errors import UsageError
 from engine.job.distribution import Permutation
+from engine.job.formats.fio_flow import refuse_delay
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
+from engine.job.group import MOST_LOADS, LoadGroup
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import Access, Backend, JobSpec, Knobs
 from engine.text import safe_text
@@ -31,7 +37,7 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     jobs = [section_job(section) for section in sections]
     phases = _phases(jobs, all_at_once=bool(chosen))
     together = [_together(phase) for phase in phases]
-    folders = {job.folder for job in jobs}
+    folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
     search = next((job.search for job in jobs if job.search is not None), None)
@@ -76,13 +82,17 @@ def _waits_for_all(job: SectionJob, phases: Sequence[Sequence[SectionJob]]) -> b
     raise option.error("no section of that name is above it")
 
 
-def _together(phase: Sequence[SectionJob]) -> JobSpec:
-    """Make one job of sections that run at the same time, which must differ in their targets only."""
+def _together(phase: Sequence[SectionJob]) -> JobSpec | LoadGroup:
+    """Make one job of sections that run at the same time if they differ in their targets only, else a load of each.
+
+    Raises:
+        UsageError: one of several loads begins later than the others, or there are too many.
+    """
     first = phase[0].job
-    for other in phase[1:]:
-        _refuse_difference(other, first, phase[0].section.name)
     if len(phase) == 1:
         return first
+    if any(section.load.flow or _is_unlike(section.job, first) for section in phase):
+        return _group(phase)
     knobs, many = first.knobs, len(phase)
     targets = tuple(target for each in phase for target in each.job.targets)
     knobs = replace(
@@ -94,19 +104,22 @@ def _together(phase: Sequence[SectionJob]) -> JobSpec:
     return replace(first, targets=targets, knobs=knobs)
 
 
-def _refuse_difference(other: SectionJob, first: JobSpec, name: str) -> None:
-    knobs = _differing(replace(other.job.knobs, stripe_width=first.knobs.stripe_width), first.knobs)
-    differing = [*knobs, *_differing(other.job, first, "targets", "name", "knobs")]
-    differing += ["total_queue_depth"] if first.total_queue_depth else []
-    if first.rate_min is not None and not differing:
-        raise other.section.location.error(
-            other.section.name,
-            f"rate_min of several jobs at once, each judged by itself as in fio, is not driven: {_CHOOSE}",
+def _is_unlike(job: JobSpec, first: JobSpec) -> bool:
+    """Whether a job cannot be part of one load with the first: fio judges rate_min of each by itself."""
+    knobs = replace(job.knobs, stripe_width=first.knobs.stripe_width)
+    one_by_one = first.total_queue_depth or first.rate_min is not None
+    return one_by_one or bool(_differing(knobs, first.knobs) or _differing(job, first, "targets", "name", "knobs"))
+
+
+def _group(phase: Sequence[SectionJob]) -> LoadGroup:
+    for each in phase:
+        refuse_delay(each.section)
+    if len(phase) > MOST_LOADS:
+        section = phase[MOST_LOADS].section
+        raise section.location.error(
+            section.name, f"{len(phase)} jobs with unlike settings at once: at most {MOST_LOADS}: {_CHOOSE}"
         )
-    if differing:
-        raise other.section.location.error(
-            other.section.name, f"another {_words(differing[0])} than [{safe_text(name)}] beside it: {_CHOOSE}"
-        )
+    return LoadGroup(tuple(each.load for each in phase))
 
 
 def _differing(one: JobSpec | Knobs, other: JobSpec | Knobs, *but: str) -> list[str]:
@@ -114,15 +127,18 @@ def _differing(one: JobSpec | Knobs, other: JobSpec | Knobs, *but: str) -> list[
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def _one_after_another(jobs: Sequence[JobSpec]) -> tuple[Scenario, ...]:
+def _one_after_another(phases: Sequence[JobSpec | LoadGroup]) -> tuple[Scenario | LoadGroup, ...]:
     """Make a turn of every job that has an end and differs from the one before in knobs only, else another run."""
-    runs: list[list[JobSpec]] = []
-    for job in jobs:
-        if runs and _is_a_turn(runs[-1][-1], job) and _are_aligned_alike([*runs[-1], job]):
-            runs[-1].append(job)
+    runs: list[list[JobSpec] | LoadGroup] = []
+    for phase in phases:
+        before = runs[-1] if runs else None
+        if isinstance(phase, LoadGroup):
+            runs.append(phase)
+        elif isinstance(before, list) and _is_a_turn(before[-1], phase) and _are_aligned_alike([*before, phase]):
+            before.append(phase)
         else:
-            runs.append([job])
-    return tuple(map(_scenario, runs))
+            runs.append([phase])
+    return tuple(run if isinstance(run, LoadGroup) else _scenario(run) for run in runs)
 
 
 def _is_a_turn(before: JobSpec, after: JobSpec) -> bool:
@@ -157,12 +173,6 @@ def _scenario(jobs: Sequence[JobSpec]) -> Scenario:
         stripe_unit_bytes=math.lcm(*(job.stripe_unit_bytes for job in jobs)),
     )
     return Scenario(job, tuple(turns))
-
-
-def _words(field: str) -> str:
-    return {"access": "order (random or sequential)", "backend": "ioengine", "blocks": "bs"}.get(
-        field, field.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
-    )
 
 
 def _warnings(path: str, jobs: Sequence[SectionJob]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ WITHOUT_EFFECT = _names("""
     mem iomem mem_align iomem_align hugepage-size lockmem
     fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
     iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min iodepth_batch_complete_max
-    exitall exit_what exitall_on_error continue_on_error ignore_error error_dump startdelay
+    continue_on_error ignore_error error_dump startdelay flow_watermark
     rwmixcycle thinktime_spin verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_offset
     verify_pattern verify_pattern_interval verify_backlog verify_backlog_batch verifysort verifysort_nr
     verify_state_save verify_header_seed serialize_overlap experimental_verify
@@ -47,7 +47,7 @@ _OF_WRITTEN_DATA = _names(
 _OFF_AT_ZERO = _names("""
     thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri
     zero_buffers buffer_compress_percentage dedupe_percentage file_append
-    fill_device fill_fs max_latency atomic create_only flow iodepth_low
+    fill_device fill_fs max_latency atomic create_only iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
@@ -59,7 +59,6 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 """Values with which an option has no effect."""
 
 _FIXES = {
-    "flow": "jobs that hold each other to a ratio are not driven: use rwmixread in one job",
     "opendir": "name the files with filename",
     "end_fsync": "writes would count without their flush: use fsync=N, or sync=dsync",
     "fsync_on_close": "writes would count without their flush: use fsync=N, or sync=dsync",

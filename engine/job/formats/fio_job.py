@@ -10,6 +10,8 @@ from pathlib import Path
 from engine.job.distribution import Permutation, Uniform
 from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_rate, take_thinking, take_workers
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
+from engine.job.formats.fio_flow import NAMES as TIES
+from engine.job.formats.fio_flow import take_ties
 from engine.job.formats.fio_ignored import judge_left_over
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
@@ -20,6 +22,7 @@ from engine.job.formats.fio_values import Units, seconds, switch, units_of
 from engine.job.formats.fio_verify import take_verify
 from engine.job.formats.read_job import JobSearch
 from engine.job.formats.text_file import quoted
+from engine.job.group import GroupedLoad
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
 from engine.job.settings import READ_WRITE
@@ -101,6 +104,7 @@ DRIVEN = (
     *("thinktime", "thinktime_blocks", "randseed", "verify"),
     *SEARCHING,
     *("do_verify", "invalidate", "stonewall", "wait_for_previous", "wait_for", "kb_base"),
+    *TIES,
     *(name for knob in KNOBS.values() for name in knob.fio or ()),
 )
 """Names of options that are driven as fio does."""
@@ -118,7 +122,7 @@ class SectionJob:
     """What one section specifies."""
 
     section: FioSection
-    job: JobSpec
+    load: GroupedLoad
     waits: bool
     """Whether all before it are over when it begins."""
     waits_for: Option | None
@@ -126,6 +130,11 @@ class SectionJob:
     folder: Path | None
     search: JobSearch | None
     notes: tuple[str, ...]
+
+    @property
+    def job(self) -> JobSpec:
+        """The job alone."""
+        return self.load.job
 
 
 def section_job(section: FioSection) -> SectionJob:
@@ -179,9 +188,10 @@ def section_job(section: FioSection) -> SectionJob:
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes]
     notes += [*extent.notes, *verify_notes]
     search = take_search(given, job.knobs.queue_depth)
+    load = take_ties(given, units, workers, job)
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
-    return SectionJob(section, job, waits, waits_for, files.folder, search, tuple(notes))
+    return SectionJob(section, load, waits, waits_for, files.folder, search, tuple(notes))
 
 
 def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:

@@ -10,6 +10,7 @@ use super::backend::Backend;
 use super::coordinator::coordinate;
 use super::cpu_span::CpuTimes;
 use super::failure::Failure;
+use super::flow::{FlowGate, FlowShare};
 use super::knobs::{Knobs, Limits, Settings};
 use super::lock::lock;
 use super::mode_turn;
@@ -35,6 +36,8 @@ pub struct Options {
     pub runtime: Option<Duration>,
     /// With --verify: for every target the file of its write map, or none to keep it in memory.
     pub journals: Option<Vec<Option<File>>>,
+    /// Its part in a flow of several loads; used by this load only.
+    pub flow: Option<Arc<FlowShare>>,
 }
 
 /// A load on a fixed set of targets.
@@ -73,6 +76,12 @@ impl Engine {
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
         let mut run = Run::new(targets, options.limits, options.seed, knobs.policy);
         run.verifier = verifier;
+        let workers = match options.backend {
+            Backend::Uring => settings.threads,
+            Backend::Threads => settings.outstanding(),
+        };
+        let share = options.flow.take();
+        run.flow = share.map(|share| FlowGate::new(share, workers, run.clock));
         let run = Arc::new(run);
         run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);

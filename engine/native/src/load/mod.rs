@@ -32,6 +32,7 @@ mod failure;
 mod fanout;
 mod fill;
 mod flight;
+mod flow;
 mod fsyncs;
 mod histogram;
 mod io_workers;

@@ -8,6 +8,7 @@ use super::clock::{Clock, Instant, monotonic_ns};
 use super::content::{Contents, JUDGE_INTERVAL_NS};
 use super::epoch::Epoch;
 use super::errors::ErrorLog;
+use super::flow::FlowGate;
 use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
 use super::levels::Rows;
@@ -44,6 +45,8 @@ pub struct Run {
     pub write_backs: Outstanding,
     /// With --verify.
     pub verifier: Option<Verifier>,
+    /// Where other loads hold this one to a ratio.
+    pub flow: Option<FlowGate>,
     seed: u64,
     pub(super) health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
@@ -74,6 +77,7 @@ impl Run {
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             write_backs: Outstanding::default(),
             verifier: None,
+            flow: None,
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
             streams: streams.unwrap_or_default(),
@@ -126,9 +130,32 @@ impl Run {
         }
     }
 
-    /// What a worker with a free slot on a target does next. Asks the epoch first, then the target, then the rate.
+    /// What a worker with a free slot on a target does next; only what is issued counts in a flow, but for flushes.
     #[inline]
     pub fn next(
+        &self,
+        epoch: &Epoch,
+        target: usize,
+        rng: &mut Rng,
+        gate: &mut Gate,
+        now_ticks: u64,
+    ) -> Next {
+        let Some(flow) = &self.flow else {
+            return self.next_alone(epoch, target, rng, gate, now_ticks);
+        };
+        if let Err(due) = flow.take(now_ticks) {
+            return Next::NotBefore(due);
+        }
+        let next = self.next_alone(epoch, target, rng, gate, now_ticks);
+        if !matches!(&next, Next::Issue(part) if !part.is_fsync()) {
+            flow.give_back();
+        }
+        next
+    }
+
+    /// What it does where no other load matters. Asks the epoch first, then the target, then the rate.
+    #[inline]
+    fn next_alone(
         &self,
         epoch: &Epoch,
         target: usize,

@@ -126,6 +126,9 @@ impl Core {
             self.end(timeline.current(), self.run.now());
         }
         if self.run.life.begin_stop() {
+            if let Some(flow) = &self.run.flow {
+                flow.leave();
+            }
             let worker_handles = self.worker_handles();
             // A worker that was counting when the epoch ended has finished once its epoch lock was free.
             worker_handles

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::descriptors::duplicate;
 use super::errors::os_error;
+use super::flow::FlowShare;
 use super::numbers::{above_0, bits, seconds, unsigned};
 use crate::load::arrival::Arrival;
 use crate::load::backend::Backend;
@@ -133,6 +135,7 @@ pub struct SettingsArgument {
     poll: bool,
     dry: bool,
     journals: Option<Vec<Option<RawFd>>>,
+    flow: Option<Py<FlowShare>>,
 }
 
 impl SettingsArgument {
@@ -151,6 +154,7 @@ impl SettingsArgument {
                 .map(|runtime_s| seconds("runtime_s", runtime_s))
                 .transpose()?,
             journals: journal_files(self.journals, targets, self.dry)?,
+            flow: self.flow.map(|share| Arc::clone(&share.get().0)),
         })
     }
 

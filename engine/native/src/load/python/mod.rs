@@ -6,6 +6,7 @@ mod descriptors;
 mod engine;
 mod epoch;
 mod errors;
+mod flow;
 mod numbers;
 mod rows;
 mod target;
@@ -30,6 +31,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<epoch::EpochStats>()?;
     module.add_class::<engine::LoadEngine>()?;
     module.add_class::<verify::VerifyPass>()?;
+    module.add_class::<flow::FlowShare>()?;
+    module.add_function(wrap_pyfunction!(flow::flow_shares, module)?)?;
     module.add_function(wrap_pyfunction!(verify::journal_facts, module)?)?;
     module.add_function(wrap_pyfunction!(fill_file, module)?)?;
     module.add_function(wrap_pyfunction!(content, module)?)?;

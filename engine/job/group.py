@@ -1,0 +1,61 @@
+"""Several loads that run at the same time, each with settings of its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.job.spec import JobSpec
+
+MOST_LOADS = 64
+"""Each has threads of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPart:
+    """The part of a load in the I/Os of all loads with the same number (fio(1), flow)."""
+
+    weight: int
+    number: int = 0
+    wait_s: float | None = None
+    """How long the load waits at a time while it is ahead; None: as short as is reasonable."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedLoad:
+    """One of several loads."""
+
+    job: JobSpec
+    flow: FlowPart | None = None
+    ends_others: bool = False
+    """Whether the others end with it."""
+    ends_others_on_error: bool = False
+    """Whether the others end if it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadGroup:
+    """Loads that begin together; each ends by itself."""
+
+    loads: tuple[GroupedLoad, ...]
+
+    @property
+    def jobs(self) -> tuple[JobSpec, ...]:
+        """The jobs, in the order of the file."""
+        return tuple(load.job for load in self.loads)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, each different."""
+        return distinct([job.name for job in self.jobs])
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Add a number to names that come more than once, from the second on."""
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(found)
