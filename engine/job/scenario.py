@@ -105,6 +105,21 @@ def validate_scenario(scenario: Scenario) -> None:
         before_s = at_s
 
 
+def validate_together(phase: Sequence[Scenario]) -> None:
+    """Check jobs that run at the same time, without touching their targets.
+
+    Raises:
+        UsageError: one of them cannot be meant; with its name, where there are several.
+    """
+    for scenario in phase:
+        try:
+            validate_scenario(scenario)
+        except UsageError as error:
+            if len(phase) == 1:
+                raise
+            raise UsageError(f"[{safe_text(scenario.job.name)}] {error}") from None
+
+
 def require_permission(phases: Sequence[Sequence[Scenario]], permissions: Permissions) -> None:
     """Make sure before the first start that nothing later is refused for want of permission to write.
 

@@ -491,7 +491,7 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("\x1b[31m=4", "\\x1b[31m: changes the load"),
         ("[b", "write a section as [name]"),
         ("[b]\nfilename=/dev/y\nrw=randread\nstartdelay=3", "startdelay: beside jobs with other settings"),
-        ("".join(f"[{index}]\nbs={512 * (index + 1)}\n" for index in range(64)), "65 jobs with unlike settings at once"),
+        ("".join(f"[{index}]\nbs={512 * (index + 1)}\n" for index in range(64)), "65 jobs with unlike settings"),
         ("include x.fio", "include: "),
         ("include nowhere.fio", "nowhere.fio"),
     ],

@@ -12,7 +12,7 @@ import click
 from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.formats.choose import save_job as write_job
-from engine.job.scenario import require_permission, validate_scenario
+from engine.job.scenario import require_permission, validate_scenario, validate_together
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.running.control import LoadControl
@@ -110,8 +110,8 @@ def command(
         go_on_in_child()
         return precondition_code(first) or _on_screen(only.job, permissions, watching)
     read = with_ends(read)
-    for each in (each for phase in read.jobs for each in phase):
-        validate_scenario(each)
+    for phase in read.jobs:
+        validate_together(phase)
     require_permission(read.jobs, permissions)
     if precondition and (len(read.phases) > 1 or read.has_groups):
         raise UsageError("--precondition: the file has several jobs: choose one with --section")

@@ -199,10 +199,8 @@ mod tests {
         let total: u64 = counts.iter().sum();
         assert!(total > 50_000);
         for (count, weight) in counts.iter().zip([8, 2, 1]) {
-            assert!(
-                (count * 11).abs_diff(total * weight) <= 11 * 33,
-                "{counts:?}"
-            );
+            // One that is behind is behind by what all others are ahead.
+            assert!(count * 11 <= total * weight + 11 * 33, "{counts:?}");
         }
     }
 

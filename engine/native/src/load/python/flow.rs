@@ -20,6 +20,6 @@ pub fn flow_shares(loads: Vec<(i64, Option<f64>)>) -> PyResult<Vec<FlowShare>> {
 
 fn checked((weight, wait_s): (i64, Option<f64>)) -> PyResult<(u64, Option<u64>)> {
     let wait = wait_s.map(|wait_s| seconds("wait_s", wait_s)).transpose()?;
-    let wait_ns = wait.map(|wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
-    Ok((above_0("weight", weight)?.get(), wait_ns))
+    let nanoseconds = wait.map(|wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+    Ok((above_0("weight", weight)?.get(), nanoseconds))
 }
