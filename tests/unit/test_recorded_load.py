@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from collectors.reports.scenario import recorded_loads, scenario_of
+from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.describe import knob_changes
 from engine.job.distribution import Zipf
@@ -53,3 +57,24 @@ def test_a_job_that_cannot_be_read_is_not_known() -> None:
     state = recorded_state([recording()[0], turned], 12 * 10**9)
     assert state is not None
     assert state.job is None
+
+
+def test_of_several_loads_at_once_each_has_its_own_turns_and_end() -> None:
+    other = replace(JOB, name="other")
+    events = [
+        event(EventKind.LOAD, 10, "[a] load started", job=dump_job(JOB), load_name="a"),
+        event(EventKind.LOAD, 10, "[b] load started", job=dump_job(other), load_name="b"),
+        event(EventKind.LOAD, 20, "[a] load finished after 10.0 s", ended="runtime", load_name="a"),
+        event(EventKind.LOAD, 30, "[b] load finished after 20.0 s", ended="runtime", load_name="b"),
+    ]
+    first, second = recorded_loads(events)
+    assert [load.end and load.end.monotonic_ns for load in (first, second)] == [20 * 10**9, 30 * 10**9]
+    both, one, over = (recorded_state(events, second * 10**9) for second in (15, 25, 35))
+    assert both is not None
+    assert one is not None
+    assert over is not None
+    assert (both.at_once, one.at_once) == (("a", "b"), ())
+    assert (both.ended, one.ended, over.ended) == ("", "", "[b] load finished after 20.0 s")
+    with pytest.raises(UsageError, match=r"2 loads: choose one with --load: 1 .* \[a\], 2 .* \[b\]"):
+        scenario_of(events, None, 40 * 10**9, "s.lun")
+    assert scenario_of(events, 2, 40 * 10**9, "s.lun").job.name == "other"
