@@ -49,6 +49,8 @@ _HEAD = (
     ("avg peak", "ms"),
 )
 _MOST_ROWS = 200
+_SETTINGS = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
+"""Of the job, beside its knobs."""
 
 
 def run_report(path: Path, run: Values) -> Document:
@@ -60,6 +62,7 @@ def run_report(path: Path, run: Values) -> Document:
         f"{lead}, measured {figure(number(run, 'duration_s'), 1)} s",
         (
             Section("Result", tuple(_result(run))),
+            Section("Loads at the same time", tuple(_loads(run))),
             Section("Targets", tuple(_targets(run))),
             Section("Devices under the targets", tuple(device_blocks(run))),
             Section("Epochs", tuple(_epochs(run))),
@@ -90,6 +93,24 @@ def _result(run: Values) -> Iterator[Block]:
 
 
 _DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
+
+
+def _loads(run: Values) -> Iterator[Block]:
+    """Show what each of several loads did, with the settings that are not the same in all."""
+    common, rows = part(run, "job"), []
+    for load in parts(run, "loads")[:_MOST_ROWS]:
+        job = part(load, "job")
+        knobs = _own(part(job, "knobs"), part(common, "knobs"))
+        own = [f"{_key(name)}={_knob(value)}" for name, value in knobs.items()]
+        own += [f"{name}={text_of(value)}" for name, value in _own(job, common).items() if name in _SETTINGS]
+        row = (text_of(load.get("name")), ", ".join(texts(load, "targets")), short_text(", ".join(own) or "-"))
+        rows.append((*row, *_figures(part(load, "total"))))
+    if rows:
+        yield DocumentTable("", (("load", ""), ("targets", ""), ("settings", ""), *_HEAD), tuple(rows), texts=3)
+
+
+def _own(values: Values, common: Values) -> Values:
+    return {name: value for name, value in values.items() if value not in (None, common.get(name))}
 
 
 def _services(run: Values) -> Iterator[Block]:
@@ -166,8 +187,7 @@ def _job(run: Values) -> Iterator[Block]:
     job, engine = part(run, "job"), part(run, "engine")
     rows = [("targets", ", ".join(texts(run, "targets")))]
     rows += [(_key(name), _knob(value)) for name, value in part(job, "knobs").items() if value is not None]
-    shown = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
-    rows += [(name, text_of(job[name])) for name in shown if job.get(name) not in (None, False)]
+    rows += [(name, text_of(job[name])) for name in _SETTINGS if job.get(name) not in (None, False)]
     why = text_of(engine.get("why"))
     rows.append(("engine", f"{text_of(engine.get('backend'))} ({why}), lunscope {text_of(engine.get('version'))}"))
     cpu = part(run, "cpu")

@@ -84,6 +84,18 @@ def test_run_that_failed_says_why(tmp_path: Path) -> None:
     assert "failed: 40 IOPS over the last 1 s, below <100>" in _page(path).text
 
 
+def test_loads_at_the_same_time_have_a_row_each(tmp_path: Path) -> None:
+    alone, path = json.loads(GOLDEN.read_text()), tmp_path / "run.json"
+    other = alone | {"job": alone["job"] | {"access": "random", "knobs": alone["job"]["knobs"] | {"queue_depth": 99}}}
+    common = alone["job"] | {"access": None, "knobs": alone["job"]["knobs"] | {"queue_depth": None}}
+    loads = [alone | {"name": "victim"}, other | {"name": "aggressor"}]
+    path.write_text(json.dumps(alone | {"job": common, "loads": loads}))
+    rows = {row[0]: row for row in _page(path).rows if row}
+    assert rows["victim"][2] == "qd=8, access=sequential"
+    assert rows["aggressor"][2] == "qd=99, access=random"
+    assert rows["victim"][3] == f"{alone['total']['ios']:,}"
+
+
 def _values(values: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(values, dict | list):
         keys = values.keys() if isinstance(values, dict) else range(len(values))
