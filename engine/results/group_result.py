@@ -85,11 +85,13 @@ class GroupResult:
 
     @property
     def _targets(self) -> dict[str, tuple[int, ...]]:
-        abouts = [result.about for result in self.results]
         found: dict[str, tuple[int, ...]] = {}
-        for about in abouts:
+        for load in self.loads:
+            about = load.result.about
             devices = about.devices or ((),) * len(about.targets)
-            found |= dict(zip(about.targets, devices, strict=True))
+            for spec, name, numbers in zip(about.job.targets, about.targets, devices, strict=False):
+                # Every load counts its own scratch files from 1.
+                found[name if spec.path is not None else f"[{load.name}] {name}"] = numbers
         return found
 
     @property

@@ -20,32 +20,20 @@ from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
 from engine.results.caveats import run_badges
-from engine.results.result import (
-    About,
-    EngineFacts,
-    EpochResult,
-    ErrorCount,
-    RunResult,
-    epoch_result,
-    error_counts,
-    evaluate,
-    nothing_measured,
-)
+from engine.results.result import EpochResult, ErrorCount, RunResult, nothing_measured
 from engine.results.steadiness import steady_badges
 from engine.running.beside import Beside
-from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.rate_watch import RateWatch
+from engine.running.run_figures import RunFigures, RunState
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
 from engine.running.status import LoadReading
 from engine.running.steady_watch import SteadyWatch
 from engine.verify.passing import PassResult
-from engine.verify.run_result import Verified, final_passes, verified_so_far
+from engine.verify.run_result import Verified, final_passes
 
-_DAMAGED_RANGES = 4
-"""Position in LoadEngine.verified."""
 _TURN_S = 0.2
 """How long a turn of the knobs may hold up the end once wait_limit is over."""
 _CLOSE_S = 0.3
@@ -76,10 +64,8 @@ class LoadDriver:
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
         self._prepared_run: PreparedRun | None = None
-        self._keys: tuple[str, ...] = ()
+        self._figures: RunFigures | None = None
         self._devices: tuple[tuple[int, ...], ...] = ()
-        self._layout_reader: LayoutCounters | None = None
-        self._path_history = PathHistory()
         self._steady = SteadyWatch(job)
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
@@ -178,9 +164,8 @@ class LoadDriver:
         prepared_run = set_up(
             self._job, self._permissions, progress, self._stop_requested, self._waits, beside=self._beside
         )
-        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
-        self._layout_reader = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
-        self._devices = prepared_run.devices()
+        self._figures = figures = RunFigures(self._job, prepared_run, self._run_number)
+        self._devices = figures.devices
         self._prepared_run = prepared_run
 
     def recheck(self) -> None:
@@ -316,13 +301,14 @@ class LoadDriver:
         if self._started_ns is not None:
             self._ended_ns = time.monotonic_ns()
             passes = self._final_passes(prepared_run, final_pass) if returned and closed else None
-            result = self._evaluate(prepared_run, ended, badges, passes)
+            figures = self._prepared_figures()
+            result = figures.result(self._state(ended, badges), passes)
             # After the counters: what completes in between is in neither, rather than in both.
             self._result = replace(result, outstanding=self.outstanding())
-            self._last_reading = self._read(prepared_run)
+            self._last_reading = figures.take()
         self._never_returned = () if returned else prepared_run.outstanding()
         # The engine has descriptors of its own: scratch space is free once they are closed.
-        self._prepared_run = self._layout_reader = None
+        self._prepared_run = self._figures = None
         if closed:
             closing.result()
         return returned and closed
@@ -357,17 +343,13 @@ class LoadDriver:
 
     def damaged_ranges(self) -> int:
         """How many ranges the reads of a verified load found damaged so far."""
-        engine = None if self._prepared_run is None else self._prepared_run.verifying
-        return 0 if engine is None else int(engine.verified()[:, _DAMAGED_RANGES].sum())
+        figures = self._figures
+        return 0 if figures is None else figures.damaged_ranges()
 
     def verified(self) -> Verified | None:
         """Gather what a verified load found so far; None for others, and when it is over."""
-        prepared_run = self._prepared_run
-        return (
-            None
-            if prepared_run is None or prepared_run.verifying is None
-            else verified_so_far(prepared_run.verifying, prepared_run.names)
-        )
+        figures = self._figures
+        return None if figures is None else figures.verified()
 
     def peek(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
@@ -396,83 +378,49 @@ class LoadDriver:
 
     def observe_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
         """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
-        reader = self._layout_reader
-        if self._prepared_run is None or reader is None:
-            return np.zeros((0, 12), np.uint64), ()
-        counters = reader.peek()
-        self._path_history.observe(counters, self._prepared_run.names, reader.names, self.elapsed_s)
-        return counters, reader.names
+        figures = self._figures
+        return (np.zeros((0, 12), np.uint64), ()) if figures is None else figures.observe_paths(self.elapsed_s)
 
     def tail(self) -> str:
         """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
-        prepared_run = self._prepared_run
-        epochs = () if prepared_run is None or self._started_ns is None else prepared_run.engine.epochs()
-        return tail_line(epochs[-1], self.target_names) if epochs else ""
+        figures = self._figures
+        return "" if figures is None or self._started_ns is None else figures.tail()
 
     def reading(self) -> LoadReading | None:
         """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
-        prepared_run = self._prepared_run
-        if prepared_run is not None:
-            return self._read(prepared_run) if self._started_ns is not None else None
+        figures = self._figures
+        if figures is not None:
+            return figures.take() if self._started_ns is not None else None
         last, self._last_reading = self._last_reading, None
         return last
 
     def errors(self) -> tuple[ErrorCount, ...]:
         """I/Os that failed so far, the most frequent first."""
-        prepared_run = self._prepared_run
-        return () if prepared_run is None else error_counts(prepared_run.engine.errors(), prepared_run.names)
+        figures = self._figures
+        return () if figures is None else figures.errors()
 
     def result(self) -> RunResult:
         """Everything measured so far."""
-        prepared_run = self._prepared_run
-        if prepared_run is not None and self._started_ns is not None:
-            return self._evaluate(prepared_run, "", prepared_run.badges(self._knobs.knobs))
+        figures, prepared_run = self._figures, self._prepared_run
+        if figures is not None and prepared_run is not None and self._started_ns is not None:
+            return figures.result(self._state("", prepared_run.badges(self._knobs.knobs)))
         return self._result or nothing_measured(self._job)
 
     def last_epoch(self) -> EpochResult | None:
         """Everything measured since the last turn of the knobs, or of the last epoch of all; None before the first."""
-        prepared_run = self._prepared_run
-        if prepared_run is None or self._started_ns is None:
+        figures = self._figures
+        if figures is None or self._started_ns is None:
             return None if self._result is None or not self._result.epochs else self._result.epochs[-1]
-        last = prepared_run.engine.epochs()[-1]
-        names = prepared_run.names
-        return epoch_result(last, names, self._started_ns, time.monotonic_ns(), prepared_run.path_names)
+        return figures.last_epoch(self._started_ns)
 
-    def _evaluate(
-        self,
-        prepared_run: PreparedRun,
-        ended: str,
-        badges: tuple[Badge, ...],
-        passes: list[PassResult | None] | None = None,
-    ) -> RunResult:
-        facts = EngineFacts(
-            prepared_run.choice.backend.value, prepared_run.choice.why, tuple(prepared_run.engine.features)
-        )
-        about = About(
-            self._job,
-            facts,
-            prepared_run.names,
-            prepared_run.notices(self._knobs.knobs),
-            badges,
-            ended,
-            self.elapsed_s,
-            prepared_run.path_names,
-            self._started_ns or 0,
-            self._devices,
-            prepared_run.solid_state,
-        )
-        self.observe_paths()
-        result = evaluate(about, prepared_run.engine, prepared_run.counters.peek(), time.monotonic_ns())
-        result = replace(result, paths=self._path_history.outcomes, steadiness=self._steady.found)
-        engine = prepared_run.verifying
-        return (
-            result if engine is None else replace(result, verified=verified_so_far(engine, prepared_run.names, passes))
-        )
+    def _state(self, ended: str, badges: tuple[Badge, ...]) -> RunState:
+        knobs, started_ns = self._knobs.knobs, self._started_ns or 0
+        return RunState(ended, started_ns, self.elapsed_s, knobs, badges, self._steady.found)
 
-    def _read(self, prepared_run: PreparedRun) -> LoadReading:
-        layout = None if self._layout_reader is None else self._layout_reader.take()
-        device_numbers = tuple(target.device_number for target in prepared_run.targets)
-        return LoadReading(self._keys, prepared_run.names, *prepared_run.counters.take(), device_numbers, layout)
+    def _prepared_figures(self) -> RunFigures:
+        if self._figures is None:
+            raise LunscopeError("the load is not prepared")
+        return self._figures
 
     def _prepared(self) -> PreparedRun:
         if self._prepared_run is None:

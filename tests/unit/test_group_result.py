@@ -87,6 +87,12 @@ def test_loads_that_never_began_are_in_it_too() -> None:
     json.dumps(group_document(nothing), allow_nan=False)
 
 
+def test_scratch_files_of_several_loads_are_not_one_target() -> None:
+    first = two().results[0]
+    own = replace(first, about=replace(first.about, job=replace(first.about.job, targets=(TargetSpec(),))))
+    assert group_result([("a", own), ("b", own)]).targets == ("[a] /dev/x", "[b] /dev/x")
+
+
 def test_the_text_has_a_line_for_each_load_and_the_sum() -> None:
     lines = list(group_lines(two()))
     assert lines[0] == "2 loads at the same time on /dev/x, /dev/y"
