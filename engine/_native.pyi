@@ -23,6 +23,7 @@ __all__ = [
     "BlockReader",
     "BlockTracer",
     "EpochStats",
+    "FlowShare",
     "InflightSampler",
     "LoadEngine",
     "LoadPath",
@@ -36,6 +37,7 @@ __all__ = [
     "decompress",
     "encode_cells",
     "fill",
+    "flow_shares",
     "host_cpu_ns",
     "is_sysfs",
     "journal_facts",
@@ -468,11 +470,12 @@ class LoadTarget:
 class FlowShare:
     """The part of one load in a flow; counts from `flow_shares` on until its load ends, or it is dropped."""
 
-def flow_shares(loads: Sequence[tuple[int, float | None]]) -> list[FlowShare]:
-    """Make the parts of loads that hold each other to a ratio of I/Os, of the weight of each and how long it waits.
+def flow_shares(loads: Sequence[tuple[int, float | None, bool]]) -> list[FlowShare]:
+    """Make the parts of loads that hold each other to a ratio of I/Os: weight, how long it waits, whether it ends all.
 
     A load that is ahead waits, so many seconds at a time if that is given, until the others have issued their part.
-    None is ever ahead by more than 1/256 of the least part, at most 32 I/Os, and one.
+    None is ever ahead by more than 1/256 of the least part, at most 32 I/Os, and one. Others issue nothing more once
+    one is over with which they end.
 
     Raises:
         ValueError: a weight is below 1, or a wait negative or no number.

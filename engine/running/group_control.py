@@ -210,8 +210,8 @@ def _flow_shares(group: LoadGroup) -> list[FlowShare | None]:
             by_number[load.flow.number].append(index)
     shares: list[FlowShare | None] = [None] * len(group.loads)
     for indices in by_number.values():
-        parts = [part for part in (group.loads[index].flow for index in indices) if part is not None]
-        found = flow_shares([(part.weight, part.wait_s) for part in parts])
+        loads = [(load.flow, load.ends_others) for load in (group.loads[index] for index in indices)]
+        found = flow_shares([(part.weight, part.wait_s, ends) for part, ends in loads if part is not None])
         for index, share in zip(indices, found, strict=True):
             shares[index] = share
     return shares

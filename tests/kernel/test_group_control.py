@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from engine.errors import RefusedError, UsageError
+from engine.background_call import BackgroundCall
+from engine.config import SCRATCH_ENV
+from engine.errors import RefusedError, StoppedError, UsageError
 from engine.job.group import FlowPart, GroupedLoad, LoadGroup
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
@@ -143,6 +145,20 @@ def test_a_stall_of_one_load_is_named_and_given_up(control: GroupControl, make_l
         assert results["stuck"].outstanding
         assert results["stuck"].ended_in_stall
         assert not results["good"].ended_in_stall
+
+
+def test_a_stop_ends_the_preparation_of_all(
+    control: GroupControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path))
+    jobs = [JobSpec(size_bytes=256 * MIB, name=name) for name in "ab"]
+    arming = BackgroundCall(lambda: control.arm(group(*jobs), NOTHING), "arming")
+    wait_until(lambda: control.status.state is LoadState.PREPARING)
+    while not arming.done.wait(0.05):
+        control.stop()
+    with pytest.raises(StoppedError):
+        arming.result()
+    assert not list(tmp_path.iterdir())
 
 
 @needs.io_uring

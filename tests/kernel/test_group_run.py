@@ -153,6 +153,20 @@ def test_a_flow_holds_the_ratio_of_ios(make_loop: MakeLoop, tmp_path: Path, engi
     assert abs(few - clones * 2000) <= 0.01 * clones * 2000 + 8
 
 
+@needs.fio
+def test_fio_holds_the_same_ratio_for_the_same_file(make_loop: MakeLoop, tmp_path: Path) -> None:
+    first, second = make_loop(), make_loop()
+    text = f"rw=randread\nruntime=60\n[many]\nfilename={first}\nflow=8\nnumber_ios=4000\nexitall\n"
+    job = fio(tmp_path, f"{text}[few]\nfilename={second}\nflow=2\nloops=1000\n")
+    ours = [load["total"]["ios"] for load in measured(job)["loads"]]
+    done = subprocess.run(
+        ["fio", "--output-format=json", job], capture_output=True, text=True, check=False, timeout=120
+    )
+    theirs = [each["read"]["total_ios"] for each in json.loads(done.stdout[done.stdout.index("{") :])["jobs"]]
+    assert ours[0] == theirs[0] == 4000
+    assert abs(ours[1] - theirs[1]) <= 0.01 * theirs[1] + 8
+
+
 def test_a_flow_goes_on_when_one_load_ends(make_loop: MakeLoop, tmp_path: Path) -> None:
     first, second = make_loop(), make_loop()
     text = (
@@ -160,6 +174,23 @@ def test_a_flow_goes_on_when_one_load_ends(make_loop: MakeLoop, tmp_path: Path) 
     )
     found = measured(fio(tmp_path, text))
     assert [load["total"]["ios"] for load in found["loads"]] == [100, 5000]
+
+
+def test_an_open_loop_beside_a_neighbour(make_loop: MakeLoop, tmp_path: Path) -> None:
+    target = make_loop()
+    text = f"filename={target}\nruntime=2\ntime_based\n"
+    text += "[victim]\nrw=randread\nbs=4k\niodepth=64\nrate_iops=300\nrate_process=poisson\n"
+    text += "[neighbour]\nrw=read\nbs=1m\niodepth=8\n"
+    found = measured(fio(tmp_path, text))
+    victim, neighbour = found["loads"]
+    assert (victim["job"]["arrival"], neighbour["job"]["arrival"], found["job"]["arrival"]) == (
+        "poisson",
+        "closed",
+        None,
+    )
+    assert victim["total"]["service_us"]["p99"] is not None
+    assert neighbour["total"]["service_us"] is None
+    assert found["skipped"] == victim["skipped"]
 
 
 # ------------------------------------------------------------------------------------------------- the end of the group

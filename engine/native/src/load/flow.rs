@@ -19,9 +19,19 @@ const MOST_WAITS: usize = 20;
 const LINGER_NS: u64 = 100_000_000;
 const NEVER: u64 = u64::MAX;
 
+/// What a load brings into a flow.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    pub weight: u64,
+    /// How long a worker waits that is ahead, if that was given.
+    pub wait_ns: Option<u64>,
+    /// Whether all others end with it, so that they are to issue nothing more once it is over.
+    pub ends_others: bool,
+}
+
 /// What one load has issued.
 struct Member {
-    weight: u64,
+    terms: Terms,
     issued: AtomicU64,
     /// From when on the others share what it had.
     over_ticks: AtomicU64,
@@ -31,24 +41,21 @@ struct Member {
 pub struct FlowShare {
     members: Arc<[Member]>,
     own: usize,
-    /// How long a worker waits that is ahead, if that was given.
-    wait_ns: Option<u64>,
 }
 
-/// Makes the shares of loads with these weights and waits, in this order; all of them count from now on.
-pub fn shares(loads: &[(u64, Option<u64>)]) -> Vec<FlowShare> {
-    let member = |load: &(u64, Option<u64>)| Member {
-        weight: load.0,
+/// Makes the shares of loads, in this order; all of them count from now on.
+pub fn shares(loads: &[Terms]) -> Vec<FlowShare> {
+    let member = |terms: &Terms| Member {
+        terms: *terms,
         issued: AtomicU64::new(0),
         over_ticks: AtomicU64::new(NEVER),
     };
     let members: Arc<[Member]> = loads.iter().map(member).collect();
-    let share = |(own, load): (usize, &(u64, Option<u64>))| FlowShare {
+    let share = |own| FlowShare {
         members: Arc::clone(&members),
         own,
-        wait_ns: load.1,
     };
-    loads.iter().enumerate().map(share).collect()
+    (0..loads.len()).map(share).collect()
 }
 
 impl FlowShare {
@@ -75,9 +82,13 @@ impl FlowShare {
 
     /// Counts this load no more from a moment on.
     fn leave(&self, ticks: u64) {
-        let over_ticks = &self.members[self.own].over_ticks;
-        // A second time changes nothing.
-        let _ = over_ticks.compare_exchange(NEVER, ticks, SeqCst, SeqCst);
+        let own = &self.members[self.own];
+        if !own.terms.ends_others {
+            // A second time changes nothing.
+            let _ = own
+                .over_ticks
+                .compare_exchange(NEVER, ticks, SeqCst, SeqCst);
+        }
     }
 
     /// Counts this load again, after an engine that the kernel refused.
@@ -88,13 +99,13 @@ impl FlowShare {
     /// Whether one more is allowed after so many: the rule of fio (flow.c, `flow_threshold_exceeded`), own issued to all
     /// issued as own weight to all weights, with a little room.
     fn allows(&self, own_issued: u64, now_ticks: u64) -> bool {
-        let own_weight = u128::from(self.members[self.own].weight);
+        let own_weight = u128::from(self.members[self.own].terms.weight);
         let (mut issued, mut weights, mut least) = (u128::from(own_issued), own_weight, own_weight);
         for (index, member) in self.members.iter().enumerate() {
             if index != self.own && member.over_ticks.load(SeqCst) > now_ticks {
                 issued += u128::from(member.issued.load(SeqCst));
-                weights += u128::from(member.weight);
-                least = least.min(u128::from(member.weight));
+                weights += u128::from(member.terms.weight);
+                least = least.min(u128::from(member.terms.weight));
             }
         }
         let ahead = (issued * least / (weights * EXACT_TO)).min(MOST_AHEAD);
@@ -113,7 +124,10 @@ impl FlowGate {
     /// `workers`: how many may ask at the same time.
     pub fn new(share: Arc<FlowShare>, workers: usize, clock: Clock) -> Self {
         let waits = u64::try_from(workers.clamp(1, MOST_WAITS)).unwrap_or(1);
-        let wait_ns = share.wait_ns.unwrap_or(WAIT_NS * waits);
+        let wait_ns = share.members[share.own]
+            .terms
+            .wait_ns
+            .unwrap_or(WAIT_NS * waits);
         share.enter();
         Self {
             share,
@@ -158,8 +172,12 @@ mod tests {
     const NOW: u64 = 1;
 
     fn shares(weights: &[u64]) -> Vec<FlowShare> {
-        let loads: Vec<_> = weights.iter().map(|weight| (*weight, None)).collect();
-        super::shares(&loads)
+        let terms = |weight: &u64| Terms {
+            weight: *weight,
+            wait_ns: None,
+            ends_others: false,
+        };
+        super::shares(&weights.iter().map(terms).collect::<Vec<_>>())
     }
 
     fn issued(share: &FlowShare) -> u64 {
@@ -213,7 +231,7 @@ mod tests {
                 let begin = &begin;
                 scope.spawn(move || {
                     begin.wait();
-                    while issued(share) < 1000 * share.members[share.own].weight {
+                    while issued(share) < 1000 * share.members[share.own].terms.weight {
                         if !share.take(NOW) {
                             std::thread::yield_now();
                         }
@@ -235,6 +253,19 @@ mod tests {
         assert!(shares[0].take(NOW));
         shares.pop();
         assert!((0..1000).all(|_| shares[0].take(NOW)));
+    }
+
+    #[test]
+    fn the_others_wait_for_their_own_end_if_it_ends_them() {
+        let terms = |ends_others| Terms {
+            weight: 1,
+            wait_ns: None,
+            ends_others,
+        };
+        let mut shares = super::shares(&[terms(false), terms(true)]);
+        while shares[0].take(NOW) {}
+        shares.pop();
+        assert!(!shares[0].take(NEVER - 1));
     }
 
     #[test]

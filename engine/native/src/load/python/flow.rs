@@ -12,14 +12,17 @@ use crate::load::flow;
 pub struct FlowShare(pub Arc<flow::FlowShare>);
 
 #[pyfunction]
-pub fn flow_shares(loads: Vec<(i64, Option<f64>)>) -> PyResult<Vec<FlowShare>> {
+pub fn flow_shares(loads: Vec<(i64, Option<f64>, bool)>) -> PyResult<Vec<FlowShare>> {
     let loads: Vec<_> = loads.into_iter().map(checked).collect::<PyResult<_>>()?;
     let shares = flow::shares(&loads).into_iter();
     Ok(shares.map(|share| FlowShare(Arc::new(share))).collect())
 }
 
-fn checked((weight, wait_s): (i64, Option<f64>)) -> PyResult<(u64, Option<u64>)> {
+fn checked((weight, wait_s, ends_others): (i64, Option<f64>, bool)) -> PyResult<flow::Terms> {
     let wait = wait_s.map(|wait_s| seconds("wait_s", wait_s)).transpose()?;
-    let nanoseconds = wait.map(|wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
-    Ok((above_0("weight", weight)?.get(), nanoseconds))
+    Ok(flow::Terms {
+        weight: above_0("weight", weight)?.get(),
+        wait_ns: wait.map(|wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)),
+        ends_others,
+    })
 }
