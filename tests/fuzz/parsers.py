@@ -127,7 +127,7 @@ def _job(suffix: str) -> Callable[[bytes], None]:
 
 def _use(read: ReadJob) -> None:
     assert_printable([safe_text(warning) for warning in read.warnings])
-    for scenario in read.scenarios:
+    for scenario in (scenario for phase in read.jobs for scenario in phase):
         with suppress(LunscopeError):
             validate(scenario.job)
         with suppress(LunscopeError):

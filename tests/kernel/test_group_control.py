@@ -127,17 +127,27 @@ def test_errors_of_one_load_leave_the_other_alone(control: GroupControl, make_lo
 
 @needs.mkfs_ext4
 @needs.fsfreeze
-def test_a_stall_of_one_load_is_named_and_given_up(control: GroupControl, make_loop: MakeLoop, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_abandoned", [False, True])
+def test_a_stall_of_one_load_is_named_and_given_up(
+    control: GroupControl, make_loop: MakeLoop, tmp_path: Path, is_abandoned: bool
+) -> None:
     healthy = make_loop()
     with stalling_disk(tmp_path) as disk:
-        loads = group(job("good", healthy), job("stuck", disk.device, 0.0, give_up_s=0.5))
+        give_up_s = 600.0 if is_abandoned else 0.5
+        loads = group(job("good", healthy), job("stuck", disk.device, 0.0, give_up_s=give_up_s))
         started(control, loads, writing(disk.device))
         (_, good), (_, stuck) = control.loads
         wait_until(lambda: stuck.status.elapsed_s > 0.3)
         disk.freeze()
         wait_until(lambda: any(each.target == f"[stuck] {disk.device}" for each in control.status.outstanding))
         assert good.status.state is LoadState.RUNNING
-        assert control.stop()
+        stopping = BackgroundCall(control.stop, "stopping")
+        if is_abandoned:
+            wait_until(lambda: good.status.state is LoadState.FINISHED)
+            assert not stopping.done.is_set()
+            control.abandon()
+        assert stopping.done.wait(PATIENCE_S)
+        assert stopping.result()
         results = dict(control.results())
         disk.thaw()
         assert results["stuck"] is not None
