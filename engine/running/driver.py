@@ -23,10 +23,10 @@ from engine.results.caveats import run_badges
 from engine.results.result import EpochResult, ErrorCount, RunResult, nothing_measured
 from engine.results.steadiness import steady_badges
 from engine.running.beside import Beside
+from engine.running.driver_figures import DriverFigures, RunState
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.rate_watch import RateWatch
-from engine.running.run_figures import RunFigures, RunState
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
 from engine.running.status import LoadReading
@@ -64,7 +64,7 @@ class LoadDriver:
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
         self._prepared_run: PreparedRun | None = None
-        self._figures: RunFigures | None = None
+        self._figures: DriverFigures | None = None
         self._devices: tuple[tuple[int, ...], ...] = ()
         self._steady = SteadyWatch(job)
         self._started_ns: int | None = None
@@ -164,7 +164,7 @@ class LoadDriver:
         prepared_run = set_up(
             self._job, self._permissions, progress, self._stop_requested, self._waits, beside=self._beside
         )
-        self._figures = figures = RunFigures(self._job, prepared_run, self._run_number)
+        self._figures = figures = DriverFigures(self._job, prepared_run, self._run_number)
         self._devices = figures.devices
         self._prepared_run = prepared_run
 
@@ -417,7 +417,7 @@ class LoadDriver:
         knobs, started_ns = self._knobs.knobs, self._started_ns or 0
         return RunState(ended, started_ns, self.elapsed_s, knobs, badges, self._steady.found)
 
-    def _prepared_figures(self) -> RunFigures:
+    def _prepared_figures(self) -> DriverFigures:
         if self._figures is None:
             raise LunscopeError("the load is not prepared")
         return self._figures

@@ -44,7 +44,7 @@ class RunState:
     steadiness: Steadiness | None
 
 
-class RunFigures:
+class DriverFigures:
     """Reads what is set up for one run; every member may be called from any thread."""
 
     def __init__(self, job: JobSpec, prepared_run: PreparedRun, run_number: int) -> None:
