@@ -59,7 +59,8 @@ def plan_lines(plan: TunePlan) -> Iterator[str]:
         yield from _table(["NAME", "ON", "BEFORE", "AFTER"], rows)
     for tunable in dict.fromkeys(write.tunable for write in plan.writes if write.tunable.resets):
         yield f"{tunable.id} also sets anew: {', '.join(tunable.resets)}"
-    yield f"{len(rows):,} values would change, {plan.unchanged:,} are so already"
+    values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
+    yield f"{values} would change, {plan.unchanged:,} already as wanted"
 
 
 def change_lines(record: ChangeRecord, *, held: bool) -> Iterator[str]:

@@ -142,7 +142,7 @@ def test_a_dry_run_prints_all_and_writes_nothing(kernel: FakeKernel, capsys: pyt
         ["nr_requests", "sdb", "128", "64"],
     ]
     assert lines[5].startswith("scheduler also sets anew: queue/nr_requests")
-    assert lines[6] == "4 values would change, 0 are so already"
+    assert lines[6] == "4 values would change, 0 already as wanted"
     assert contents(kernel) == before
 
 
