@@ -40,6 +40,7 @@ from tui.widgets.chart.widget import Chart
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+    from tui.watched import Watched
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
@@ -67,6 +68,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         sweeps: SweepSeries | None = None,
         compared: CompareAsked | None = None,
         alerts: AlertService | None = None,
+        watched: Watched | None = None,
     ) -> None:
         self.settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
@@ -100,12 +102,19 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         self._interval = IntervalChoice(source, self.app_state, self._feed.request_sample)
         if isinstance(self.app_state.transport, LiveTransport):
             self.app_state.transport.follow(self.app_state.history.intervals, lambda: self.post_message(MomentMoved()))
+        if watched is not None:
+            self._feed.summed_up_in(watched.add)
         if controller is not None:
             self._feed.observed_by(controller.watch.observe)
             controller.watch.attach(self._feed.request_sample)
         self.make_palette()
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
+
+    @property
+    def wants_mouse(self) -> bool:
+        """Whether the terminal is asked for clicks and moves."""
+        return self._settings.mouse
 
     def on_mount(self) -> None:
         """Draw the empty screen first, then read the first sample."""

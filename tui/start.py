@@ -11,9 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import click
+
 from engine.errors import UsageError
 from tui.garbage import loading
 from tui.headless.end_load import end_load
+from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops
 from tui.terminal.tty import TerminalUse, Tty, open_terminal
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from tui.compare_asked import CompareAsked
     from tui.load.load_controller import LoadController
     from tui.sweep.series import SweepSeries
+    from tui.watched import Watched
 
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
@@ -59,12 +63,15 @@ def start_live(
     controller: LoadController | None = None,
     compared: CompareAsked | None = None,
     alerts: AlertService | None = None,
+    mouse: bool = True,
+    watched: Watched | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
-    With `autostart` the job is armed and started at once; `sweeps` with something to measure begin on their
-    screen, with the `controller` they came with, and what is measured from there is added to them. Everything the
-    load made is removed before this returns.
+    With `watched` what was seen is summed up there, and printed on a terminal at the end. With `autostart` the job is
+    armed and started at once; `sweeps` with something to measure begin on their screen, with the `controller` they
+    came with, and what is measured from there is added to them. Everything the load made is removed before this
+    returns.
     """
     _prepare_environment()
     closing = _Closing(control, source, recording)
@@ -77,7 +84,7 @@ def start_live(
                     job,
                     permissions,
                     recording,
-                    shown=_Shown(sweeps, compared, theme, alerts),
+                    shown=_Shown(sweeps, compared, theme, alerts, mouse, watched),
                     controller=controller,
                     autostart=autostart,
                 )
@@ -87,14 +94,29 @@ def start_live(
                 closing.close()
                 if not tty.takes_output(LAST_WORDS_S):
                     tty.silence_streams()
+            _print_summary(app, watched, recording)
             return code or closing.code
     finally:
         closing.close()
 
 
-def start_replay(source: Source, *, theme: str | None = None, compared: CompareAsked | None = None) -> int:
+def start_replay(
+    source: Source, *, theme: str | None = None, compared: CompareAsked | None = None, mouse: bool = True
+) -> int:
     """Show a recording, or a comparison with it; closes it and returns the exit code."""
-    return start_live(source, theme=theme, compared=compared)
+    return start_live(source, theme=theme, compared=compared, mouse=mouse)
+
+
+def _print_summary(app: LunscopeApp, watched: Watched | None, recording: RecordingSource | None) -> None:
+    """Print what was seen to the terminal, in its characters; nothing into files and pipes."""
+    if watched is None or sys.stdout is None or not sys.stdout.isatty():
+        return
+    from tui.text.glyphs import UNICODE  # noqa: PLC0415 (loaded by now)
+    from tui.theme.themed_app import plain_text  # noqa: PLC0415 (as above)
+    from tui.watched import summary_lines  # noqa: PLC0415 (as above)
+
+    for line in summary_lines(watched, app.app_state.events.all(), recording):
+        click.echo(line if app.glyphs is UNICODE else plain_text(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +127,8 @@ class _Shown:
     compared: CompareAsked | None
     theme: str | None
     alerts: AlertService | None
+    mouse: bool
+    watched: Watched | None
 
 
 def _make_app(
@@ -132,6 +156,8 @@ def _make_app(
     settings = load_settings()
     if shown.theme is not None:
         settings = replace(settings, theme_option=shown.theme)
+    if not shown.mouse:
+        settings = replace(settings, mouse=False)
     if controller is None and control is not None:
         recent = RecentTargets(recent_file())
         controller = LoadController(control, job or JobSpec(), permissions or Permissions(), recent=recent)
@@ -144,11 +170,13 @@ def _make_app(
         sweeps=shown.sweeps,
         compared=shown.compared,
         alerts=shown.alerts,
+        watched=shown.watched,
     )
 
 
 def _prepare_environment() -> None:
-    """Lower the frame rate for slow links; textual reads this when it is imported."""
+    """Lower the frame rate for slow links, and correct the colours; textual reads this when it is imported."""
+    settle_colours(os.environ)
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_FPS", SLOW_LINK_FPS)
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
@@ -174,7 +202,7 @@ async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
             loop.call_soon_threadsafe(functools.partial(app.exit, return_code=code))
 
     watch.run_under(leave)
-    await app.run_async()
+    await app.run_async(mouse=app.wants_mouse)
 
 
 class _Closing:

@@ -24,7 +24,8 @@ from tui.start import require_terminal, start_replay
 )
 @click.option("--at", metavar="TIME", help="Begin at 14:30, 2026-05-01T14:30:05, or +90s after the start.")
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
-def command(file: Path, speed: float, at: str | None, theme: str | None) -> int:
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
+def command(file: Path, speed: float, at: str | None, theme: str | None, no_mouse: bool) -> int:
     """Show a recording on the live screens; pause, step, seek, faster, slower: ? lists the keys."""
     require_terminal("lunscope export FILE, or lunscope report --from FILE")
     source = ReplaySource(file, speed)
@@ -34,4 +35,4 @@ def command(file: Path, speed: float, at: str | None, theme: str | None) -> int:
     except BaseException:
         source.close()
         raise
-    return start_replay(source, theme=theme)
+    return start_replay(source, theme=theme, mouse=not no_mouse)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
 @tier_option
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
 @alert_options
 @root_options
 def command(
@@ -38,6 +39,7 @@ def command(
     overwrite: bool,
     tier: str,
     theme: str | None,
+    no_mouse: bool,
     alert: tuple[str, ...],
     alert_command: str | None,
     procfs: Path,
@@ -56,7 +58,7 @@ def command(
     go_on_in_child()
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier, alerts), control)
-    return _on_screen(source, control, recording, theme, alerts)
+    return _on_screen(source, control, recording, theme, alerts, mouse=not no_mouse)
 
 
 def _on_screen(
@@ -65,9 +67,21 @@ def _on_screen(
     recording: RecordingSource | None,
     theme: str | None,
     alerts: AlertService | None,
+    *,
+    mouse: bool,
 ) -> int:
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
+    from tui.watched import Watched  # noqa: PLC0415 (as above)
 
     sweeps = SweepSeries()
-    code = start_live(source, control=control, recording=recording, theme=theme, sweeps=sweeps, alerts=alerts)
+    code = start_live(
+        source,
+        control=control,
+        recording=recording,
+        theme=theme,
+        sweeps=sweeps,
+        alerts=alerts,
+        mouse=mouse,
+        watched=Watched(),
+    )
     return sum_up(control, recording, code, sweeps)

@@ -57,6 +57,7 @@ class Feed:
         self._post = post
         self._stop = SampleFlag()
         self._observe: Callable[[Step], None] = lambda _step: None
+        self._sum_up: Callable[[Frame], None] = lambda _frame: None
         self._thread = threading.Thread(target=self._run, name="lunscope-feed", daemon=True)
         self._last_ns: int | None = None
         self._baseline = LatencyBaseline()
@@ -64,6 +65,10 @@ class Feed:
     def observed_by(self, observe: Callable[[Step], None]) -> None:
         """Call this with every step, in the thread of the feed; before `start`."""
         self._observe = observe
+
+    def summed_up_in(self, add: Callable[[Frame], None]) -> None:
+        """Call this with the frame of every step, likewise."""
+        self._sum_up = add
 
     def start(self) -> None:
         """Start reading."""
@@ -102,6 +107,7 @@ class Feed:
         frame, step = self._frame_of(step), Step(step.previous, step.current)
         if not jumped:
             self._keep(step, frame)
+        self._sum_up(frame)
         self._history.gone_paths.follow(frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.style import Style
 from textual.strip import Strip
 
+from tui.terminal.abilities import FULL, Abilities
 from tui.terminal.frame_sequences import FrameSequences
 from tui.terminal.pens import Cell, NotOneColumn, Pen, Pens
 
@@ -38,8 +39,9 @@ class ScreenCells:
     terminals disagree is not modelled: it is sent whole, and forgotten.
     """
 
-    def __init__(self, width: int = 0, height: int = 0) -> None:
-        self._pens = Pens()
+    def __init__(self, width: int = 0, height: int = 0, abilities: Abilities = FULL) -> None:
+        self._abilities = abilities
+        self._pens = Pens(abilities)
         self._last_shift = 1
         self.resize(width, height)
 
@@ -57,7 +59,7 @@ class ScreenCells:
     def draw(self, pieces: Iterable[Piece], console: Console) -> str:
         """Return the sequences that make the terminal show the pieces, given in the order of lines and columns."""
         if self._pens.are_too_many:
-            self._pens = Pens()
+            self._pens = Pens(self._abilities)
             self.forget()
         frame = FrameSequences(self._pens)
         for y, line in groupby(pieces, key=attrgetter("y")):
@@ -116,7 +118,7 @@ class ScreenCells:
 
     def _shifted_by(self, before: list[Cell | None], cells: list[Cell], changed: int) -> int:
         """By how many columns to the left a curve may have moved, 0 if no move explains most of the changes."""
-        if changed < _SHIFT_FROM or None in before:
+        if changed < _SHIFT_FROM or not self._abilities.shifts or None in before:
             return 0
         most = min(_MOST_SHIFT, len(cells) // 2)
         likely: list[int] = [min(self._last_shift, most), *range(1, most + 1)]

@@ -16,6 +16,7 @@ from textual import constants, events
 from textual.driver import Driver
 from textual.geometry import Size
 
+from tui.terminal.abilities import FULL, Abilities, abilities_of
 from tui.terminal.cells import ScreenCells
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
@@ -36,7 +37,11 @@ WHERE_IS_THE_CURSOR = "\x1b[6n"
 """Every terminal that answers queries answers this one, and in the order of the queries."""
 ARE_YOU_THERE = "\x1b[5n"
 """Sent last: its reply differs from all others, so every earlier reply has arrived before it."""
+CLEAR = "\x1b[2J\x1b[H"
+"""The whole screen, with the cursor in its first cell."""
 SYNCHRONIZED_END = f"\x1b[?{_SYNCHRONIZED}l"
+_COMMANDS = "\x1b]"
+"""OSC: title, pointer shape, clipboard."""
 
 
 def _on(*modes: int) -> str:
@@ -47,8 +52,10 @@ def _off(*modes: int) -> str:
     return "".join(f"\x1b[?{mode}l" for mode in modes)
 
 
-def enter(*, mouse: bool) -> str:
+def enter(*, mouse: bool, abilities: Abilities = FULL) -> str:
     """Switch to the alternate screen, set modes, and query capabilities."""
+    if not abilities.extensions:
+        return _off(_CURSOR, _WRAP) + CLEAR + (WHERE_IS_THE_CURSOR if abilities.answers else "")
     # Apple's terminal prints the end of a query that it does not know.
     asks = "" if os.environ.get("TERM_PROGRAM") == "Apple_Terminal" else f"\x1b[?{_SYNCHRONIZED}$p"
     kitty = "" if constants.DISABLE_KITTY_KEY else f"\x1b[>{_KITTY_KEYS}u"
@@ -56,11 +63,17 @@ def enter(*, mouse: bool) -> str:
     return modes + kitty + _off(_WRAP) + asks + WHERE_IS_THE_CURSOR
 
 
-def leave(*, mouse: bool) -> str:
-    """Restore everything; the keyboard mode before the screen, as it belongs to the alternate screen."""
+def leave(*, mouse: bool, abilities: Abilities = FULL, clear: str = CLEAR) -> str:
+    """Restore everything; the keyboard mode before the screen, as it belongs to the alternate screen.
+
+    The screen is cleared first: a terminal without an alternate one, such as GNU screen by default, shows the last
+    frame otherwise, and what is printed next would be somewhere in it.
+    """
+    if not abilities.extensions:
+        return f"\x1b[0m{clear}{_on(_WRAP, _CURSOR)}"
     kitty = "" if constants.DISABLE_KITTY_KEY else "\x1b[<u"
     quiet = SYNCHRONIZED_END + (_off(*_MOUSE) if mouse else "") + _off(_FOCUS, _PASTE)
-    return f"{quiet}\x1b[0m{kitty}{_on(_WRAP)}{_off(_ALTERNATE_SCREEN)}{_on(_CURSOR)}"
+    return f"{quiet}\x1b[0m{clear}{kitty}{_on(_WRAP)}{_off(_ALTERNATE_SCREEN)}{_on(_CURSOR)}"
 
 
 RESIZE_S = 0.03
@@ -90,7 +103,10 @@ class TerminalDriver(Driver):
         self._use: TerminalUse = getattr(app, "terminal", None) or _own_use(app)
         self._tty = self._use.tty
         self._size = size or self._tty.size
-        self.cells = ScreenCells(*self._size)
+        self._abilities = abilities_of()
+        self._mouse = mouse and self._abilities.mouse
+        width, height = self._size
+        self.cells = ScreenCells(width, height, self._abilities)
         """What the terminal shows."""
         self._output: TerminalOutput | None = None
         self._keyboard: Keyboard | None = None
@@ -109,7 +125,9 @@ class TerminalDriver(Driver):
     # ----------------------------------------------------------------- output
 
     def write(self, data: str) -> None:
-        """Send output: as part of the current frame, or immediately."""
+        """Send output: as part of the current frame, or immediately; the title and the like only where it is known."""
+        if data.startswith(_COMMANDS) and not self._abilities.extensions:
+            return
         if self._frame is not None:
             self._frame.append(data)
         elif self._output is not None:
@@ -152,8 +170,14 @@ class TerminalDriver(Driver):
         self._output = TerminalOutput(self._tty.fd, self._loop, self._draw_all, self._lose)
         self._keyboard = Keyboard(self._tty.fd, self._loop, self.process_message, self._lose)
         self._take_signals()
-        self._output.control(enter(mouse=self._mouse))
+        self._output.control(self._enter())
         self._send_size()
+
+    def _enter(self) -> str:
+        return enter(mouse=self._mouse, abilities=self._abilities)
+
+    def _leave(self, clear: str = CLEAR) -> str:
+        return leave(mouse=self._mouse, abilities=self._abilities, clear=clear)
 
     def disable_input(self) -> None:
         """Read no more keys and follow no more sizes."""
@@ -168,7 +192,7 @@ class TerminalDriver(Driver):
         if output is None:
             return
         asks = self._awaits_answers
-        text = leave(mouse=self._mouse) + (ARE_YOU_THERE if asks else "")
+        text = self._leave() + (ARE_YOU_THERE if asks else "")
         if output.finish(text, FINISH_S) and asks:
             self._tty.drop_input_until(_I_AM, ANSWER_S)
         self._tty.restore()
@@ -177,7 +201,7 @@ class TerminalDriver(Driver):
     def _awaits_answers(self) -> bool:
         """Whether replies or mouse reports may still arrive, which the shell would read as input."""
         keyboard = self._keyboard
-        if self._is_lost or keyboard is None or self._tty.is_hung_up:
+        if self._is_lost or keyboard is None or self._tty.is_hung_up or not self._abilities.answers:
             return False
         return keyboard.answers or time.monotonic() - self._started_s < STARTING_S
 
@@ -243,7 +267,8 @@ class TerminalDriver(Driver):
         except termios.error as error:
             self._lose(f"the terminal cannot be set up: {error.args[-1]}")
             return
-        self._output.control(leave(mouse=self._mouse) + enter(mouse=self._mouse))
+        # What the shell has written meanwhile may be on either screen: it stays.
+        self._output.control(self._leave(clear="") + self._enter())
         self._use.after_stop(None)
         self.cells.forget()
         self._draw_all()

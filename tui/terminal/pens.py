@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from rich.cells import get_character_cell_size
 
+from tui.terminal.abilities import FULL, Abilities
+
 _OFF = {
     "1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27", "8": "28", "9": "29",
     "21": "24", "51": "54", "52": "54", "53": "55",
@@ -63,7 +65,8 @@ class PenCells(dict[str, Cell]):
 class Pens:
     """All pens in use."""
 
-    def __init__(self) -> None:
+    def __init__(self, abilities: Abilities = FULL) -> None:
+        self._abilities = abilities
         self._by_value: dict[tuple[tuple[str, ...], str, str], Pen] = {}
         self._by_ansi: dict[str, Pen] = {}
         self._changes: dict[tuple[Pen, Pen, bool], tuple[str, Pen]] = {}
@@ -78,7 +81,9 @@ class Pens:
         """Return the pen that SGR parameters set after a reset, as `1;38;5;12`."""
         pen = self._by_ansi.get(ansi)
         if pen is None:
-            pen = self._by_ansi[ansi] = self._pen(*_parsed(ansi))
+            attributes, foreground, background = _parsed(ansi)
+            drawn = tuple(code for code in attributes if code in self._abilities.attributes)
+            pen = self._by_ansi[ansi] = self._pen(drawn, foreground, background)
         return pen
 
     def change(self, before: Pen, cell: Cell) -> tuple[str, Pen]:
@@ -88,8 +93,11 @@ class Pens:
         found = self._changes.get(key)
         if found is None:
             target = self._enough_for_blank(before, pen) if char == " " else pen
-            found = self._changes[key] = f"\x1b[{_shortest(before, target)}m", target
+            found = self._changes[key] = f"\x1b[{self._shortest(before, target)}m", target
         return found
+
+    def _shortest(self, before: Pen, after: Pen) -> str:
+        return _shortest(before, after) if self._abilities.partial_resets else _anew(after)
 
     def _enough_for_blank(self, before: Pen, blank: Pen) -> Pen:
         """Keep a foreground that the next character may need, where it does not show on a space."""
@@ -133,8 +141,12 @@ def _codes(ansi: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _shortest(before: Pen, after: Pen) -> str:
-    anew = ";".join(("0", *after.codes)) if after.codes else ""
+    anew = _anew(after)
     return min(";".join(_differences(before, after)), anew, key=len) if before is not after else anew
+
+
+def _anew(pen: Pen) -> str:
+    return ";".join(("0", *pen.codes)) if pen.codes else ""
 
 
 def _differences(before: Pen, after: Pen) -> Iterator[str]:

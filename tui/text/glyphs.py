@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -183,8 +184,8 @@ ASCII = Glyphs(
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]
 
-_CONSOLES = ("linux", "vt100", "vt220", "dumb")
-"""Terminal types whose fonts lack braille and most marks."""
+_CONSOLES = re.compile(r"(linux|vt\d|dumb|unknown|ansi).*")
+"""Terminal types whose fonts lack braille and most marks; not vte, the library of GNOME Terminal."""
 
 
 def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] = os.environ) -> Glyphs:
@@ -197,7 +198,7 @@ def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] = os.environ
     locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
     charset = locale.partition(".")[2].partition("@")[0].replace("-", "").lower()
     plain_c = environ.get("LC_ALL") in ("C", "POSIX")
-    narrow = charset not in ("", "utf8") or plain_c or environ.get("TERM", "").startswith(_CONSOLES)
+    narrow = charset not in ("", "utf8") or plain_c or _CONSOLES.fullmatch(environ.get("TERM", "")) is not None
     return ASCII if narrow else UNICODE
 
 

@@ -1,4 +1,4 @@
-"""Settings of `config.toml`: theme, glyphs, hints and keys; those of readers and alerts are read with them."""
+"""Settings of `config.toml`: theme, glyphs, hints, mouse and keys; those of readers and alerts are read with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
-_SECTIONS = {"theme", "glyphs", "hints", "keys", "alerts", *SECTIONS}
+_SECTIONS = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", *SECTIONS}
 COLUMNS_FILE, TABLES_FILE = "columns.json", "tables.json"
 """Names of the files of what was chosen for tables, beside the settings."""
 HINTS_FILE = "hints-dismissed"
@@ -54,6 +54,8 @@ class Settings:
     """Names of the settings with an error; all of them if the file cannot be read."""
     reading: ReadingSettings = field(default_factory=ReadingSettings)
     """Settings of readers, which hold from the start of the source on."""
+    mouse: bool = True
+    """Whether clicks and moves of the mouse are asked of the terminal, which then selects no text by itself."""
 
 
 def load_settings(path: Path | None = None) -> Settings:
@@ -104,6 +106,10 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
     if not isinstance(hints, bool):
         wrong["hints"] = [f"{file}: hints must be true or false"]
         hints = True
+    mouse = document.get("mouse", True)
+    if not isinstance(mouse, bool):
+        wrong["mouse"] = [f"{file}: mouse must be true or false"]
+        mouse = True
     keys = _keys(document.get("keys", {}), file, wrong.setdefault("keys", []))
     return replace(
         base,
@@ -115,6 +121,7 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         given=frozenset(document.keys() & _SECTIONS),
         failed=frozenset(name for name, problems in wrong.items() if problems),
         reading=reading,
+        mouse=mouse,
     )
 
 

@@ -1,0 +1,244 @@
+"""Every type of terminal gets only what it understands: colours, attributes, control sequences, characters."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bench.terminal import Terminal
+from tui.terminal.abilities import CONSOLE, FULL, VT100, abilities_of, settle_colours
+from tui.terminal.driver import CLEAR, enter, leave
+
+RECORDING = Path(__file__).parents[1] / "recordings" / "multipath.luns"
+KEYS = ("2", "4", "5", "x", "\r", "\x1b", "6", "7", "8", "9", "3", "?", "\x1b", "1")
+PATIENCE_S = 60.0
+MOST_S = 3.0
+"""For what a key draws; some draw nothing."""
+MUCH = 6000
+SEQUENCE = re.compile(rb"\x1b(?:\[([<-?]?)([0-9;]*)([ -/]*)([@-~])|\](?:[^\x07\x1b]*)(?:\x07|\x1b\\)|([^\[\]]))")
+PLAIN_MODES = {b"25", b"7"}
+EXTENSIONS = {b"1049", b"1004", b"2004", b"2026"}
+MOUSE = {b"1000", b"1003", b"1015", b"1006"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An environment, and what may be sent there."""
+
+    name: str
+    environment: Mapping[str, str]
+    colours: str = "none"
+    """none, 16, 256 or truecolor."""
+    is_ascii: bool = False
+    finals: frozenset[bytes] = field(default_factory=lambda: frozenset(b.encode() for b in "HABCDKJmhlP@nup"))
+    modes: frozenset[bytes] = frozenset(PLAIN_MODES | EXTENSIONS | MOUSE)
+    attributes: frozenset[int] = frozenset({*range(10), *range(21, 30), 39, 49})
+
+
+_MINIMAL = frozenset(b.encode() for b in "HABCDKJmhl")
+
+
+def _minimal(kind: str, **environment: str) -> Kind:
+    modes, attributes = frozenset(PLAIN_MODES), frozenset({0, 1, 4, 5, 7})
+    return Kind(kind, {"TERM": kind, **environment}, "none", True, _MINIMAL, modes, attributes)
+
+
+KINDS = (
+    Kind("truecolor", {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor"),
+    Kind("direct", {"TERM": "xterm-direct"}, "truecolor"),
+    Kind("256", {"TERM": "xterm-256color"}, "256"),
+    Kind("16", {"TERM": "xterm-16color"}, "16"),
+    Kind("xterm", {"TERM": "xterm"}, "16"),
+    Kind("tmux", {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0"}, "256"),
+    Kind("screen", {"TERM": "screen", "COLORTERM": "truecolor"}, "16"),
+    Kind("screen-256", {"TERM": "screen-256color", "COLORTERM": "truecolor"}, "256"),
+    Kind("no colour", {"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}),
+    Kind("another character set", {"TERM": "xterm-256color", "LC_ALL": "de_DE.ISO-8859-1"}, "256", is_ascii=True),
+    Kind("C", {"TERM": "xterm", "LC_ALL": "C"}, "16", is_ascii=True),
+    Kind(
+        "linux",
+        {"TERM": "linux", "COLORTERM": "truecolor"},
+        "16",
+        is_ascii=True,
+        finals=frozenset({*_MINIMAL, b"P", b"@", b"n"}),
+        modes=frozenset(PLAIN_MODES),
+        attributes=frozenset({0, 1, 2, 4, 5, 7, 22, 24, 25, 27, 39, 49}),
+    ),
+    _minimal("vt100"),
+    _minimal("vt220", COLORTERM="truecolor"),
+    _minimal("dumb"),
+    _minimal("unknown"),
+)
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("NO_COLOR", "TMUX", "LC_ALL", "LC_CTYPE", "TERM_PROGRAM", "TEXTUAL_COLOR_SYSTEM", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setenv("COLORTERM", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+def replayed(environment: Mapping[str, str], *options: str, keys: tuple[str, ...] = KEYS) -> tuple[bytes, int]:
+    """Replay on a terminal of this environment, press keys, quit; returns all that was sent, and the exit code."""
+    command = (sys.executable, "-m", "tui", "replay", str(RECORDING), *options)
+    terminal = Terminal(command, 80, 24, environment={"COLORTERM": "", **environment})
+    try:
+        assert terminal.drain(PATIENCE_S, until=b"Help") is not None, bytes(terminal.output)
+        for key in keys:
+            before, deadline_s = len(terminal.output), time.monotonic() + MOST_S
+            terminal.press(key)
+            while len(terminal.output) == before and time.monotonic() < deadline_s:
+                terminal.drain(0.15)
+        terminal.press("q")
+        terminal.wait(PATIENCE_S)
+        assert not terminal.alive()
+        return bytes(terminal.output), terminal.close()
+    finally:
+        terminal.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_terminal_gets_what_it_understands_and_nothing_else(kind: Kind) -> None:
+    sent, code = replayed(kind.environment)
+    assert code == 0
+    assert len(sent) > MUCH, "the screens were drawn"
+    assert not kind.is_ascii or sent.isascii()
+    used: set[int] = set()
+    depths: set[str] = set()
+    for private, numbers, between, final, other in SEQUENCE.findall(sent):
+        if not final:
+            assert not other or kind.finals != _MINIMAL, other
+            continue
+        assert final in kind.finals, (private, numbers, final)
+        assert kind.modes >= EXTENSIONS or not between, between
+        if private == b"?" and final in b"hl":
+            assert set(numbers.split(b";")) <= kind.modes, numbers
+        elif final == b"m":
+            depths |= _depths(numbers, used)
+    assert used <= kind.attributes, used - kind.attributes
+    assert depths == {"none": set(), "16": {"16"}}.get(kind.colours, depths | {kind.colours})
+    assert "truecolor" not in depths or kind.colours == "truecolor"
+    assert b"\x1b]" not in sent or kind.modes >= EXTENSIONS
+
+
+def _depths(numbers: bytes, used: set[int]) -> set[str]:
+    """Of which depths the colours of SGR parameters are; the other parameters are added to those used."""
+    codes = iter([int(number or 0) for number in numbers.split(b";")])
+    depths = set()
+    for code in codes:
+        if code in (38, 48):
+            depths.add("truecolor" if next(codes) == 2 else "256")
+            _ = [next(codes) for _ in range(3 if "truecolor" in depths else 1)]
+        elif 30 <= code <= 37 or 40 <= code <= 47 or 90 <= code <= 107:
+            depths.add("16")
+        else:
+            used.add(code)
+    return depths
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", ["", "mouse = false\n"], ids=["option", "setting"])
+def test_without_the_mouse_no_reports_are_asked_for(settings: str, tmp_path: Path) -> None:
+    (tmp_path / "lunscope").mkdir()
+    (tmp_path / "lunscope" / "config.toml").write_text(settings)
+    sent, code = replayed({"TERM": "xterm-256color"}, *(() if settings else ("--no-mouse",)), keys=("5",))
+    assert code == 0
+    assert not MOUSE & set(re.findall(rb"\x1b\[\?(\d+)[hl]", sent))
+
+
+@pytest.mark.slow
+def test_with_the_mouse_reports_are_asked_for_and_ended() -> None:
+    sent, _ = replayed({"TERM": "xterm-256color"}, keys=())
+    for mode in MOUSE:
+        assert b"\x1b[?%bh" % mode in sent
+        assert b"\x1b[?%bl" % mode in sent
+
+
+def test_types_by_their_names() -> None:
+    full = ("xterm-256color", "screen", "tmux-256color", "vte-256color", "rxvt-unicode", "foot", "alacritty", "st")
+    for name in full:
+        assert abilities_of({"TERM": name}) is FULL, name
+    for name in ("linux", "linux-16color"):
+        assert abilities_of({"TERM": name}) is CONSOLE, name
+    for name in ("", "dumb", "unknown", "vt100", "vt220", "vt52", "ansi"):
+        assert abilities_of({"TERM": name}) is VT100, name
+    assert abilities_of({}) is VT100
+
+
+@pytest.mark.parametrize(
+    ("environment", "added"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {}),
+        ({"TERM": "screen", "COLORTERM": "truecolor"}, {"TEXTUAL_COLOR_SYSTEM": "standard"}),
+        ({"TERM": "screen-256color", "COLORTERM": "truecolor"}, {"TEXTUAL_COLOR_SYSTEM": "256"}),
+        ({"TERM": "screen-256color", "COLORTERM": "truecolor", "TMUX": "x"}, {}),
+        ({"TERM": "linux"}, {"TEXTUAL_COLOR_SYSTEM": "standard"}),
+        ({"TERM": "xterm-direct"}, {"TEXTUAL_COLOR_SYSTEM": "truecolor"}),
+        ({"TERM": "vt100"}, {"NO_COLOR": "1"}),
+        ({"TERM": "xterm-mono"}, {"NO_COLOR": "1"}),
+        ({"TERM": "vte"}, {}),
+        ({}, {"NO_COLOR": "1"}),
+        ({"TERM": "linux", "TEXTUAL_COLOR_SYSTEM": "256"}, {}),
+    ],
+)
+def test_colours_by_type(environment: dict[str, str], added: dict[str, str]) -> None:
+    settled = dict(environment)
+    settle_colours(settled)
+    assert settled == environment | added
+
+
+def test_terminals_without_a_second_screen_are_cleared_when_they_are_left() -> None:
+    for abilities in (FULL, CONSOLE, VT100):
+        assert CLEAR in leave(mouse=True, abilities=abilities)
+        assert CLEAR not in leave(mouse=True, abilities=abilities, clear="")
+    for abilities in (CONSOLE, VT100):
+        assert CLEAR in enter(mouse=False, abilities=abilities)
+        assert "1049" not in enter(mouse=False, abilities=abilities)
+
+
+def test_the_console_is_not_asked_for_reports_of_the_mouse() -> None:
+    assert "1000" not in enter(mouse=False, abilities=CONSOLE)
+
+
+@pytest.mark.slow
+def test_leaving_sums_up_what_was_seen_on_the_terminal() -> None:
+    command = (sys.executable, "-m", "tui", "watch", "--tier", "kernel", "--interval", "0.2")
+    terminal = Terminal(command, 80, 24)
+    try:
+        assert terminal.drain(PATIENCE_S, until=b"LIVE") is not None
+        terminal.drain(1.5)
+        terminal.press("q")
+        terminal.wait(PATIENCE_S)
+    finally:
+        code = terminal.close()
+    assert code == 0
+    _, left, after = bytes(terminal.output).rpartition(b"\x1b[?1049l")
+    assert left
+    lines = SEQUENCE.sub(b"", after).decode().splitlines()
+    assert lines[0].startswith("watched   ")
+    assert len(lines) <= 10
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.slow
+def test_nothing_is_summed_up_into_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    script = f"exec {sys.executable} -m tui watch --tier kernel --interval 0.2 >{out}"
+    terminal = Terminal(("sh", "-c", script), 80, 24)
+    try:
+        assert terminal.drain(PATIENCE_S, until=b"LIVE") is not None
+        terminal.press("q")
+        terminal.wait(PATIENCE_S)
+    finally:
+        assert terminal.close() == 0
+    assert out.read_bytes() == b""
