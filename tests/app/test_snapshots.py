@@ -1,4 +1,4 @@
-"""How the screens look, over frozen samples, at the size everybody has and at a large one."""
+"""How further views of the screens look, over frozen samples; test_every_screen has each screen and dialog."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from textual.pilot import Pilot
 
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.running.control import LoadControl
-from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
-from tests.app.sources import ListRecording, ListSource, make_samples, with_load
+from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, play, rewind_to, screen_text, until
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
@@ -41,26 +40,6 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
         await until(pilot, lambda: "checking" not in screen_text(pilot))
 
     return run
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
-    ("screen", "keys"),
-    [
-        ("overview", ()),
-        ("disk", ("enter",)),
-        ("load", ("2",)),
-        ("form", ("2", "e", "tab")),
-        ("events", ("3",)),
-        ("help", ("question_mark",)),
-    ],
-)
-def test_screen(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
-    source = ListSource(with_load(make_samples(count=40)))
-    control = LoadControl()
-    app = make_app(source, control, JOB)
-    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
-    control.close()
 
 
 @pytest.mark.parametrize("size", [(60, 20), SIZES[0], (120, 40), SIZES[1]])
@@ -97,24 +76,16 @@ def test_latency_in_sixteen_colours(glyphs: GlyphSetting, snap_compare: SnapComp
 @pytest.mark.parametrize(
     ("screen", "keys"),
     [
-        ("paths by LUN", ("5", "x")),
         ("paths by port", ("5", "b")),
         ("paths that are not active", ("5", "n")),
         ("path", ("5", "x", "down", "enter")),
         ("port", ("5", "b", "d")),
-        ("tree", ("6", "x", "x", "x", "x")),
         ("wall", ("7", "right")),
     ],
 )
 def test_multipath(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
     app = make_app(source := ListSource(multipath_samples(40)))
     assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_cgroups(size: tuple[int, int], snap_compare: SnapCompare) -> None:
-    app = make_app(source := ListSource(with_cgroups(make_samples(count=40))))
-    assert snap_compare(app, terminal_size=size, run_before=played(source, "8", "down", "down"))
 
 
 @pytest.mark.parametrize("keys", [("5",), ("6",), ("7",)])

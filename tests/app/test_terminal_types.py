@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,12 +99,21 @@ def replayed(environment: Mapping[str, str], *options: str, keys: tuple[str, ...
             terminal.press(key)
             while len(terminal.output) == before and time.monotonic() < deadline_s:
                 terminal.drain(0.15)
-        terminal.press("q")
-        terminal.wait(PATIENCE_S)
-        assert not terminal.alive()
+        quit_(terminal)
         return bytes(terminal.output), terminal.close()
     finally:
         terminal.close()
+
+
+def quit_(terminal: Terminal) -> None:
+    """Close what is open, and quit; again where Esc and the next key arrived together, which is another key."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while terminal.alive() and time.monotonic() < deadline_s:
+        for key in ("\x1b", "q"):
+            with suppress(OSError):
+                terminal.press(key)
+            terminal.drain(0.5)
+    assert not terminal.alive()
 
 
 @pytest.mark.slow

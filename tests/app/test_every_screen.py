@@ -1,0 +1,109 @@
+"""Every screen and dialog: in plain ASCII, with hostile names, on a terminal of any size; what it shows as pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.app.scenes import (
+    DIALOGS,
+    SCENES,
+    SIZES,
+    VIEWS,
+    Scene,
+    a_terminal,
+    dialog_classes,
+    is_shown,
+    opened,
+    staged,
+    tainted,
+    to_scene,
+)
+from tests.app.stage import FROZEN, until
+from tui.app import LunscopeApp
+from tui.keys import ANYWHERE_ACTIONS, actions_at
+from tui.screen_registry import OVERVIEW, SCREENS
+from tui.text.glyphs import GlyphSetting
+
+SnapCompare = Callable[..., bool]
+SIZE_NAMES = [f"{columns}x{lines}" for columns, lines in SIZES]
+ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
+TINY = (10, 3)
+PICTURED = [scene for scene in SCENES if scene.id != "note"]
+"""A note shows the time of the clock."""
+OWNED = "\x1b]0;own\x07\x1b[31mred[bold]x[/]\r\n\x9b2J"
+HOSTILE = f"{OWNED}e\u0301\u0302日本\u202eא\u2028\u200d🔥\ud800naïve"
+UNSAFE = re.compile(rb"\x1b\]0;own|\x07|\xc2\x9b|\xe2\x80\xae|\xe2\x80\xa8|\xed\xa0\x80|\xcc\x81\xcc\x82|\r|\n")
+
+
+def test_every_class_of_dialogs_has_a_scene() -> None:
+    assert {kind.__name__ for kind in dialog_classes()} == {scene.dialog for scene in DIALOGS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("glyphs", ["ascii", "unicode"])
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
+async def test_hostile_names_at_every_size(scene: Scene, glyphs: GlyphSetting) -> None:
+    """What the driver sends: of the names nothing that commands, in plain ASCII no byte above 127, and no crash."""
+    settings = replace(FROZEN, glyphs=glyphs)
+    async with a_terminal() as terminal:
+        async with opened(scene, SIZES[0], settings, tainted(scene.samples, HOSTILE), terminal) as pilot:
+            for size in (TINY, *SIZES, TINY):
+                terminal.resize(*size)
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+                assert is_shown(pilot.app, scene)
+                assert pilot.app.size == size
+            drawn = bytes(terminal.sent)
+        assert len(drawn) > 1000
+        shown = drawn.partition(b"\x1b[6n")[2]
+        assert not UNSAFE.search(shown.replace(b"\x1b]22;default\x07", b""))
+        assert glyphs == "unicode" or terminal.sent.isascii()
+
+
+@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.slow), SIZES[2]], ids=SIZE_NAMES)
+@pytest.mark.parametrize("scene", PICTURED, ids=lambda scene: scene.id)
+def test_picture(scene: Scene, size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    app, source, control = staged(scene)
+
+    async def go(pilot: Pilot[None]) -> None:
+        await to_scene(pilot, scene, source)
+
+    assert snap_compare(app, terminal_size=size, run_before=go)
+    control.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.id)
+async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_runs(scene: Scene) -> None:
+    entry = next(entry for entry in SCREENS if entry.id == scene.screen)
+    everywhere = {action.title for action in ANYWHERE_ACTIONS}
+    async with opened(scene, SIZES[1]) as pilot:
+        app = pilot.app
+        assert isinstance(app, LunscopeApp)
+        offered = [line.title for line in app._commands()]
+        for action in actions_at(entry):
+            assert (action.title in offered) == bool(app.check_action(action.method, ())), action.id
+        for title in offered:
+            if title in ENDING or (title in everywhere and entry is not OVERVIEW):
+                continue
+            await _back_to(pilot, scene)
+            command = next(line.value for line in app._commands() if line.title == title)
+            app._run_command(command)
+            await pilot.pause()
+            assert app._exception is None, title
+            assert not app._exit, title
+
+
+async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
+    """Close dialogs and pages, and go to the screen again."""
+    while len(pilot.app.screen_stack) > 1:
+        await pilot.app.pop_screen()
+    if not is_shown(pilot.app, scene):
+        await pilot.press("1", *scene.keys[:1])
+        await pilot.pause()
+    await until(pilot, lambda: is_shown(pilot.app, scene))
