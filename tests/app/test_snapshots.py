@@ -12,7 +12,7 @@ from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
-from tests.app.sources import ListRecording, ListSource, make_samples
+from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, play, rewind_to, screen_text, until
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
