@@ -27,7 +27,7 @@ BASE_CSS = _FOLDER / "base.tcss"
 
 DEFAULT_THEME = "lunscope-dark"
 ANSI_THEME = "lunscope-ansi"
-_BUNDLED = ("dark", "light", "colourblind", "ansi")
+_BUNDLED = ("dark", "light", "colourblind", "ansi", "contrast")
 _MAX_BYTES = 65_536
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TEXT_STYLE = re.compile(r"(none|((not )?(bold|dim|italic|underline|reverse|strike|b|i|u)\s*)+)")
