@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,9 @@ from tui.terminal.abilities import FULL, Abilities
 from tui.terminal.frame_sequences import FrameSequences
 from tui.terminal.pens import Cell, NotOneColumn, Pen, Pens
 
+_MARKS = "[\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f]"
+_STACKED_MARKS = re.compile(f"({_MARKS}){_MARKS}+")
+"""Terminals draw a stack of marks over the lines above and below: one is left, and no language needs more of these."""
 _SHIFT_FROM = 8
 """With fewer changed cells no shift is looked for."""
 _MOST_SHIFT = 6
@@ -75,7 +79,7 @@ class ScreenCells:
         except NotOneColumn:
             self._forget_line(y)
             for piece in pieces:
-                frame.raw(y, piece.x, piece.strip.render(console))
+                frame.raw(y, piece.x, _STACKED_MARKS.sub(r"\1", piece.strip.render(console)))
             return
         for piece, cells in drawn:
             self._note_strip(piece)
@@ -100,7 +104,9 @@ class ScreenCells:
     def _draw_cells(self, frame: FrameSequences, y: int, x: int, cells: list[Cell]) -> None:
         line = self._lines[y]
         before = line[x : x + len(cells)]
-        changed = [i for i, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
+        # Equal cells are mostly the same object.
+        pairs = enumerate(zip(before, cells, strict=True))
+        changed = [i for i, (old, new) in pairs if old is not new and old != new]
         if not changed:
             return
         line[x : x + len(cells)] = cells

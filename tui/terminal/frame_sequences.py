@@ -86,9 +86,15 @@ class FrameSequences:
         """Write cells from the cursor on; `at_end` if they reach the last column."""
         erased = self._plain_blanks(cells) if at_end else 0
         known = [cell for cell in cells if cell is not None]
+        pen, put = self._pen, self._out.append
         for cell in known[: len(known) - erased]:
-            self._choose_pen(cell)
-            self._out.append(cell[0])
+            char, wanted = cell
+            # As in _draws; this runs for every cell that is sent.
+            if wanted is not pen and (char != " " or wanted is not pen.blank):
+                sequence, pen = self._pens.change(pen, cell)
+                put(sequence)
+            put(char)
+        self._pen = pen
         self._x += len(known)  # At the end of a line it is wrong, but then no cell follows it.
         if erased:
             self._choose_pen((" ", self._pens.plain))

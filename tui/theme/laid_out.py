@@ -9,6 +9,7 @@ from textual.events import ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
+from tui.theme.lean_compositor import LeanCompositor
 from tui.theme.sheets import ThemeSheets
 
 
@@ -18,6 +19,10 @@ class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
     Textual lays a screen out at once, again when the layout sets the screen's size, and again for the size classes;
     each time all of it is painted.
     """
+
+    def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(name, id, classes)
+        self._compositor = LeanCompositor()
 
     _styled_in: int | None = None
     """Generation of the style sheets at the last pass over all widgets."""

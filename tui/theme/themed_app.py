@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,29 +93,6 @@ def _by_name(character: str) -> str:
     return {"Pd": "-", "Zs": " "}.get(category, "")
 
 
-_STACKED = re.compile(
-    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f])"
-    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
-)
-"""A second mark on a letter, and all further ones: in these blocks no language needs them."""
-
-
-class StackedMarksFilter(LineFilter):
-    """Leaves one mark on a letter: terminals draw a stack of them over the lines above and below.
-
-    It filters each line, so that texts which only quote a name need not care.
-    """
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's signature
-        """Drop further marks; they take no columns."""
-        return [
-            segment
-            if segment.text.isascii() or not _STACKED.search(segment.text)
-            else Segment(_STACKED.sub(r"\1", segment.text), segment.style, segment.control)
-            for segment in segments
-        ]
-
-
 LEAST_LEFT_S = 0.1
 """Enough to start a timer before it expires."""
 
@@ -140,7 +116,7 @@ class Notice(Notification):
         return super().time_left <= 0
 
 
-_PLAIN, _STACKED_MARKS = PlainFilter(), StackedMarksFilter()
+_PLAIN = PlainFilter()
 _KEY_WORDS = {"↑": "up", "↓": "down", "←": "left", "→": "right", "⏎": "enter", "⌫": "backspace"}
 
 
@@ -177,8 +153,9 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         return shown if self.glyphs is UNICODE else "".join(_KEY_WORDS.get(mark, mark) for mark in shown)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add that of stacked marks, or of ASCII where the terminal supports nothing else."""
-        return (*super().get_line_filters(), _STACKED_MARKS if self.glyphs is UNICODE else _PLAIN)
+        """Add the ASCII filter, where the terminal supports nothing else."""
+        filters = super().get_line_filters()
+        return filters if self.glyphs is UNICODE else (*filters, _PLAIN)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give our variables to themes that lack them, Textual's own among them."""

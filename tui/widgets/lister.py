@@ -55,10 +55,19 @@ class Lister(Vertical):
         self.query_one(TextLine).put(title)
         if len(lines) == len(self._lines) and all(map(Content.is_same, lines, self._lines)):
             return
+        self._put_lines(lines)
+
+    def _put_lines(self, lines: Sequence[Content]) -> None:
+        """Change the lines that differ: a list that is cleared and filled again is laid out, with its screen, twice."""
+        listing, before = self.query_one(OptionList), self._lines
         self._lines = list(lines)
-        listing = self.query_one(OptionList)
-        position = listing.highlighted
-        listing.clear_options()
-        listing.add_options(Option(line) for line in lines)
-        if position is not None and lines:
-            listing.highlighted = min(position, len(lines) - 1)
+        if not before or not lines:
+            listing.clear_options()
+            listing.add_options(Option(line) for line in lines)
+            return
+        for number, (old, new) in enumerate(zip(before, lines, strict=False)):
+            if not old.is_same(new):
+                listing.replace_option_prompt_at_index(number, new)
+        listing.add_options(Option(line) for line in lines[len(before) :])
+        for number in reversed(range(len(lines), len(before))):
+            listing.remove_option_at_index(number)

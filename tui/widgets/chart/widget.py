@@ -96,18 +96,16 @@ class Chart(Painted, can_focus=True):
         self.repaint()
 
     def set_title(self, title: str, unit: Unit | None = None) -> None:
-        """Set what the chart shows; another unit needs another axis."""
+        """Set what the chart shows, from the next figures on; another unit needs another axis."""
         if unit is not None and unit is not self._subject.unit:
             self._scales = None
         self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.log)
-        self.repaint()
 
     def set_log(self, log: bool) -> None:
-        """Choose a logarithmic or a linear value axis."""
+        """Choose a logarithmic or a linear value axis, likewise."""
         if log != self._subject.log:
             self._scales = None
             self._subject = replace(self._subject, log=log)
-            self.repaint()
 
     def inspect(self, time_ns: int | None) -> None:
         """Move the cursor to the point nearest to a time; None removes it."""

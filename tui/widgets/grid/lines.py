@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,7 +133,7 @@ def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) 
 
 
 class RowPainter:
-    """Draws rows of one table in one layout."""
+    """Draws rows of one table in one layout; rows drawn before are kept, as long as it is used."""
 
     def __init__(
         self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT, pinned: Sequence[str] = ()
@@ -143,24 +143,33 @@ class RowPainter:
         self._layout = layout
         self._style = style
         self._arrangement = arrangement
+        self._painted: dict[int, Strip] = {}
+        """By row, those that were not under the cursor."""
+
+    def draws(self, layout: GridLayout, style: GridStyle) -> bool:
+        """Whether it draws this way."""
+        return style is self._style and layout == self._layout
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
         """Draw the given rows; `cursor` is the index of the one under the cursor, if any."""
-        by_column = [self._cells(column, table, rows) for column in self._layout.columns]
-        name_width, ellipsis, prefix = (
-            self._layout.name_width,
-            self._style.glyphs.ellipsis,
-            self._arrangement.prefix,
-        )
-        strips = []
-        for position, row in enumerate(rows.tolist()):
-            is_cursor = position == cursor
-            gutter = self._style.glyphs.cursor if is_cursor else self._mark(table.rows.keys[row])
-            runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
+        wanted = rows.tolist()
+        under = wanted[cursor] if 0 <= cursor < len(wanted) else None
+        fresh = [row for row in wanted if row == under or row not in self._painted]
+        drawn = dict(zip(fresh, self._paint_fresh(table, names, fresh, under), strict=True))
+        self._painted |= {row: strip for row, strip in drawn.items() if row != under}
+        return [drawn[row] if row in drawn else self._painted[row] for row in wanted]
+
+    def _paint_fresh(
+        self, table: FrameTable, names: RowNames, rows: Sequence[int], under: int | None
+    ) -> Iterator[Strip]:
+        by_column = [self._cells(column, table, np.array(rows, np.intp)) for column in self._layout.columns]
+        glyphs, name_width, prefix = self._style.glyphs, self._layout.name_width, self._arrangement.prefix
+        for position, row in enumerate(rows):
+            gutter = glyphs.cursor if row == under else self._mark(table.rows.keys[row])
+            runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, glyphs.ellipsis), "name")]
             runs += [cells[position] for cells in by_column]
-            styles = self._style.under_cursor if is_cursor else self._style.plain
-            strips.append(_strip(runs, self._layout, styles, "exact"))
-        return strips
+            styles = self._style.under_cursor if row == under else self._style.plain
+            yield _strip(runs, self._layout, styles, "exact")
 
     def _mark(self, key: str) -> str:
         return PINNED_MARK if key in self._pinned else " "

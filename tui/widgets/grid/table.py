@@ -193,6 +193,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._first_column = 0
         self._announced_key: str | None = None
         self._style_cache: GridStyle | None = None
+        self._painter: RowPainter | None = None
+        """Kept while nothing but the cursor moves."""
 
     @property
     def cursor_key(self) -> str | None:
@@ -304,7 +306,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     def action_move(self, rows: int) -> None:
         """Move the cursor by rows."""
         self._view.move(self._view.cursor + rows)
-        self._after_change(follow_cursor=True)
+        self._after_change(follow_cursor=True, moved_only=True)
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by pages."""
@@ -482,8 +484,10 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         top = self.scroll_offset.y
         return top <= self._view.cursor < top + self._body_height
 
-    def _after_change(self, *, follow_cursor: bool) -> None:
+    def _after_change(self, *, follow_cursor: bool, moved_only: bool = False) -> None:
         """Update sizes, scroll position and screen from the view, and report a new row under the cursor."""
+        if not moved_only:
+            self._painter = None
         height = self.row_count + self._header_height
         if self.virtual_size.height != height:
             self.virtual_size = Size(0, height)
@@ -505,8 +509,9 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
-            painter = RowPainter(layout, style, view.arrangement, view.top_keys)
-            lines += painter.paint(view.table, view.names, rows, view.cursor - top)
+            if self._painter is None or not self._painter.draws(layout, style):
+                self._painter = RowPainter(layout, style, view.arrangement, view.top_keys)
+            lines += self._painter.paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, style.plain["exact"])
         return (lines + [blank] * self.area.height)[: self.area.height]
 
