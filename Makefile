@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev run test test-fast test-rust fuzz lab-test oracles lint lint-python lint-rust format audit wheel bench soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast test-rust fuzz lab-test oracles lint lint-python lint-rust format audit wheel bench pictures soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ oracles: dev ## compare knee, statistics and searched rates with the libraries o
 
 snapshots: dev ## accept the screens as they are now as the new snapshots
 	$(BIN)/pytest tests/app --snapshot-update
+
+pictures: dev ## draw docs/pictures from the recordings in tests/pictures
+	$(BIN)/python -m tests.pictures
 
 bench: dev ## measure against the numbers in docs/numbers.md; needs root and fio
 	$(BIN)/python -m bench

@@ -5,8 +5,14 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
+from collections.abc import Iterator
+
+from textual.binding import Binding
+from textual.keys import key_to_character
 
 from bench.terminal import Terminal
+from tui.keys import ACTIONS
+from tui.widgets.grid.table import Grid
 
 KEYS_PER_S = 60
 RESIZES_PER_S = 4
@@ -20,6 +26,8 @@ _NAMED = {
     "down": "\x1b[B",
     "right": "\x1b[C",
     "left": "\x1b[D",
+    "shift+right": "\x1b[1;2C",
+    "shift+left": "\x1b[1;2D",
     "home": "\x1b[H",
     "end": "\x1b[F",
     "page up": "\x1b[5~",
@@ -31,8 +39,25 @@ _NAMED = {
     "ctrl+w": "\x17",
     "click": "\x1b[<0;9;7M\x1b[<0;9;7m",
 }
-_CHARACTERS = "1234567lizZycbdtnmpoxXwWBrRTMNDPesa+-=[]0?/,. "
-KEYS = (*_NAMED.values(), *_CHARACTERS)
+_QUITS = frozenset({"q", "ctrl+q", "ctrl+c", "ctrl+z"})
+
+
+def _registered() -> Iterator[str]:
+    """Yield what a terminal sends for the keys of all screens and tables, so that those of a new one are pressed."""
+    bindings = (binding.key for binding in Grid.BINDINGS if isinstance(binding, Binding))
+    for keys in (*(action.keys for action in ACTIONS), *bindings):
+        for key in keys.split(","):
+            if key not in _QUITS and key not in _NAMED:
+                character = key_to_character(key)
+                if character is not None and character.isprintable():
+                    yield character
+                elif key.startswith("ctrl+"):
+                    yield chr(ord(key[-1]) & 0x1F)
+
+
+_CHARACTERS = "+-S_"
+"""Whose names Textual does not resolve, and others."""
+KEYS = tuple(dict.fromkeys((*_NAMED.values(), *_registered(), *_CHARACTERS)))
 """All but those that quit or suspend."""
 MOST_LINES, MOST_COLUMNS = 60, 220
 

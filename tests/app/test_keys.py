@@ -80,6 +80,7 @@ def test_no_settings_file_is_no_problem(tmp_path: Path) -> None:
         ("theme = 3\n", "theme must be a name"),
         ("keys = 3\n", "keys must be a table"),
         ('glyphs = "fancy"\n', "glyphs must be one of auto, unicode, ascii"),
+        ("mouse = 3\n", "mouse must be true or false"),
         ("theme = \n", "config.toml"),
     ],
 )

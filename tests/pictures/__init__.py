@@ -1,0 +1,1 @@
+"""Pictures of the screens for the README and the documents, made from recordings."""
