@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -28,6 +30,7 @@ from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS
 from tui.text.glyphs import GlyphSetting
+from tui.theme.settings import load_settings
 
 SnapCompare = Callable[..., bool]
 SIZE_NAMES = [f"{columns}x{lines}" for columns, lines in SIZES]
@@ -107,3 +110,46 @@ async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
         await pilot.press("1", *scene.keys[:1])
         await pilot.pause()
     await until(pilot, lambda: is_shown(pilot.app, scene))
+
+
+BROKEN = """
+thme = "x"
+theme = "no such theme"
+glyphs = 3
+mouse = "often"
+keys = { "view.nothing" = "x", "session.pause" = 7, "view.help" = "q" }
+[alerts.rules]
+one = "disks awiat_ms>3ms"
+two = "nothing busy_pct>3"
+three = 7
+[aliases]
+"36000c29" = "\\u001b[31mred"
+"""
+TOLD = (
+    "thme",
+    "glyphs must",
+    "mouse must",
+    "view.nothing",
+    "session.pause",
+    "awiat_ms",
+    "nothing",
+    "three",
+    "36000c29",
+)
+
+
+async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -> None:
+    """Settings that are not known, of the wrong type, and rules of alerts that name unknown tables and fields."""
+    file = tmp_path / "config.toml"
+    file.write_text(BROKEN)
+    settings = replace(load_settings(file), theme_folder=tmp_path)
+    for told in TOLD:
+        assert any(told in problem for problem in settings.problems), told
+    async with opened(VIEWS[0], SIZES[0], settings) as pilot:
+        app = pilot.app
+        shown = [notice.message for notice in app._notifications]
+        assert {*settings.problems} <= {*shown}
+        assert any("no theme 'no such theme'" in text for text in shown)
+        for scene in VIEWS:
+            await pilot.press(*scene.keys[:1])
+            await until(pilot, functools.partial(is_shown, app, scene))

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
+from textual.geometry import Size
 
 from collectors.derive.roles import present_disks
 from collectors.hotness import hottest_of, verdict, with_hot_order
@@ -97,6 +98,8 @@ class OverviewScreen(View):
         super().__init__(app_state)
         self._chosen: str | None = None
         self._subject: ChartSubject = ChartSubject.DISK
+        self._tabled: tuple[Frame | None, Size] = None, Size(0, 0)
+        """The frame that the tables show, and the size that they were fitted to."""
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
@@ -108,7 +111,14 @@ class OverviewScreen(View):
         yield TextLine(" ", id="host", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:
-        """Grids, verdict, charts, host."""
+        """Grids, verdict, charts, host; of a frame that is shown again, as after a key of the charts, only these."""
+        if self._tabled != (frame, self.size):
+            self._tabled = frame, self.size
+            self._show_tables(frame)
+        self._show_verdict(frame)
+        self._show_charts(frame)
+
+    def _show_tables(self, frame: Frame) -> None:
         disks = _shown_disks(frame)
         self._fit_grid(disks)
         texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
@@ -116,8 +126,6 @@ class OverviewScreen(View):
         self.query_one("#disks", Grid).show(ordered, disk_labels(frame.topology), texts)
         self.query_one("#processes", Grid).show(frame.tables.get("processes"))
         self.query_one("#host", TextLine).put(host_line(frame, self.size.width))
-        self._show_verdict(frame)
-        self._show_charts(frame)
 
     def _show_verdict(self, frame: Frame) -> None:
         row = row_of(self._followed(frame), frame.tables.get("disks"))
