@@ -30,7 +30,7 @@ from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, make_app, play, until
+from tests.app.stage import FROZEN, make_app, play, screen_text, until
 from tests.app.sweep_states import StillSession
 from tui.app import LunscopeApp
 from tui.screen_registry import CGROUPS, COMPARE, DETAIL, LATENCY, LOAD, OVERVIEW, PATHS, SCREENS, SWEEP, TREE, WALL
@@ -101,6 +101,7 @@ DIALOGS = (
     _scene(OVERVIEW.id, "V", name="columns", dialog="ColumnDialog"),
     _scene(OVERVIEW.id, "A", name="note", dialog="Dialog"),
     _scene(LOAD.id, "s", name="write", dialog="TypeToConfirm"),
+    _scene(LOAD.id, "L", name="targets", dialog="TargetPicker"),
     _scene(LATENCY.id, "c", name="latencies of", dialog="Chooser"),
     _scene(COMPARE.id, "a", name="part", dialog="Chooser"),
 )
@@ -162,6 +163,7 @@ async def to_scene(pilot: Pilot[None], scene: Scene, source: ListSource) -> None
         await pilot.press(key)
         await pilot.pause()
     await until(pilot, lambda: is_shown(pilot.app, scene))
+    await until(pilot, lambda: "checking" not in screen_text(pilot))
     await pilot.pause()
 
 
