@@ -114,7 +114,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     @property
     def wants_mouse(self) -> bool:
         """Whether the terminal is asked for clicks and moves."""
-        return self._settings.mouse
+        return self.settings.mouse
 
     def on_mount(self) -> None:
         """Draw the empty screen first, then read the first sample."""

@@ -83,6 +83,13 @@ class SettingsActions(PaletteActions, Reloading):
             "Whether error counters of FC, SAS and NVMe ports are read. From the next start on.",
             ", ".join(_ON_OFF),
         )
+        yield ShownSetting(
+            "mouse",
+            str(settings.mouse).lower(),
+            self._given("mouse"),
+            "Whether the mouse is asked for; without it the terminal selects text. From the next start on.",
+            ", ".join(_ON_OFF),
+        )
 
     def _of_alerts(self) -> Iterator[ShownSetting]:
         if self._alerts is None:

@@ -99,6 +99,8 @@ DIALOGS = (
     _scene(OVERVIEW.id, "exclamation_mark", name="alerts", dialog="AlertsDialog"),
     _scene(PATHS.id, "ctrl+p", name="palette", dialog="Chooser"),
     _scene(OVERVIEW.id, "V", name="columns", dialog="ColumnDialog"),
+    _scene(OVERVIEW.id, "E", name="column help", dialog="ColumnHelp"),
+    _scene(OVERVIEW.id, "f2", name="settings", dialog="SettingsDialog"),
     _scene(OVERVIEW.id, "A", name="note", dialog="Dialog"),
     _scene(LOAD.id, "s", name="write", dialog="TypeToConfirm"),
     _scene(LOAD.id, "L", name="targets", dialog="TargetPicker"),

@@ -81,7 +81,14 @@ def merged(former: Settings, new: Settings) -> Settings:
     """Take new settings; those with an error keep their former values."""
     kept = {name: getattr(former, name) for name in ("theme", "glyphs", "hints", "keys") if name in new.failed}
     reading = former.reading if new.failed & SECTIONS else new.reading
-    return replace(new, **kept, reading=reading, theme_option=former.theme_option, theme_folder=former.theme_folder)
+    return replace(
+        new,
+        **kept,
+        reading=reading,
+        mouse=former.mouse,
+        theme_option=former.theme_option,
+        theme_folder=former.theme_folder,
+    )
 
 
 def _read(document: Mapping[str, object], file: Path, base: Settings) -> Settings:
