@@ -104,7 +104,8 @@ def list_disk_folders(sysfs: str) -> Iterator[str]:
     base = f"{sysfs}/block"
     for name in sorted(_names_in(Path(base))):
         try:
-            yield os.path.normpath(f"{base}/{os.readlink(f'{base}/{name}')}")  # noqa: PTH115 - as text
+            link = f"{base}/{name}"
+            yield os.path.normpath(os.path.join(base, os.readlink(link)))  # noqa: PTH115, PTH118 - as text
         except OSError:
             continue
 

@@ -36,7 +36,7 @@ class SettingsDialog(Modal[None]):
     """A list of settings; Enter changes one for this session, `w` writes the changes to a new file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,S", "dismiss(None)", "Close", show=False),
+        Binding("escape,q,f2", "dismiss(None)", "Close", show=False),
         Binding("w", "write", "Write the changes to a file", show=False),
     ]
     DEFAULT_CSS = """
