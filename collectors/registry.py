@@ -14,6 +14,7 @@ from collectors.tables.host.subject import HOSTS
 from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
 from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
 from collectors.tables.process.subject import PROCESSES
+from collectors.tables.process_io.subject import PROCESS_IOS
 from collectors.tables.tape.subject import TAPES
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -28,6 +29,7 @@ SUBJECTS: tuple[Subject, ...] = (
     LOAD_TOTAL,
     LOAD_PATHS,
     LOAD_LOGICAL_IOS,
+    PROCESS_IOS,
 )
 """In display order."""
 

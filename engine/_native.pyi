@@ -193,6 +193,12 @@ its cgroup (inode number in cgroup2), queue plus service time.
 The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns - service_ns`.
 """
 
+PROCESS_COLUMNS: list[str]
+"""Columns of a row of `TraceReader.processes`: row of the device, process id (0 for a workqueue), kind (1 process,
+2 thread of the kernel, 3 workqueue), start (CLOCK_BOOTTIME; 0: not known), cgroup of the thread that submitted first,
+reads, writes, their bytes, queue plus service time of both, the name as its bytes in four little-endian numbers.
+"""
+
 @disjoint_base
 class TraceReader:
     """Reads what a BlockTracer counts, in another process too; no rights are needed.
@@ -228,6 +234,12 @@ class TraceReader:
         The slowest of every device is among them as far as they fit: 64 per CPU for what was a device's slowest so
         far, and as many for the rest, of which the slower stay.
         """
+    def processes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Read what processes did on each device since the last call: PROCESS_COLUMNS, and cells of their histograms.
+
+        A cell has the position of the row, the bucket of HistogramScale(unit_ns=1024, sub_bits=2), and the count. The
+        first call of a reader has all since tracing began.
+        """
     def oldest(self) -> NDArray[np.uint64]:
         """Age of the oldest I/O in flight per row, in ns; 2**64-1 where there is none."""
     def groups_at(self, slots: Sequence[int]) -> NDArray[np.uint64]:
@@ -238,7 +250,8 @@ class TraceReader:
         `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those in flight at the start;
         `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
         `series_without_histogram`: table full; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the
-        kernel skipped a program and the second copy did its work; `requeued`: I/Os the driver returned, not a loss.
+        kernel skipped a program and the second copy did its work; `requeued`: I/Os the driver returned, not a loss;
+        `without_process`: I/Os that no process was found for, or no room for it.
         """
     def close(self) -> None:
         """Free the maps; may be called twice. All other calls raise ValueError afterwards."""

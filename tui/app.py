@@ -23,6 +23,7 @@ from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.load.load_controller import LoadController
+from tui.processes.scope import EVERYTHING
 from tui.quitting import Quitting
 from tui.sampling_interval import IntervalChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
@@ -265,6 +266,14 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     def action_show_screen(self, screen_id: str) -> None:
         """Show a registered screen."""
         self.switch_mode(screen_id)
+
+    def action_view_processes(self) -> None:
+        """Show the processes with I/O on what is selected on the screen; on all devices if nothing is."""
+        from tui.screens.processes import ProcessesView  # noqa: PLC0415 - as above
+
+        view, frame = self.screen, self.app_state.frame
+        if isinstance(view, View) and not isinstance(view, ProcessesView) and frame is not None:
+            self.push_screen(ProcessesView(self.app_state, view.process_scope(frame) or EVERYTHING))
 
     def action_view_ios(self) -> None:
         """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""

@@ -215,7 +215,18 @@ COMPARE = _entry(
     short="Cmp",
 )
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE)
+PROCESSES = _entry(
+    "processes",
+    "Processes",
+    "Processes of a disk, path, LUN, port or control group, and the devices of a process",
+    "",
+    "processes:ProcessesView",
+    Action("processes.open", "Devices of the process under the cursor, or details of the device", "enter", "Open"),
+    Action("processes.every", "Processes of all devices, or of the selected one", "n", "All"),
+    Action("processes.back", "Back to the previous screen", "escape", "Back"),
+)
+
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE, PROCESSES)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

@@ -17,6 +17,7 @@ from collectors.compare.measures import (
 from collectors.compare.series import TableSeries
 from collectors.compare.side import Figure, SideRow, Spread
 from collectors.field import Field, Unit
+from collectors.latency.subjects import SOURCES
 from collectors.model import Frame, Histograms, Tier
 from collectors.registry import fields_of, subject_of
 from engine.statistics.percentile_difference import HistogramBlocks, values_for
@@ -53,7 +54,8 @@ class CollectedIntervals:
         self.intervals += 1
         self._elapsed_s += frame.elapsed_s
         for source, cells in histograms.items():
-            self.histograms.setdefault(source, HistogramSeries()).add(cells, frame.monotonic_ns)
+            if source in SOURCES:
+                self.histograms.setdefault(source, HistogramSeries()).add(cells, frame.monotonic_ns)
         for name, series in self.tables.items():
             table = frame.tables.get(name)
             if table is not None and len(table.rows):

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.model import MISSING, Column, Histograms, Kind, Sample, Step, Table
+from collectors.derive.percentiles import merged
+from collectors.model import MISSING, Column, Histograms, Kind, Rows, Sample, Step, Table
 from collectors.sampling.schedule import SECOND_NS
 
 _TOLERANCE = 0.98
@@ -38,7 +39,10 @@ def downsample(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
 def _together(earlier: Sample, later: Sample) -> Sample:
     """Return the later sample with the peaks, amounts, histograms and events of the earlier one merged in."""
     tables = {name: _table(earlier.tables.get(name), table) for name, table in later.tables.items()}
-    histograms = {name: _cells(earlier.histograms.get(name), cells) for name, cells in later.histograms.items()}
+    histograms = {
+        name: _cells(earlier.histograms.get(name), cells, keeps_gone=_is_of_intervals(later.tables.get(name)))
+        for name, cells in later.histograms.items()
+    }
     return replace(
         later,
         tables=tables,
@@ -50,6 +54,8 @@ def _together(earlier: Sample, later: Sample) -> Sample:
 
 
 def _table(earlier: Table | None, later: Table) -> Table:
+    if earlier is not None and earlier.schema == later.schema and _is_of_intervals(later):
+        later = _with_rows_of(earlier, later)
     moving = [(i, column) for i, column in enumerate(later.schema.columns) if column.kind in {Kind.PEAK, Kind.INTERVAL}]
     if earlier is None or earlier.schema != later.schema or not moving:
         return later
@@ -67,6 +73,27 @@ def _both(column: Column, earlier: NDArray[np.uint64], later: NDArray[np.uint64]
     return np.where(missing, np.minimum(earlier, later), either)
 
 
+def _is_of_intervals(table: Table | None) -> bool:
+    """Whether a row is there only in intervals in which it did something: it has amounts and no counters."""
+    kinds = set() if table is None else {column.kind for column in table.schema.columns}
+    return Kind.INTERVAL in kinds and not kinds & {Kind.COUNTER, Kind.COUNTER32}
+
+
+def _with_rows_of(earlier: Table, later: Table) -> Table:
+    """Add the rows that are in the earlier table only, with no amount."""
+    gone = [position for key, position in earlier.rows.positions.items() if key not in later.rows.positions]
+    if not gone:
+        return later
+    rows = Rows(
+        (*later.rows.keys, *(earlier.rows.keys[position] for position in gone)),
+        (*later.rows.names, *(earlier.rows.names[position] for position in gone)),
+    )
+    values = earlier.values[gone].copy()
+    amounts = [position for position, column in enumerate(later.schema.columns) if column.kind is Kind.INTERVAL]
+    values[:, amounts] = 0
+    return Table(later.schema, rows, np.concatenate([later.values, values]))
+
+
 def _same_rows(earlier: Table, later: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if earlier.rows is later.rows:
         everyone = np.arange(len(later.rows))
@@ -77,10 +104,12 @@ def _same_rows(earlier: Table, later: Table) -> tuple[NDArray[np.intp], NDArray[
     return before, after
 
 
-def _cells(earlier: Histograms | None, later: Histograms) -> Histograms:
-    """Merge cells; those of rows missing in the later sample are dropped."""
+def _cells(earlier: Histograms | None, later: Histograms, *, keeps_gone: bool) -> Histograms:
+    """Merge cells; those of rows missing in the later sample are dropped unless they are to be kept."""
     if earlier is None or (earlier.scale, earlier.series) != (later.scale, later.series):
         return later
+    if keeps_gone:
+        return merged([earlier, later])
     positions = {key: position for position, key in enumerate(later.rows.keys)}
     moved = np.array([positions.get(key, -1) for key in earlier.rows.keys], dtype=np.int64)
     row = moved[earlier.row] if len(moved) else np.empty(0, np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.downsample import downsample
 from collectors.derive.percentiles import merged
+from collectors.latency.subjects import SOURCES
 from collectors.model import Frame, FrameTable, Histograms, Step, Topology
 from collectors.rates import derive
 from collectors.registry import REPORTED
@@ -178,6 +179,8 @@ def _add_load(load: LoadTotal, frame: Frame) -> None:
 
 def _add_histograms(held: dict[str, Histograms], step: Step) -> None:
     for source, cells in step.current.histograms.items():
+        if source not in SOURCES:
+            continue
         before = held.get(source)
         if before is None or before.scale != cells.scale:
             held[source] = merged([cells])

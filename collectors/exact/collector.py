@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from collectors.exact.losses import LossReporter, tracer_table
 from collectors.exact.members import TracedGroups, TracedMembers
+from collectors.exact.processes import ProcessTables
 from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
 from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import MISSING, Histograms, Rows, Table, Topology
 from collectors.sampling.reading import Reading
 from collectors.tables.block.schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.process_io.schema import PROCESS_IO
 from engine.errors import words_of
 
 MOST = 32
@@ -118,11 +120,16 @@ class ExactCollector:
     """
 
     def __init__(
-        self, supervisor: TracerSupervisor, disks: Callable[[], Rows], topology: Callable[[], Topology]
+        self,
+        supervisor: TracerSupervisor,
+        disks: Callable[[], Rows],
+        topology: Callable[[], Topology],
+        procfs: str = "/proc",
     ) -> None:
         self._supervisor = supervisor
         self._disks = disks
         self._topology = topology
+        self._procfs = procfs
         self._session: _Session | None = None
         self._tag_wait = TagWaitSwitch()
 
@@ -147,7 +154,7 @@ class ExactCollector:
             self._session = None
             return Reading(events=self._supervisor.take_events())
         if self._session is None or self._session.tracer is not tracer:
-            self._session = _Session(tracer, self._tag_wait)
+            self._session = _Session(tracer, self._tag_wait, self._procfs)
         try:
             reading = self._session.read(self._disks(), self._topology())
         except OSError as error:
@@ -164,12 +171,13 @@ class ExactCollector:
 class _Session:
     """State that is reset with each new tracer."""
 
-    def __init__(self, tracer: Tracer, tag_wait: TagWaitSwitch) -> None:
+    def __init__(self, tracer: Tracer, tag_wait: TagWaitSwitch, procfs: str) -> None:
         self.tracer = tracer
         self._tag_wait = tag_wait
         self._watches_tags = False
         self._members = TracedMembers()
         self._groups = TracedGroups()
+        self._processes = ProcessTables(procfs)
         self._losses = LossReporter()
         self._bio_based: frozenset[str] | None = None
         self._started_ns = time.monotonic_ns()
@@ -190,6 +198,10 @@ class _Session:
             SLOW_IO.name: slow_table(*tracer.slowest(), tracer.numbers()),
         }
         histograms = {TRACE.name: self._histograms(tracer.cells())}
+        unknown = losses.get("without_process", 0)
+        found = self._processes.read(tracer.processes(), self._members.position, self._members.rows, unknown)
+        tables |= found[0]
+        histograms[PROCESS_IO.name] = found[1]
         self._switch_tag_wait(on=self._tag_wait.decide(trace, topology))
         ios = int(trace.values[:, _COUNTED].sum())
         return Reading(tables, histograms, self._losses.report(losses, ios, clock_ns))

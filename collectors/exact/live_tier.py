@@ -45,13 +45,15 @@ class LiveTier:
         open_tracer: Callable[[], Tracer],
         disks: Callable[[], Rows],
         topology: Callable[[], Topology],
+        *,
+        procfs: str = "/proc",
     ) -> None:
         self._wanted = wanted
         self._patience_s = patience_s
         self._supervisor = TracerSupervisor(open_tracer)
         self._host_tier = HostTier()
         self._started = False
-        self.collector = ExactCollector(self._supervisor, disks, topology)
+        self.collector = ExactCollector(self._supervisor, disks, topology, procfs)
 
     @property
     def delivers(self) -> bool:

@@ -29,7 +29,33 @@ SLOW_COLUMNS = (
 )
 """Columns of a slow I/O in the programs' buffer."""
 
+PROCESS_COLUMNS = (
+    "row",
+    "process",
+    "kind",
+    "started_ns",
+    "cgroup",
+    "reads",
+    "writes",
+    "read_bytes",
+    "write_bytes",
+    "latency_ns",
+    "command_0",
+    "command_1",
+    "command_2",
+    "command_3",
+)
+"""Columns of a process on a device; see engine._native.PROCESS_COLUMNS."""
+
 Cells = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]
+
+ProcessIos = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""Shape (n, len(PROCESS_COLUMNS)), and histogram cells of shape (m, 3): position in the first, bucket, count."""
+
+
+def no_process_ios() -> ProcessIos:
+    """Return no rows."""
+    return np.zeros((0, len(PROCESS_COLUMNS)), np.uint64), np.zeros((0, 3), np.uint64)
 
 
 class Tracer(Protocol):
@@ -68,6 +94,9 @@ class Tracer(Protocol):
 
     def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
         """Take the slowest I/Os of the interval that `read` closed: shape (n, len(SLOW_COLUMNS)), and commands."""
+
+    def processes(self) -> ProcessIos:
+        """Return what processes did on each device since the last call."""
 
     def losses(self) -> Mapping[str, int]:
         """Losses since the start, by name."""

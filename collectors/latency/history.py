@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from collectors.latency.interval_ios import IntervalIos, IoReader, driven_devices, slowest, slowest_matched
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subjects import LatencySubject
+from collectors.latency.subjects import SOURCES, LatencySubject
 from collectors.latency.summary import Peak, largest, peaks_of
 from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.latency.waterfall import MatchedIo
@@ -154,4 +154,5 @@ def ticks_of(step: Step) -> dict[str, LatencyTick]:
     return {
         name: LatencyTick(sample.time_ns, span_ns, histograms, row_peaks(name, sample.tables.get(name)))
         for name, histograms in sample.histograms.items()
+        if name in SOURCES
     }

@@ -64,6 +64,8 @@ def _split(name: str) -> tuple[str, str]:
 
 
 LOAD, TRACE = "load", "trace"
+SOURCES = (LOAD, TRACE)
+"""Histograms whose rows are subjects; those of processes on a device are not."""
 WHOLE_LOAD = LatencySubject("the load", LOAD, frozenset())
 
 

@@ -84,7 +84,12 @@ class LiveSource:
         self._block = BlockCollector(*self._roots, self._watch)
         _probe(self._block)
         self._exact = LiveTier(
-            tier, patience_s, lambda: open_tracer(*self._roots), lambda: self._block.rows, self._topology
+            tier,
+            patience_s,
+            lambda: open_tracer(*self._roots),
+            lambda: self._block.rows,
+            self._topology,
+            procfs=str(procfs),
         )
         self._extra = extra_collectors
         self._host: HostReaders | None = None

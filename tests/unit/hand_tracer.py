@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.exact.tracer import SLOW_COLUMNS, Cells
+from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, Cells, ProcessIos
 from collectors.model import Kind
 from collectors.tables.block.schema import TRACE
 
@@ -33,6 +33,8 @@ class HandTracer:
         self._cells: list[Cell] = []
         self._slow: list[dict[str, int]] = []
         self._commands: list[str] = []
+        self._processes: list[list[int]] = []
+        self._process_cells: list[tuple[int, int, int]] = []
 
     def add(self, name: str, major: int, minor: int, **counters: int) -> int:
         """A device that did its first I/O."""
@@ -55,6 +57,18 @@ class HandTracer:
     def slow(self, row: int, command: str = "", **values: int) -> None:
         self._slow.append({"row": row, **values})
         self._commands.append(command)
+
+    def process(self, row: int, command: str, cells: Mapping[int, int] | None = None, **values: int) -> None:
+        """What a process did on a device since the last reading; histogram cells by bucket."""
+        words = np.frombuffer(command.encode().ljust(32, b"\0"), "<u8").tolist()
+        known = {"row": row, "kind": 1, **{f"command_{at}": word for at, word in enumerate(words)}, **values}
+        self._process_cells += [(len(self._processes), bucket, count) for bucket, count in (cells or {}).items()]
+        self._processes.append([known.get(name, 0) for name in PROCESS_COLUMNS])
+
+    def processes(self) -> ProcessIos:
+        rows, cells = self._processes, self._process_cells
+        self._processes, self._process_cells = [], []
+        return np.array(rows, np.uint64).reshape(-1, len(PROCESS_COLUMNS)), np.array(cells, np.uint64).reshape(-1, 3)
 
     def _check(self) -> None:
         if self.trouble:

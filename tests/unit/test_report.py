@@ -265,6 +265,7 @@ GOLDEN_JSON = {
     "hbas": [],
     "tapes": [],
     "cgroups": [],
+    "process_ios": [],
 }
 
 

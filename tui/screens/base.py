@@ -19,6 +19,7 @@ from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import BY_ID, keys_in_force
+from tui.processes.scope import Scope, scope_of
 from tui.screen_registry import ScreenEntry
 from tui.screens.kept_choices import GridChoices
 from tui.theme.laid_out import LaidOutOnce
@@ -131,6 +132,11 @@ class View(LaidOutOnce[None]):
     def load_device(self) -> str | None:
         """Key of the block device under the cursor, for a load on it; None if there is none."""
         return None
+
+    def process_scope(self, frame: Frame) -> Scope | None:
+        """Return what the screen of processes shows for the current selection; None if nothing is selected."""
+        subject = self.latency_subject()
+        return None if subject is None else scope_of(subject, frame.topology)
 
     def key_text(self, action_id: str) -> str:
         """Return the displayed key of an action."""

@@ -23,6 +23,7 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
+from tui.processes.scope import Scope
 from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw
@@ -129,6 +130,16 @@ class CgroupsScreen(View):
     def load_device(self) -> str | None:
         """Return the disk of the row under the cursor."""
         return self._disk()
+
+    def process_scope(self, frame: Frame) -> Scope | None:
+        """Return the group and the disk of the row under the cursor."""
+        key = self.query_one("#groups", Grid).cursor_key
+        if key is None:
+            return None
+        disk, path = parts_of(key)
+        device = frame.topology.devices.get(disk)
+        name = disk.partition(":")[0] if device is None else device.name
+        return Scope(safe_text(f"{name} of {path}"), frozenset({disk}), cgroup=path)
 
     def _disk(self) -> str | None:
         key = self.query_one("#groups", Grid).cursor_key

@@ -17,9 +17,11 @@ from collectors.hotness import hottest_of, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
+from engine.text import safe_text
 from tui.app_state import AppState, traced_subject
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.keys import bindings_of
+from tui.processes.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
 from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
@@ -171,6 +173,12 @@ class OverviewScreen(View):
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:
         self._show_disk(event.key)
+
+    @on(Grid.RowSelected, "#processes")
+    def _process_selected(self, event: Grid.RowSelected) -> None:
+        from tui.screens.processes import ProcessesView  # noqa: PLC0415 (it can wait until the first screen is drawn)
+
+        self.app.push_screen(ProcessesView(self.app_state, Scope(safe_text(event.name), submitter=event.key)))
 
     def action_view_disk(self) -> None:
         """Show the details of the disk; a focused grid handles Enter first."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE, VERSION, Message, MessageError, receive, send
-from collectors.exact.tracer import SLOW_COLUMNS, Cells
+from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, Cells, ProcessIos, no_process_ios
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 
@@ -61,6 +61,7 @@ class HelperTracer:
         self._values = np.zeros((0, len(TRACE.columns)), np.uint64)
         self._cells = np.zeros((0, 4), np.uint64)
         self._slow: tuple[NDArray[np.uint64], list[str]] = np.zeros((0, len(SLOW_COLUMNS)), np.uint64), []
+        self._processes = no_process_ios()
         self._groups = np.zeros((0, 2), np.uint64)
         self._losses: Mapping[str, int] = {}
         self.generation = 0
@@ -97,6 +98,11 @@ class HelperTracer:
         """Take the slowest I/Os since the previous reading."""
         return self._slow
 
+    def processes(self) -> ProcessIos:
+        """Return what processes did on each device since the last call."""
+        processes, self._processes = self._processes, no_process_ios()
+        return processes
+
     def regroup(self, groups: Sequence[Sequence[str]]) -> None:
         """Count busy time of these groups from now on."""
         answer = self._ask({"verb": "regroup", "groups": [list(group) for group in groups]})
@@ -130,6 +136,7 @@ class HelperTracer:
             self._names, self._numbers = list(head["names"]), arrays["numbers"]
         self.generation = head["generation"]
         self._cells, self._slow = arrays["cells"], (arrays["slow"], list(head["commands"]))
+        self._processes = _checked_processes(arrays["processes"], arrays["process_cells"], head["rows"])
         self._groups, self._losses = arrays["groups"], head["losses"]
 
     def _ask(self, request: Mapping[str, object]) -> Message:
@@ -144,3 +151,16 @@ class HelperTracer:
         if answer.head.get("error"):
             raise OSError(f"the probe helper: {answer.head['error']}")
         return answer
+
+
+def _checked_processes(rows: NDArray[np.uint64], cells: NDArray[np.uint64], devices: int) -> ProcessIos:
+    """Check what indexes other arrays.
+
+    Raises:
+        ValueError: shapes or positions are wrong.
+    """
+    if rows.shape[1:] != (len(PROCESS_COLUMNS),) or cells.shape[1:] != (3,):
+        raise ValueError("processes of another shape")
+    if (rows[:, 0] >= devices).any() or (cells[:, 0] >= len(rows)).any():
+        raise ValueError("processes of a device that is not there")
+    return rows, cells

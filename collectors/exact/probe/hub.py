@@ -9,17 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import Message
-from collectors.exact.tracer import SLOW_COLUMNS, Tracer
+from collectors.exact.processes import added
+from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, ProcessIos, Tracer, no_process_ios
 from collectors.model import Kind
 from collectors.tables.block.schema import TRACE
 
 MOST_SLOW = 256
 """Slow I/Os buffered for a reader."""
+MOST_PROCESSES = 4096
+"""Processes on devices buffered for a reader; as many as the programs have places for."""
 MOST_CELLS = 1 << 20
 """Histogram cells of one reader before equal ones are merged; until then readers share them."""
 
 _PEAKS = np.flatnonzero([column.kind is Kind.PEAK for column in TRACE.columns])
 _LATENCY = SLOW_COLUMNS.index("latency_ns")
+_PROCESS_IOS = [PROCESS_COLUMNS.index(name) for name in ("reads", "writes")]
 
 
 class Backlog:
@@ -34,6 +38,7 @@ class Backlog:
         self._kept = np.zeros((0, 4), np.uint64)
         self._cells: list[NDArray[np.uint64]] = []
         self._shared_cells = 0
+        self._processes = no_process_ios()
 
     @property
     def kept_cells(self) -> int:
@@ -46,6 +51,7 @@ class Backlog:
         cells: NDArray[np.uint64],
         slow: NDArray[np.uint64],
         commands: Sequence[str],
+        processes: ProcessIos,
     ) -> None:
         """Add an interval that ended, whichever reader ended it.
 
@@ -54,7 +60,10 @@ class Backlog:
             cells: shape (n, 4): row, series, bucket, count; not copied.
             slow: shape (n, len(SLOW_COLUMNS)).
             commands: command names of the slow I/Os.
+            processes: what processes did on each device.
         """
+        if len(processes[0]):
+            self._processes = _most(added([self._processes, processes]))
         self._peaks = np.maximum(_padded(self._peaks, len(values)), values[:, _PEAKS])
         if len(slow):
             self._slow, self._commands = _slowest(np.concatenate([self._slow, slow]), [*self._commands, *commands])
@@ -73,6 +82,7 @@ class Backlog:
         cells = np.concatenate([self._kept, *self._cells])
         arrays: dict[str, NDArray[Any]] = {"row": row.astype(np.uint32), "values": mine[row], "cells": cells}
         arrays["slow"] = self._slow
+        arrays["processes"], arrays["process_cells"] = self._processes
         head: dict[str, object] = {"rows": len(mine), "commands": self._commands, "generation": tracer.generation}
         if tracer.generation != self._generation:
             self._generation = tracer.generation
@@ -85,6 +95,7 @@ class Backlog:
     def _forget(self) -> None:
         self._peaks, self._slow, self._commands = self._peaks[:0].copy(), self._slow[:0].copy(), []
         self._kept, self._cells, self._shared_cells = self._kept[:0].copy(), [], 0
+        self._processes = no_process_ios()
 
 
 def _padded(values: NDArray[np.uint64], rows: int) -> NDArray[np.uint64]:
@@ -94,6 +105,19 @@ def _padded(values: NDArray[np.uint64], rows: int) -> NDArray[np.uint64]:
 def _slowest(slow: NDArray[np.uint64], commands: list[str]) -> tuple[NDArray[np.uint64], list[str]]:
     order = np.argsort(slow[:, _LATENCY], kind="stable")[::-1][:MOST_SLOW]
     return slow[order], [commands[position] for position in order.tolist()]
+
+
+def _most(processes: ProcessIos) -> ProcessIos:
+    """Keep the rows with the most I/Os: a reader that is behind has at most so many."""
+    rows, cells = processes
+    if len(rows) <= MOST_PROCESSES:
+        return processes
+    kept = np.sort(np.argsort(rows[:, _PROCESS_IOS].sum(axis=1), kind="stable")[-MOST_PROCESSES:])
+    position_of = np.full(len(rows), -1, np.int64)
+    position_of[kept] = np.arange(len(kept))
+    position = position_of[cells[:, 0].astype(np.intp)]
+    known = position >= 0
+    return rows[kept], np.column_stack([position[known].astype(np.uint64), cells[known, 1:]])
 
 
 def _added(cells: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -198,11 +222,11 @@ class Hub:
     def _end_interval(self, reader: Reader) -> Message:
         """End the interval for all readers, and return the backlog of this one."""
         tracer = self._traced()
-        values, slow = tracer.read(), tracer.slowest()
+        values, slow, processes = tracer.read(), tracer.slowest(), tracer.processes()
         # One array for all: readers that are behind share it in their backlogs.
         cells = np.stack([column.astype(np.uint64) for column in tracer.cells()], axis=1)
         for one in self._readers:
-            one.backlog.add(values, cells, *slow)
+            one.backlog.add(values, cells, *slow, processes)
         handed = reader.backlog.take(tracer, values)
         head = {"error": "", "losses": dict(tracer.losses()), **handed.head}
         return Message(head, {**handed.arrays, "groups": self._groups_of(reader)})

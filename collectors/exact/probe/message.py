@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 """Version of the messages; both sides must have the same."""
 DEFAULT_PATH = "/run/lunscope/probe.sock"
 PATH_VARIABLE = "LUNSCOPE_PROBE"

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collectors.model import Column, Kind, Schema
+from engine.text import whole_number
 
 
 def row_key(number: int, disk: str, path: str) -> str:
     """Key of a group's row: the number of the group, the key of the disk, the path of the group."""
     return f"{number} {disk} {path}"
+
+
+def number_of(key: str) -> int:
+    """Return the number of the group from a key made by `row_key`; -1 for other keys."""
+    number = whole_number(key.partition(" ")[0])
+    return -1 if number is None else number
 
 
 def parts_of(key: str) -> tuple[str, str]:

@@ -91,7 +91,7 @@ class ProcessScanner:
                     self._movers[pid].deltas = (int(pid), *deltas)
         stats = read_attributes(self._procfs, list(moved), ["stat"])
         for (pid, deltas), (stat,) in zip(moved.items(), stats, strict=True):
-            name, started = _parse_stat(stat or b"")
+            name, started = command_and_start(stat or b"")
             if started:
                 self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, deltas[1] + deltas[2], deltas)
 
@@ -116,8 +116,8 @@ def _count(text: bytes | None) -> int:
     return count if count is not None and count < _MISSING else _MISSING
 
 
-def _parse_stat(text: bytes) -> tuple[str, str]:
-    """Command and start time (fields 2 and 22 of proc_pid_stat(5)); a command may hold anything, brackets too."""
+def command_and_start(text: bytes) -> tuple[str, str]:
+    """Command and start time of PROCFS/PID/stat (fields 2 and 22); a command may hold anything, brackets too."""
     command = text[text.find(b"(") + 1 : text.rfind(b")")]
     fields = text[text.rfind(b")") + 1 :].split()
     started = fields[19].decode() if len(fields) > 19 and fields[19].isdigit() else ""

@@ -28,9 +28,8 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	d = index ? device_at(index) : 0;
 	if (!d || !(io = claim(set, key)))
 		return 0;
-	io->thread = current_thread();
+	note_submitter(io, index, now);
 	io->bytes = bio->bi_iter.bi_size;
-	io->start_ns = now;
 	io->state = state_of(index, IO_BIO, now);
 	enter_driver(d, now);
 	return 0;

@@ -16,6 +16,7 @@ static __always_inline void account(struct device *d, const struct finished *f, 
 		if (timed)
 			count_latency(d, direction, f->queue_ns);
 		count_latency(d, 2 + direction, f->service_ns);
+		count_process(f->process, direction, f->bytes, (timed ? f->queue_ns : 0) + f->service_ns);
 	}
 	if (f->queue_ns > d->queue_max_ns[epoch])
 		raise_to(&d->queue_max_ns[epoch], f->queue_ns);
@@ -32,11 +33,12 @@ static __always_inline void account(struct device *d, const struct finished *f, 
 /* Takes the I/O out and fills in its times; 0 if it was not seen to be in the driver. */
 static __always_inline struct device *take_out(struct io *io, struct finished *f, bool *timed)
 {
-	u64 state = *(volatile u64 *)&io->state, start_ns = io->start_ns, issued = state & IO_TIME;
+	u64 state = *(volatile u64 *)&io->state, start_ns = io->start_ns & IO_TIME, issued = state & IO_TIME;
 	struct device *d;
 
 	f->device = state >> IO_DEVICE_SHIFT;
 	f->thread = io->thread;
+	f->process = io->start_ns >> IO_PROCESS_SHIFT;
 	f->bytes = io->bytes;
 	f->service_ns = (f->now - issued) & IO_TIME;
 	f->queue_ns = (issued - start_ns) & IO_TIME;

@@ -104,13 +104,38 @@ struct css_set {
 };
 
 struct task_struct {
+	u32 flags;
 	struct css_set *cgroups;
+	struct task_struct *group_leader;
+	u64 start_boottime;
+	void *worker_private; /* from 5.17 on */
+	void *set_child_tid;  /* before, of threads of the kernel */
+	char comm[16];
+};
+
+struct kthread {
+	void *data;
+};
+
+struct workqueue_struct {
+	char name[32];
+};
+
+struct pool_workqueue {
+	struct workqueue_struct *wq;
+};
+
+struct worker {
+	struct pool_workqueue *current_pwq;
 };
 
 /* From 6.11 on; before, start_time_ns of a request without a time stamp is 0. */
 enum rqf_flags { __RQF_IO_STAT = 8 };
 
 #pragma clang attribute pop
+
+/* Flags of a task (sched.h); these values have never changed. */
+enum { TASK_WORKER = 0x20, TASK_KERNEL = 0x200000 };
 
 /* Operations (blk_types.h); these values have never changed. */
 enum { OP_READ = 0, OP_DISCARD = 3, OP_FIRST_DRIVER_PRIVATE = 32, OP_MASK = 0xff };

@@ -74,7 +74,7 @@ struct group {
 struct io {
 	u64 key;      /* 0: free */
 	u64 state;    /* device << 48 | flags | time of the issue (of the insert while queued) */
-	u64 start_ns; /* accounted start; 0: unknown */
+	u64 start_ns; /* process << 45 | accounted start; a start of 0: unknown */
 	u32 thread;
 	u32 bytes;
 };
@@ -83,6 +83,7 @@ struct io {
 #define IO_BIO (1ull << 46)
 #define IO_COUNTED (1ull << 45) /* the kernel has it in its own counts of I/Os in flight */
 #define IO_TIME ((1ull << 45) - 1)
+#define IO_PROCESS_SHIFT 45
 
 struct io_set {
 	struct io way[WAYS];
@@ -107,6 +108,33 @@ struct slow_io {
 };
 #define SLOW_OF_CPU 128 /* per CPU and epoch, a power of two; half for maxima */
 
+/* One process on one device, in one of PROCESS_PROBES places from the hash of its key on. */
+struct process {
+	u64 key;          /* device << 48 | what submits; 0: free; PROCESS_LEAVING: soon free */
+	u64 started_ns;   /* CLOCK_BOOTTIME; 0: unknown */
+	u64 cgroup;
+	u32 id;           /* 0 for a workqueue */
+	u32 kind;         /* 0: the rest is not written yet */
+	char command[32]; /* name of the process, or of the workqueue */
+};
+#define PROCESS_LEAVING 1ull
+#define PROCESS_USER 1
+#define PROCESS_KERNEL 2    /* a thread of the kernel */
+#define PROCESS_WORKQUEUE 3 /* all workers of the kernel that work for this workqueue */
+#define PROCESS_PROBES 8
+
+/* What a process did on a device; one of several parts, chosen by the CPU of the completion. Log-linear buckets: 1024 ns,
+ * 4 per octave (at most 25 % wide), up to 34 s. */
+#define PROCESS_UNIT_SHIFT 10
+#define PROCESS_BUCKETS 96
+struct process_sums {
+	u64 bytes[2];
+	u64 latency_ns;
+	u32 ios[2];
+	u64 unused[4];
+	u32 count[PROCESS_BUCKETS];
+};
+
 enum loss {
 	LOSS_TABLE_FULL,      /* I/Os not timed: no room among those under way */
 	LOSS_UNSEEN,          /* completions whose issue was not seen */
@@ -116,6 +144,7 @@ enum loss {
 	LOSS_UNSTAMPED,       /* reads and writes with unknown queue time (queue/iostats = 0) */
 	COUNT_RESCUED,        /* completions that the kernel skipped the first program for and gave to the second */
 	COUNT_REQUEUED,       /* I/Os the driver gave back */
+	LOSS_NO_PROCESS,      /* I/Os counted for no process: no room in the table of processes */
 	COUNTERS = 16,
 };
 
@@ -123,7 +152,8 @@ struct control {
 	u32 epoch;
 	u32 next_device;    /* device 0 is nobody */
 	u32 next_histogram;
-	u32 unused_0[13];
+	u32 process_generation; /* grows when places of processes are taken away */
+	u32 unused_0[12];
 	u64 counters[COUNTERS];
 };
 
@@ -133,4 +163,6 @@ _Static_assert(sizeof(struct identity) == 40, "layout");
 _Static_assert(sizeof(struct group) == 64, "one cache line");
 _Static_assert(sizeof(struct io_set) == 128, "two cache lines");
 _Static_assert(sizeof(struct slow_io) == 112, "layout");
+_Static_assert(sizeof(struct process) == 64, "one cache line");
+_Static_assert(sizeof(struct process_sums) == 448, "seven cache lines");
 _Static_assert(sizeof(struct control) == 192, "layout");

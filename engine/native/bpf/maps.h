@@ -24,6 +24,8 @@ SHARED_ARRAY(groups, struct group);
 SHARED_ARRAY(under_way, struct io_set);
 SHARED_ARRAY(octaves, struct octave);
 SHARED_ARRAY(slow_ios, struct slow_io);
+SHARED_ARRAY(processes, struct process);
+SHARED_ARRAY(process_sums, struct process_sums);
 
 /* Device number to index in `devices`; 0: known and not tracked. */
 struct {
@@ -53,11 +55,17 @@ struct {
 
 /* Who submits, by thread id; written once per thread. */
 #define THREADS 4096
+#define PLACES_OF_THREAD 8 /* a power of two */
 struct submitter {
 	u64 id; /* process << 32 | thread */
 	u64 bio_queued_ns;
 	u64 cgroup;
 	char command[16];
+	u64 what;   /* low bits of the keys of its process */
+	u64 worker; /* struct worker of a workqueue's thread, else 0 */
+	u64 work;   /* struct pool_workqueue that it last worked for */
+	u32 generation, kind;
+	u32 place[PLACES_OF_THREAD]; /* device << 16 | place of its process on it */
 	u64 unused[3];
 };
 struct {
@@ -81,6 +89,8 @@ struct {
 
 /* Set by the loader; constants to the verifier. */
 const volatile u32 io_set_bits = 13;
+const volatile u32 process_bits = 11;
+const volatile u32 process_shard_bits = 0;
 
 static __always_inline struct control *the_control(void)
 {

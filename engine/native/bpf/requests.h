@@ -34,8 +34,7 @@ int BPF_PROG(on_insert, struct request *request)
 	d = index ? device_at(index) : 0;
 	if (!d || !(io = claim(set, key)))
 		return 0;
-	io->start_ns = now;
-	io->thread = current_thread();
+	note_submitter(io, index, now);
 	io->bytes = 0;
 	io->state = state_of(index, counted(stamped_start(request)) | IO_QUEUED, now);
 	__sync_fetch_and_add(&d->queued, 1);
@@ -65,14 +64,13 @@ int BPF_PROG(on_issue, struct request *request)
 	if (queued) {
 		__sync_fetch_and_add(&d->queued, -1);
 		if (start_ns)
-			io->start_ns = start_ns;
+			io->start_ns = (io->start_ns & ~IO_TIME) | (start_ns & IO_TIME);
 	} else {
 		io = claim(set, key);
 		if (!io)
 			return 0;
-		io->thread = current_thread();
+		note_submitter(io, index, start_ns);
 		io->bytes = 0;
-		io->start_ns = start_ns;
 	}
 	if (!io->bytes)
 		io->bytes = request->__data_len;

@@ -3,12 +3,12 @@
  * space sets from the last interval. Each kind has half of a CPU's places, so that a device of which many are slow does
  * not push out the slowest of the others. */
 #pragma once
-#include "submitter.h"
+#include "process.h"
 
 struct finished {
 	u64 now, queue_ns, service_ns, sector;
 	struct bio *bio;
-	u32 operation, bytes, thread, device;
+	u32 operation, bytes, thread, device, process;
 };
 
 static __always_inline u64 cgroup_of_bio(struct bio *bio)

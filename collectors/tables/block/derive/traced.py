@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +82,9 @@ def losses_of(sample: Sample) -> dict[str, int]:
     return {column.id: count for column, count in counts if column.id not in _NO_LOSSES and count != MISSING}
 
 
+@lru_cache(maxsize=1)
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
-    """Compute the traced sums between two samples.
+    """Compute the traced sums between two samples; the last result is kept, as several tables are derived from it.
 
     None if the tracepoints were not attached for the whole interval, or too many I/Os were lost.
     """

@@ -20,6 +20,10 @@ pub const IO_BIO: u64 = 1 << 46;
 /// The kernel has it in its own counts of I/Os in flight.
 pub const IO_COUNTED: u64 = 1 << 45;
 pub const IO_TIME: u64 = (1 << 45) - 1;
+pub const IO_PROCESS_SHIFT: u32 = 45;
+
+pub const PROCESS_LEAVING: u64 = 1;
+pub const PROCESS_BUCKETS: usize = 96;
 
 #[repr(C)]
 pub struct Sums {
@@ -91,6 +95,7 @@ pub struct Group {
 pub struct Io {
     pub key: AtomicU64,
     pub state: AtomicU64,
+    /// Place of its process and accounted start.
     pub start_ns: AtomicU64,
     pub thread: AtomicU32,
     pub bytes: AtomicU32,
@@ -126,13 +131,38 @@ pub struct SlowIo {
     unused_1: [u64; 2],
 }
 
+/// One process on one device.
+#[repr(C)]
+pub struct Process {
+    /// 0 is free.
+    pub key: AtomicU64,
+    pub started_ns: AtomicU64,
+    pub cgroup: AtomicU64,
+    pub id: AtomicU32,
+    /// 0 while the rest is being written.
+    pub kind: AtomicU32,
+    pub command: [AtomicU8; 32],
+}
+
+/// What a process did on a device, as some of the CPUs completed it.
+#[repr(C)]
+pub struct ProcessSums {
+    pub bytes: [AtomicU64; 2],
+    pub latency_ns: AtomicU64,
+    pub ios: [AtomicU32; 2],
+    unused: [u64; 4],
+    pub count: [AtomicU32; PROCESS_BUCKETS],
+}
+
 #[repr(C)]
 pub struct Control {
     pub epoch: AtomicU32,
     /// Device 0 is no device.
     pub next_device: AtomicU32,
     pub next_histogram: AtomicU32,
-    unused_0: [u32; 13],
+    /// Grows when places of processes are taken away.
+    pub process_generation: AtomicU32,
+    unused_0: [u32; 12],
     pub counters: [AtomicU64; COUNTERS],
 }
 
@@ -144,5 +174,7 @@ const _: () = {
     assert!(size_of::<IoSet>() == 128);
     assert!(size_of::<Octave>() == 64);
     assert!(size_of::<SlowIo>() == 112);
+    assert!(size_of::<Process>() == 64);
+    assert!(size_of::<ProcessSums>() == 448);
     assert!(size_of::<Control>() == 192);
 };

@@ -31,6 +31,10 @@ unsafe impl Shared for super::layout::Octave {}
 unsafe impl Shared for super::layout::SlowIo {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::Pending {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Process {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::ProcessSums {}
 
 pub struct Mapping<T: Shared> {
     base: NonNull<T>,

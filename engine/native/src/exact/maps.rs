@@ -3,11 +3,13 @@
 use std::os::fd::BorrowedFd;
 
 use super::failure::Failure;
-use super::layout::{Control, Device, Group, Identity, IoSet, Octave, Pending, SlowIo};
+use super::layout::{
+    Control, Device, Group, Identity, IoSet, Octave, Pending, Process, ProcessSums, SlowIo,
+};
 use super::mapping::{Mapping, Shared};
 
 /// Names of the maps in the object.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 10] = [
     "control",
     "devices",
     "pending",
@@ -16,6 +18,8 @@ pub const NAMES: [&str; 8] = [
     "under_way",
     "octaves",
     "slow_ios",
+    "processes",
+    "process_sums",
 ];
 
 pub struct Maps {
@@ -27,6 +31,9 @@ pub struct Maps {
     pub under_way: Mapping<IoSet>,
     pub octaves: Mapping<Octave>,
     pub slow_ios: Mapping<SlowIo>,
+    pub processes: Mapping<Process>,
+    /// The parts of one place are next to each other.
+    pub process_sums: Mapping<ProcessSums>,
 }
 
 impl Maps {
@@ -44,6 +51,8 @@ impl Maps {
             under_way: map("under_way", &descriptor, writable)?,
             octaves: map("octaves", &descriptor, writable)?,
             slow_ios: map("slow_ios", &descriptor, writable)?,
+            processes: map("processes", &descriptor, writable)?,
+            process_sums: map("process_sums", &descriptor, writable)?,
         })
     }
 

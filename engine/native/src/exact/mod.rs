@@ -8,6 +8,8 @@ mod histograms;
 mod layout;
 mod mapping;
 mod maps;
+mod process_places;
+mod processes;
 mod programs;
 mod python;
 mod refusal;

@@ -87,6 +87,8 @@ impl Programs {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(&btf));
         loader.set_global("io_set_bits", &sizes.io_set_bits, true);
+        loader.set_global("process_bits", &sizes.process_bits, true);
+        loader.set_global("process_shard_bits", &sizes.process_shard_bits, true);
         for (map, entries) in sizes.of_maps() {
             loader.set_max_entries(map, entries);
         }

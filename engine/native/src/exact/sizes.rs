@@ -12,6 +12,8 @@ const MOST_DEVICES: u32 = 65_535;
 const MOST_GROUPS: u32 = 8_192;
 /// From here on the host is taken to have tens of thousands of I/Os in flight at once.
 const LARGE_HOST: u32 = 256;
+/// Four parts: more would take more memory than they save time.
+const MOST_SHARD_BITS: u32 = 2;
 
 pub struct Sizes {
     pub devices: u32,
@@ -19,6 +21,10 @@ pub struct Sizes {
     pub histograms: u32,
     pub groups: u32,
     pub io_set_bits: u32,
+    /// Places for processes on devices.
+    pub process_bits: u32,
+    /// Parts of the sums of each, so that CPUs rarely write to the same.
+    pub process_shard_bits: u32,
     cpus: u32,
 }
 
@@ -31,18 +37,21 @@ impl Sizes {
         let devices = there
             .saturating_add(there / 16 + SPARE_DEVICES)
             .min(MOST_DEVICES);
+        let cpus = possible_cpus(sysfs);
         Self {
             devices,
             histograms: histograms.min(devices) * u32::try_from(SERIES).unwrap_or(4),
             groups: devices.min(MOST_GROUPS),
             // A set of four fills up by chance long before all do: an eighth in use loses 1 I/O in 10,000.
             io_set_bits: if there > LARGE_HOST { 15 } else { 14 },
-            cpus: possible_cpus(sysfs),
+            process_bits: if there > LARGE_HOST { 12 } else { 11 },
+            process_shard_bits: cpus.max(1).ilog2().min(MOST_SHARD_BITS),
+            cpus,
         }
     }
 
     /// Maps by name with their number of entries.
-    pub fn of_maps(&self) -> [(&'static str, u32); 9] {
+    pub fn of_maps(&self) -> [(&'static str, u32); 11] {
         let slow_of_cpu = u32::try_from(EPOCHS * SLOW_OF_CPU).unwrap_or(u32::MAX);
         let pending_of_cpu = u32::try_from(PENDING_OF_CPU).unwrap_or(u32::MAX);
         let octaves = u32::try_from(OCTAVES).unwrap_or(u32::MAX);
@@ -57,6 +66,11 @@ impl Sizes {
             ("under_way", 1 << self.io_set_bits),
             ("octaves", self.histograms * octaves),
             ("slow_ios", self.cpus * slow_of_cpu),
+            ("processes", 1 << self.process_bits),
+            (
+                "process_sums",
+                1 << (self.process_bits + self.process_shard_bits),
+            ),
         ]
     }
 }
@@ -88,9 +102,10 @@ mod tests {
             "identities" => 40,
             "numbers" => 48,
             "queues" => 8,
-            "groups" | "octaves" | "pending" => 64,
+            "groups" | "octaves" | "pending" | "processes" => 64,
             "under_way" => 128,
             "slow_ios" => 112,
+            "process_sums" => 448,
             other => panic!("{other}"),
         };
         let total: u64 = sizes

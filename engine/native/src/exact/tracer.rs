@@ -10,6 +10,7 @@ use super::grouping::Grouping;
 use super::healing;
 use super::layout::EPOCHS;
 use super::maps::Maps;
+use super::process_places::ProcessPlaces;
 use super::programs::{Part, Programs};
 use super::sizes::Sizes;
 use super::slowest;
@@ -19,6 +20,7 @@ pub struct Tracer {
     pub programs: Programs,
     maps: Arc<Maps>,
     grouping: Grouping,
+    process_places: ProcessPlaces,
     sysfs: PathBuf,
     pub healed: u64,
     /// Devices whose peaks of each epoch may not be zero.
@@ -37,6 +39,7 @@ impl Tracer {
             programs,
             maps,
             grouping: Grouping::default(),
+            process_places: ProcessPlaces::default(),
             sysfs,
             healed: 0,
             peaked: Default::default(),
@@ -122,6 +125,7 @@ impl Tracer {
         let ended = ended_epoch(&self.maps);
         self.healed += healing::heal(&self.maps, &view.rows, &self.sysfs);
         slowest::set_thresholds(&self.maps, &view.slowest(), ended);
+        self.process_places.free_idle(&self.maps);
         view.read();
         self.peaked[ended].clone_from(&view.counters.active);
         Ok(&view.counters.values)

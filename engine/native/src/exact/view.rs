@@ -8,11 +8,12 @@ use super::healing;
 use super::histograms::{Cells, Histograms};
 use super::layout::EPOCHS;
 use super::maps::Maps;
+use super::processes::{ProcessIos, Processes};
 use super::rows::Rows;
 use super::slowest::{self, Slow};
 
 /// Names of the kernel side's counters, in the order of `enum loss` in bpf/layout.h.
-const LOSSES: [&str; 8] = [
+const LOSSES: [&str; 9] = [
     "table_full",
     "unseen",
     "stale",
@@ -21,6 +22,7 @@ const LOSSES: [&str; 8] = [
     "unstamped",
     "rescued",
     "requeued",
+    "without_process",
 ];
 
 pub struct View {
@@ -28,6 +30,7 @@ pub struct View {
     pub rows: Rows,
     pub counters: Counters,
     histograms: Histograms,
+    processes: Processes,
 }
 
 impl View {
@@ -37,6 +40,7 @@ impl View {
             rows: Rows::default(),
             counters: Counters::default(),
             histograms: Histograms::default(),
+            processes: Processes::default(),
         }
     }
 
@@ -54,6 +58,11 @@ impl View {
 
     pub fn slowest(&self) -> Vec<Slow> {
         slowest::collect(&self.maps, &self.rows, ended_epoch(&self.maps))
+    }
+
+    /// What processes did on each device since the last call.
+    pub fn processes(&mut self) -> ProcessIos {
+        self.processes.growth(&self.maps, &self.rows)
     }
 
     /// Age of the oldest I/O in flight of every row, in nanoseconds; `u64::MAX` where there is none.

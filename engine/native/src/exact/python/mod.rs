@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 
 use super::counters;
+use super::processes;
 use super::refusal::{kernel_refusal, refusal};
 use super::slowest;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TRACE_COLUMNS", counters::COLUMNS.to_vec())?;
     module.add("SLOW_COLUMNS", slowest::COLUMNS.to_vec())?;
+    module.add("PROCESS_COLUMNS", processes::COLUMNS.to_vec())?;
     module.add_class::<reader::TraceReader>()?;
     module.add_class::<tracer::BlockTracer>()?;
     module.add_function(wrap_pyfunction!(tracer_refusal, module)?)

@@ -14,6 +14,7 @@ use crate::exact::counters::COLUMNS;
 use crate::exact::failure::Failure;
 use crate::exact::grouping::ReportedBusy;
 use crate::exact::maps::Maps;
+use crate::exact::processes;
 use crate::exact::rows::Row;
 use crate::exact::slowest;
 use crate::exact::view::View;
@@ -118,6 +119,17 @@ impl TraceReader {
             .map(|one| OsString::from_vec(one.command))
             .collect();
         Ok((table(py, values, slowest::COLUMNS.len())?, commands))
+    }
+
+    fn processes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<u64>>)> {
+        let found = self.with(py, |reading| reading.view.processes())?;
+        Ok((
+            table(py, found.rows.into_flattened(), processes::COLUMNS.len())?,
+            table(py, found.cells.into_flattened(), 3)?,
+        ))
     }
 
     fn oldest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {

@@ -1,0 +1,1 @@
+"""What processes do on each device."""

@@ -1,0 +1,207 @@
+"""Additive sums of I/O by process and device over an interval, or over several, and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.counter_deltas import Values, instant, ratio
+from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
+from collectors.graph import Graph
+from collectors.model import FrameTable, Histograms, Rows, Sample, Table
+from collectors.tables.block.derive.traced import Traced, traced
+from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_SCALE, SUMS, parts_of, row_key
+
+_NS_PER_MS = 1e6
+_FACTS = ("pid", "cgroup")
+_DEVICE_TIMES = ("queue_read_ns", "queue_write_ns", "service_read_ns", "service_write_ns")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessSums:
+    """Sums by row, an array for each of SUMS and the facts, and `device_ns`, the time of all I/Os of the device."""
+
+    rows: Rows
+    values: Mapping[str, Values]
+    cells: RowCells
+    elapsed_s: float
+
+
+def interval_sums(previous: Sample | None, current: Sample, table: Table) -> ProcessSums:
+    """Compute the sums of the interval between two samples; NaN unless exact time was measured for all of it."""
+    found = traced(previous, current)
+    columns, values = table.schema.columns, table.values
+    sums = {name: instant(columns, values, name) for name in (*SUMS, *_FACTS)}
+    if found is None:
+        sums |= {name: np.full(len(table.rows), np.nan) for name in SUMS}
+    device_ns = {} if found is None else _device_times(found)
+    disks = [parts_of(key)[0] for key in table.rows.keys]
+    sums["device_ns"] = np.array([device_ns.get(disk, np.nan) for disk in disks], np.float64)
+    cells = _cells(table.rows, current.histograms.get(PROCESS_IO.name) if found is not None else None)
+    return ProcessSums(table.rows, sums, cells, float("nan") if found is None else found.elapsed_s)
+
+
+def device_times(previous: Sample | None, current: Sample) -> dict[str, float]:
+    """Time of all reads and writes of each device in an interval, in nanoseconds; empty where it is not known."""
+    found = traced(previous, current)
+    return {} if found is None else _device_times(found)
+
+
+def _device_times(found: Traced) -> dict[str, float]:
+    times = np.nansum([found.values[name] for name in _DEVICE_TIMES], axis=0)
+    return {found.rows.keys[row]: time for row, time in zip(found.at.tolist(), times.tolist(), strict=True)}
+
+
+def _cells(rows: Rows, histograms: Histograms | None) -> RowCells:
+    if histograms is None:
+        empty = np.zeros(0, np.uint32)
+        return RowCells(PROCESS_SCALE, empty, empty.astype(np.uint16), empty.astype(np.uint64))
+    row = rows_of_cells(rows, histograms)
+    kept = row >= 0
+    return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
+
+
+def with_heads(sums: ProcessSums, graph: Graph) -> ProcessSums:
+    """Add the rows of NVMe multipath heads, for which no tracepoint fires: each is the sum over the paths to it.
+
+    A dm-multipath map has rows of its own, so its paths are not added up.
+    """
+    whole = _with_head_rows(sums.rows, graph)
+    if whole is None:
+        return sums
+    rows, source, target = whole
+    values = {}
+    for name, column in sums.values.items():
+        added = np.zeros(len(rows))
+        np.add.at(added, target, column[source])
+        added[: len(column)] = column
+        values[name] = added
+    first = np.unique(target, return_index=True)[1]
+    for name in _FACTS:
+        values[name][target[first]] = sums.values[name][source[first]]
+    head_ns = _head_times(sums, graph)
+    values["device_ns"][len(sums.rows) :] = [head_ns[parts_of(key)[0]] for key in rows.keys[len(sums.rows) :]]
+    return ProcessSums(rows, values, _copied(sums.cells, source, target), sums.elapsed_s)
+
+
+@lru_cache(maxsize=2)
+def _head_of_path(graph: Graph) -> Mapping[str, str]:
+    heads = {lun.key for lun in graph.luns if lun.multipath == "nvme"}
+    return {path.key: path.lun for path in graph.paths if path.lun in heads}
+
+
+@lru_cache(maxsize=2)
+def _with_head_rows(rows: Rows, graph: Graph) -> tuple[Rows, NDArray[np.intp], NDArray[np.intp]] | None:
+    """All rows with those of heads, and which row is added to which; None if there are none."""
+    head_of, names, pairs = _head_of_path(graph), dict(zip(rows.keys, rows.names, strict=True)), []
+    for source, (key, name) in enumerate(zip(rows.keys, rows.names, strict=True)):
+        disk, submitter = parts_of(key)
+        if disk in head_of:
+            head_key = row_key(head_of[disk], submitter)
+            names.setdefault(head_key, name)
+            pairs.append((source, head_key))
+    if not pairs:
+        return None
+    whole = Rows(tuple(names), tuple(names.values()))
+    source_rows = np.array([source for source, _ in pairs], np.intp)
+    return whole, source_rows, np.array([whole.positions[key] for _, key in pairs], np.intp)
+
+
+def _head_times(sums: ProcessSums, graph: Graph) -> dict[str, float]:
+    """Time of the I/Os of each head: that of its paths, each once."""
+    head_of, times = _head_of_path(graph), {}
+    for key, time_ns in zip(sums.rows.keys, sums.values["device_ns"].tolist(), strict=True):
+        disk = parts_of(key)[0]
+        if disk in head_of:
+            times[disk] = time_ns
+    found: dict[str, float] = {}
+    for path, time_ns in times.items():
+        found[head_of[path]] = found.get(head_of[path], 0.0) + time_ns
+    return found
+
+
+def _copied(cells: RowCells, source: NDArray[np.intp], target: NDArray[np.intp]) -> RowCells:
+    """Cells with those of some rows once more under another row."""
+    most = int(max(source.max(initial=0), cells.row.max(initial=0))) + 1
+    target_of = np.full(most, -1, np.int64)
+    target_of[source] = target
+    also = target_of[cells.row.astype(np.intp)]
+    kept = also >= 0
+    return RowCells(
+        cells.scale,
+        np.concatenate([cells.row, also[kept].astype(np.uint32)]),
+        np.concatenate([cells.bucket, cells.bucket[kept]]),
+        np.concatenate([cells.count, cells.count[kept]]),
+    )
+
+
+def figures(sums: ProcessSums) -> FrameTable:
+    """All fields of the sums."""
+    value, elapsed_s = sums.values, sums.elapsed_s
+    ios = value["reads"] + value["writes"]
+    amounts = {
+        "iops": ios,
+        "bytes_per_s": value["read_bytes"] + value["write_bytes"],
+        "reads_per_s": value["reads"],
+        "writes_per_s": value["writes"],
+        "read_bytes_per_s": value["read_bytes"],
+        "write_bytes_per_s": value["write_bytes"],
+        "in_flight": value["latency_ns"] / 1e9,
+    }
+    columns = {name: ratio(amount, elapsed_s) for name, amount in amounts.items()}
+    columns["await_ms"] = ratio(value["latency_ns"] / _NS_PER_MS, ios)
+    columns["p99_ms"] = percentiles_ns(sums.cells, len(sums.rows), (99.0,))[0] / _NS_PER_MS
+    columns["share_pct"] = np.minimum(100.0, 100.0 * ratio(value["latency_ns"], value["device_ns"]))
+    return FrameTable(sums.rows, columns | {name: value[name] for name in _FACTS})
+
+
+@dataclass(slots=True)
+class AddedProcesses:
+    """Adds up the intervals of a report: rates are over all of its time, whenever a process was there."""
+
+    _names: dict[str, str] = field(default_factory=dict)
+    _values: dict[str, dict[str, float]] = field(default_factory=dict)
+    _device_ns: dict[str, float] = field(default_factory=dict)
+    _cells: Histograms | None = None
+    _elapsed_s: float = 0.0
+
+    def add(self, sums: ProcessSums, device_ns: Mapping[str, float]) -> None:
+        """Add an interval with the time of the I/Os of all devices in it."""
+        if np.isnan(sums.elapsed_s):
+            return
+        self._elapsed_s += sums.elapsed_s
+        for disk, time_ns in device_ns.items():
+            self._device_ns[disk] = self._device_ns.get(disk, 0.0) + time_ns
+        for row, (key, name) in enumerate(zip(sums.rows.keys, sums.rows.names, strict=True)):
+            self._names[key] = name
+            total = self._values.setdefault(key, dict.fromkeys(SUMS, 0.0))
+            for quantity in SUMS:
+                total[quantity] += float(sums.values[quantity][row])
+            total |= {fact: float(sums.values[fact][row]) for fact in _FACTS}
+        cells = sums.cells
+        now = Histograms(
+            cells.scale,
+            sums.rows,
+            ("total",),
+            cells.row,
+            np.zeros(len(cells.row), np.uint8),
+            cells.bucket,
+            cells.count,
+        )
+        self._cells = merged([now] if self._cells is None else [self._cells, now])
+
+    def sums(self) -> ProcessSums | None:
+        """Return the sums of the whole time; None without any row."""
+        if not self._names:
+            return None
+        rows = Rows(tuple(self._names), tuple(self._names.values()))
+        values = {name: self._column(name, rows.keys) for name in (*SUMS, *_FACTS)}
+        values["device_ns"] = np.array([self._device_ns.get(parts_of(key)[0], np.nan) for key in rows.keys])
+        return ProcessSums(rows, values, _cells(rows, self._cells), self._elapsed_s)
+
+    def _column(self, name: str, keys: Iterable[str]) -> Values:
+        return np.array([self._values[key][name] for key in keys], np.float64)

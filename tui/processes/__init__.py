@@ -1,0 +1,1 @@
+"""Which processes do I/O on what is selected, as data and text."""
