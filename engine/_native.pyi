@@ -264,12 +264,14 @@ class BlockTracer(TraceReader):
     ends, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3584) -> Self:
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3584, process_idle_s: float = 60.0) -> Self:
         """Load and attach; `histograms` limits how many devices get all four histograms (7 KiB each in the kernel).
+
+        A process without I/O on a device for `process_idle_s` loses its place there; its next I/O takes another.
 
         Raises:
             OSError: the step that the kernel refused, with the fix; see `tracer_refusal`.
-            ValueError: `histograms` is not from 1 to 65535.
+            ValueError: `histograms` is not from 1 to 65535, or the time is negative.
         """
     def read(self) -> NDArray[np.uint64]:
         """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).

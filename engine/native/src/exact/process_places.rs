@@ -8,10 +8,8 @@ use super::layout::{IO_PROCESS_SHIFT, PROCESS_LEAVING};
 use super::maps::Maps;
 use super::processes::ios_of;
 
-/// Without I/O for so long a process loses its places.
-const IDLE: Duration = Duration::from_secs(60);
-/// How often the places are looked through.
-const EVERY: Duration = Duration::from_secs(5);
+/// How often the places are looked through, as a share of the time after which they are freed.
+const LOOKS: u32 = 12;
 
 #[derive(Clone, Copy)]
 struct Seen {
@@ -22,25 +20,32 @@ struct Seen {
 
 /// In two steps: a place is marked, so that no thread takes it any longer, and freed when no I/O under way refers to it.
 /// Its sums stay as they are, as readers have them: the next process adds to them.
-#[derive(Default)]
 pub struct ProcessPlaces {
+    /// Without I/O for so long a process loses its places.
+    idle: Duration,
     seen: Vec<Option<Seen>>,
     leaving: Vec<usize>,
     next: Option<Instant>,
 }
 
 impl ProcessPlaces {
-    /// Frees the places marked before, and marks those that are idle for long.
-    pub fn free_idle(&mut self, maps: &Maps) {
-        self.free_idle_at(maps, Instant::now(), IDLE);
+    pub fn new(idle: Duration) -> Self {
+        Self {
+            idle,
+            seen: Vec::new(),
+            leaving: Vec::new(),
+            next: None,
+        }
     }
 
-    fn free_idle_at(&mut self, maps: &Maps, now: Instant, idle: Duration) {
+    /// Frees the places marked before, and marks those that are idle for long.
+    pub fn free_idle(&mut self, maps: &Maps) {
+        let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
             return;
         }
-        self.next = Some(now + EVERY);
-        let candidates = self.idle_places(maps, now, idle);
+        self.next = Some(now + self.idle / LOOKS);
+        let candidates = self.idle_places(maps, now);
         if candidates.is_empty() && self.leaving.is_empty() {
             return;
         }
@@ -64,7 +69,7 @@ impl ProcessPlaces {
         maps.control().process_generation.fetch_add(1, AcqRel);
     }
 
-    fn idle_places(&mut self, maps: &Maps, now: Instant, idle: Duration) -> Vec<usize> {
+    fn idle_places(&mut self, maps: &Maps, now: Instant) -> Vec<usize> {
         self.seen.resize(maps.processes.len(), None);
         let mut found = Vec::new();
         for (place, (process, seen)) in maps.processes.iter().zip(&mut self.seen).enumerate() {
@@ -76,7 +81,7 @@ impl ProcessPlaces {
             let ios = ios_of(maps, place);
             match seen {
                 Some(one) if one.key == key && one.ios == ios => {
-                    if now.duration_since(one.since) >= idle {
+                    if now.duration_since(one.since) >= self.idle {
                         found.push(place);
                     }
                 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
 
 use super::failure::Failure;
 use super::grouping::Grouping;
@@ -31,7 +32,7 @@ pub struct Tracer {
 
 impl Tracer {
     /// Loads and attaches; what is counted can be seen through `Tracer::view`.
-    pub fn start(sysfs: PathBuf, histograms: u32) -> Result<Self, Failure> {
+    pub fn start(sysfs: PathBuf, histograms: u32, process_idle: Duration) -> Result<Self, Failure> {
         let programs = Programs::load(&sysfs, &Sizes::of_host(&sysfs, histograms))?;
         let maps = Arc::new(Maps::new(|name| programs.map(name), true)?);
         maps.control().next_device.store(1, Release);
@@ -39,7 +40,7 @@ impl Tracer {
             programs,
             maps,
             grouping: Grouping::default(),
-            process_places: ProcessPlaces::default(),
+            process_places: ProcessPlaces::new(process_idle),
             sysfs,
             healed: 0,
             peaked: Default::default(),

@@ -28,6 +28,9 @@ type CellArrays<'py> = (
     Bound<'py, PyArray1<u64>>,
 );
 
+/// Rows, and cells of their histograms.
+type ProcessArrays<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<u64>>);
+
 /// State of a reader beside the maps.
 pub struct Reading {
     pub view: View,
@@ -121,10 +124,7 @@ impl TraceReader {
         Ok((table(py, values, slowest::COLUMNS.len())?, commands))
     }
 
-    fn processes<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<u64>>)> {
+    fn processes<'py>(&self, py: Python<'py>) -> PyResult<ProcessArrays<'py>> {
         let found = self.with(py, |reading| reading.view.processes())?;
         Ok((
             table(py, found.rows.into_flattened(), processes::COLUMNS.len())?,

@@ -6,6 +6,7 @@ use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
@@ -57,14 +58,21 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3584),
-        text_signature = "(sysfs='/sys', *, histograms=3584)"
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3584, process_idle_s = 60.0),
+        text_signature = "(sysfs='/sys', *, histograms=3584, process_idle_s=60.0)"
     )]
-    fn new(py: Python<'_>, sysfs: PathBuf, histograms: u32) -> PyResult<PyClassInitializer<Self>> {
+    fn new(
+        py: Python<'_>,
+        sysfs: PathBuf,
+        histograms: u32,
+        process_idle_s: f64,
+    ) -> PyResult<PyClassInitializer<Self>> {
         if histograms == 0 || histograms > 65_535 {
             return Err(PyValueError::new_err("histograms: not from 1 to 65535"));
         }
-        let tracer = py.detach(move || Tracer::start(sysfs, histograms))?;
+        let idle = Duration::try_from_secs_f64(process_idle_s)
+            .map_err(|error| PyValueError::new_err(format!("process_idle_s: {error}")))?;
+        let tracer = py.detach(move || Tracer::start(sysfs, histograms, idle))?;
         let reader = TraceReader::of(tracer.view());
         Ok(PyClassInitializer::from(reader).add_subclass(Self {
             tracer: Mutex::new(Some(tracer)),
