@@ -19,6 +19,7 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
+from tests.app.process_samples import with_processes
 from tests.app.rate_states import StillRates
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
@@ -27,7 +28,19 @@ from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
-from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
+from tui.screen_registry import (
+    CGROUPS,
+    COMPARE,
+    LATENCY,
+    OVERVIEW,
+    PATHS,
+    PROCESSES,
+    SWEEP,
+    TABS,
+    TREE,
+    WALL,
+    ScreenEntry,
+)
 from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
 from tui.screens.chooser import Chooser
@@ -38,6 +51,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
@@ -610,6 +624,40 @@ def interval(seconds: float) -> Case:
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
+async def processes_open_and_close(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.press()
+    assert isinstance(stage.app.screen, ProcessesView)
+    await stage.pilot.press("escape")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def shows_disks_of_a_process(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("U")
+    await stage.pilot.pause()
+    await stage.press()
+    assert "1 device with I/O of postgres[101]" in screen_text(stage.pilot)
+
+
+async def all_processes(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("U")
+    await stage.pilot.pause()
+    await stage.press()
+    assert "with I/O on all devices" in screen_text(stage.pilot)
+
+
+async def back_from_processes(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("U")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, ProcessesView)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.suspend": suspends_nothing_without_a_terminal,
@@ -726,6 +774,10 @@ CASES: dict[str, Case] = {
     "knob.distribution_previous": turns(distribution=Permutation()),
     "knob.policy_next": policy_has_nothing_to_choose,
     "knob.policy_previous": policy_has_nothing_to_choose,
+    "view.processes": processes_open_and_close,
+    "processes.open": shows_disks_of_a_process,
+    "processes.every": all_processes,
+    "processes.back": back_from_processes,
 }
 
 
@@ -768,6 +820,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
     if action.screen == CGROUPS.id:
         samples = with_cgroups(samples)
+    if action.screen == PROCESSES.id:
+        samples = with_processes(samples)
     if action.screen == COMPARE.id:
         samples = tuple(epochs(QUIET, FASTER, seconds=4))
     if action.screen == LATENCY.id or "peak" in action.id:

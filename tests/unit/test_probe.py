@@ -15,6 +15,7 @@ from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
 from collectors.exact.probe.server import Limits, ProbeServer
+from collectors.exact.tracer import PROCESS_COLUMNS
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs
@@ -22,6 +23,7 @@ from tests.unit.hand_tracer import HandTracer
 from tests.unit.probe_server import MYSELF, PATIENCE_S, Helper, raw, wait_for
 
 READS, PEAK = TRACE.index("reads"), TRACE.index("service_max_ns")
+PROCESS_READS = PROCESS_COLUMNS.index("reads")
 
 
 def test_a_reader_sees_what_the_tracer_has(helper: Helper, reader: HelperTracer) -> None:
@@ -64,6 +66,30 @@ def test_every_reader_has_intervals_of_its_own(helper: Helper, reader: HelperTra
     assert cells == [[0, 2, 7], [0, 2, 7]]
     assert other.slowest()[1] == ["first"]
     other.close()
+
+
+def test_every_reader_has_what_processes_did_since_its_own_reading(helper: Helper, reader: HelperTracer) -> None:
+    other = connect(helper.path)
+    row = helper.tracer.add("sda", 8, 0, reads=1)
+    helper.tracer.process(row, "dd", {5: 2}, process=7, reads=2, latency_ns=10)
+    reader.read()
+    assert reader.processes()[0][:, PROCESS_READS].tolist() == [2]
+    assert len(reader.processes()[0]) == 0
+    helper.tracer.process(row, "cp", {6: 1}, process=8, reads=1, latency_ns=10)
+    helper.tracer.process(row, "dd", {5: 1}, process=7, reads=3, latency_ns=10)
+    reader.read()
+    other.read()
+    mine, theirs = reader.processes(), other.processes()
+    assert sorted(mine[0][:, PROCESS_READS].tolist()) == [1, 3]
+    assert sorted(theirs[0][:, PROCESS_READS].tolist()) == [1, 5]
+    assert sorted(theirs[1][:, 1:].tolist()) == [[5, 3], [6, 1]]
+    other.close()
+
+
+def test_processes_of_a_device_that_is_not_there_are_refused(helper: Helper, reader: HelperTracer) -> None:
+    helper.tracer.process(3, "dd", process=7, reads=2, latency_ns=10)
+    with pytest.raises(OSError, match="of a device that is not there"):
+        reader.read()
 
 
 def test_groups_of_all_readers_are_counted_once(helper: Helper, reader: HelperTracer) -> None:

@@ -118,8 +118,8 @@ def summary(table: FrameTable, scope: Scope) -> str:
     count = len(table.rows)
     if scope.submitter:
         return f"{count} device{'' if count == 1 else 's'} with I/O of {scope.title}"
-    what = "process" if count == 1 else "processes"
-    text = f"{count} {what} with I/O on {scope.title}"
+    processes = len({parts_of(key)[1] for key in table.rows.keys})
+    text = f"{processes} process{'' if processes == 1 else 'es'} with I/O on {scope.title}"
     share = table.columns["share_pct"]
     if len(scope.disks) == 1 and not scope.cgroup and count and np.isfinite(share).any():
         rest = 100.0 - float(np.nansum(share))
