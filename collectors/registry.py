@@ -5,9 +5,11 @@ A new subject is a module in `collectors.tables` and an entry here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from collectors.field import Field
 from collectors.model import FrameTable, Schema
-from collectors.subject import Interval, Subject
+from collectors.subject import Averages, Interval, Subject
 from collectors.tables.block.subjects import DISKS, PATHS, PORTS
 from collectors.tables.cgroup.subject import CGROUPS
 from collectors.tables.host.subject import HOSTS
@@ -39,6 +41,17 @@ SCHEMAS: dict[str, Schema] = {
 """Raw tables of this version by name; a session stores its own copy, so older files keep theirs."""
 
 REPORTED = tuple(subject for subject in SUBJECTS if subject.report is not None)
+
+
+def averages_of(tables: Collection[str]) -> list[Averages]:
+    """Make one of each kind for a report of some tables: those of disks also give the tables of paths and ports.
+
+    Subjects with many rows are left out unless they are among the tables: their sums take time.
+    """
+    reports = [(subject.table, subject.report) for subject in SUBJECTS if subject.report is not None]
+    makers = dict.fromkeys(report.averages for table, report in reports if report.unasked or table in tables)
+    return [make() for make in makers]
+
 
 _BY_TABLE = {subject.table: subject for subject in SUBJECTS}
 _BY_ID = {(field.table, field.id): field for subject in SUBJECTS for field in subject.fields}

@@ -73,8 +73,9 @@ def latency_subject(table: str, key: str, frame: Frame) -> LatencySubject | None
 
 
 def compared_fields(subject: Subject) -> tuple[Field, ...]:
-    """Fields of a subject that are figures of an interval."""
-    return tuple(field for field in subject.fields if not field.since_start)
+    """Fields of a subject that are figures of an interval, but percentiles whose histograms are not collected."""
+    fields = (field for field in subject.fields if not field.since_start)
+    return tuple(field for field in fields if field.id not in _OF_DISKS or percentile_of(field) is not None)
 
 
 def collected_fields(subject: Subject, wanted: Sequence[Field]) -> tuple[Field, ...]:

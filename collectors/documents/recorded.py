@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from collectors.derive.percentiles import merged
 from collectors.latency.subjects import SOURCES
 from collectors.model import Frame, FrameTable, Histograms, Step, Topology
 from collectors.rates import derive
-from collectors.registry import REPORTED
+from collectors.registry import averages_of
 from collectors.subject import Averages, interval_s
 from collectors.tables.block.path_verdict import path_verdicts
 
@@ -105,16 +105,17 @@ class Recorded:
     """The last one."""
 
 
-def read_recorded(steps: Iterable[Step], usual_s: float, point_s: float) -> Recorded:
+def read_recorded(steps: Iterable[Step], usual_s: float, point_s: float, tables: Collection[str] = ()) -> Recorded:
     """Read all steps once.
 
     Args:
         steps: of the whole recording or of a lower tier of it.
         usual_s: nominal time between samples.
         point_s: shortest time between points of a series.
+        tables: those that are shown though they are not by default.
     """
     found = Recorded(interval_s=point_s)
-    averages = _averages()
+    averages = averages_of(tables)
     series = {table: _ChartSeries(fields) for table, fields in CHARTED.items()}
     for step in downsample(_counted(steps, found, averages, usual_s), point_s):
         frame = derive(step.previous, step.current)
@@ -130,11 +131,6 @@ def read_recorded(steps: Iterable[Step], usual_s: float, point_s: float) -> Reco
         found.tables |= each.tables()
     found.series = {name: kept.table() for name, kept in series.items()}
     return found
-
-
-def _averages() -> list[Averages]:
-    makers = dict.fromkeys(subject.report.averages for subject in REPORTED if subject.report is not None)
-    return [make() for make in makers]
 
 
 def _counted(steps: Iterable[Step], found: Recorded, averages: list[Averages], usual_s: float) -> Iterator[Step]:

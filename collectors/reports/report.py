@@ -12,10 +12,9 @@ from collectors.exact.live_tier import HostTier
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import MISSING, Frame, FrameTable, Sample, Step, Table, Tier, Topology
 from collectors.rates import derive
-from collectors.registry import REPORTED, SUBJECTS, subject_of
+from collectors.registry import REPORTED, SUBJECTS, averages_of, subject_of
 from collectors.reports.page import PageOptions, ReportPage
 from collectors.session.time_format import iso_time
-from collectors.subject import Averages
 from collectors.tables.block.schema import DISK
 from engine.text import safe_text
 
@@ -136,7 +135,7 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     options = options or ReportOptions()
     page_options = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
     page = ReportPage(options.tables or ("disks",), page_options)
-    averages, peaks, topology = _averages(), AveragePeaks(), Topology()
+    averages, peaks, topology = averages_of(options.tables), AveragePeaks(), Topology()
     if options.interval_s is not None:
         steps = downsample(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
@@ -163,12 +162,6 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
         if not math.isnan(frame.elapsed_s):
             line = report_line(frame, options.tables or UNASKED_TABLES)
             yield json.dumps(line, allow_nan=False, separators=(",", ":"))
-
-
-def _averages() -> list[Averages]:
-    """Make one of each kind, whatever is shown: those of disks also give the tables of paths and ports."""
-    makers = dict.fromkeys(subject.report.averages for subject in REPORTED if subject.report is not None)
-    return [make() for make in makers]
 
 
 def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:

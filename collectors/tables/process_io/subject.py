@@ -21,7 +21,12 @@ def _field(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown])
 
 
 _FIELDS = (
-    _field("iops", "IOPS", Unit.PER_SECOND, "Reads and writes per second that it submitted to this device."),
+    _field(
+        "iops",
+        "IOPS",
+        Unit.PER_SECOND,
+        "Reads and writes it submitted to this device; buffered writes are the kernel's: writeback (kworker).",
+    ),
     _field("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _field("await_ms", "await", Unit.MILLISECONDS, "Mean queue plus service time of its I/Os."),
     _field("p99_ms", "p99", Unit.MILLISECONDS, "99th percentile of that, within 13 %; from 100 I/Os on."),

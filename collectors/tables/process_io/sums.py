@@ -159,6 +159,10 @@ def figures(sums: ProcessSums) -> FrameTable:
     return FrameTable(sums.rows, columns | {name: value[name] for name in _FACTS})
 
 
+_MOST_PARTS = 64
+"""Intervals whose histograms are merged at once."""
+
+
 @dataclass(slots=True)
 class AddedProcesses:
     """Adds up the intervals of a report: rates are over all of its time, whenever a process was there."""
@@ -166,7 +170,7 @@ class AddedProcesses:
     _names: dict[str, str] = field(default_factory=dict)
     _values: dict[str, dict[str, float]] = field(default_factory=dict)
     _device_ns: dict[str, float] = field(default_factory=dict)
-    _cells: Histograms | None = None
+    _parts: list[Histograms] = field(default_factory=list)
     _elapsed_s: float = 0.0
 
     def add(self, sums: ProcessSums, device_ns: Mapping[str, float]) -> None:
@@ -192,7 +196,9 @@ class AddedProcesses:
             cells.bucket,
             cells.count,
         )
-        self._cells = merged([now] if self._cells is None else [self._cells, now])
+        self._parts.append(now)
+        if len(self._parts) >= _MOST_PARTS:
+            self._parts = [merged(self._parts)]
 
     def sums(self) -> ProcessSums | None:
         """Return the sums of the whole time; None without any row."""
@@ -201,7 +207,7 @@ class AddedProcesses:
         rows = Rows(tuple(self._names), tuple(self._names.values()))
         values = {name: self._column(name, rows.keys) for name in (*SUMS, *_FACTS)}
         values["device_ns"] = np.array([self._device_ns.get(parts_of(key)[0], np.nan) for key in rows.keys])
-        return ProcessSums(rows, values, _cells(rows, self._cells), self._elapsed_s)
+        return ProcessSums(rows, values, _cells(rows, merged(self._parts)), self._elapsed_s)
 
     def _column(self, name: str, keys: Iterable[str]) -> Values:
         return np.array([self._values[key][name] for key in keys], np.float64)
