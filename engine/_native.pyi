@@ -264,7 +264,7 @@ class BlockTracer(TraceReader):
     ends, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3584, process_idle_s: float = 60.0) -> Self:
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3000, process_idle_s: float = 60.0) -> Self:
         """Load and attach; `histograms` limits how many devices get all four histograms (7 KiB each in the kernel).
 
         A process without I/O on a device for `process_idle_s` loses its place there; its next I/O takes another.

@@ -31,6 +31,17 @@ def settled(tracer: _native.BlockTracer) -> list[list[int]]:
         time.sleep(0.1)
 
 
+def of_dd(tracer: _native.BlockTracer) -> dict[str, dict[str, int]]:
+    """Reads and writes by device of all processes named dd."""
+    names, found = tracer.names(), {name: {"dd_reads": 0, "dd_writes": 0} for name in tracer.names()}
+    for values in tracer.processes()[0]:
+        one = dict(zip(_native.PROCESS_COLUMNS, values.tolist(), strict=True))
+        if values[-4:].astype("<u8").tobytes().split(b"\0")[0] == b"dd":
+            found[names[one["row"]]]["dd_reads"] += one["reads"]
+            found[names[one["row"]]]["dd_writes"] += one["writes"]
+    return found
+
+
 def main(devices: list[str]) -> None:
     """Drive every device in turn; udev may read them, too, once they are closed after writing."""
     tracer = _native.BlockTracer()
@@ -38,10 +49,10 @@ def main(devices: list[str]) -> None:
         dd(f"if={device}", "of=/dev/null", "iflag=direct", f"count={READS}")
         dd("if=/dev/zero", f"of={device}", "oflag=direct", f"count={WRITES}")
     values = settled(tracer)
-    rows = zip(tracer.names(), values, strict=True)
+    by_dd, rows = of_dd(tracer), zip(tracer.names(), values, strict=True)
     document = {
         "refusal": _native.tracer_refusal(),
-        "rows": {name: dict(zip(_native.TRACE_COLUMNS, row, strict=True)) for name, row in rows},
+        "rows": {name: dict(zip(_native.TRACE_COLUMNS, row, strict=True)) | by_dd[name] for name, row in rows},
         "losses": tracer.losses(),
     }
     sys.stdout.write(json.dumps(document) + "\n")

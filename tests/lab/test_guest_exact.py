@@ -42,6 +42,7 @@ def check(row: dict[str, int]) -> None:
     assert row["writes"] == WRITES
     assert row["write_bytes"] == WRITES * BYTES
     assert row["reads"] >= READS
+    assert (row["dd_reads"], row["dd_writes"]) == (READS, WRITES)
     assert row["in_flight_now"] == row["in_driver_now"] == 0
     service_ns = row["service_read_ns"] + row["service_write_ns"]
     assert row["busy_ns"] >= 0.5 * service_ns > 0

@@ -16,8 +16,8 @@ from collectors.tables.block.schema import TRACE
 
 MOST_SLOW = 256
 """Slow I/Os buffered for a reader."""
-MOST_PROCESSES = 4096
-"""Processes on devices buffered for a reader; as many as the programs have places for."""
+MOST_PROCESSES = 2048
+"""Processes on devices buffered for a reader before equal ones are merged; as many as the programs have places for."""
 MOST_CELLS = 1 << 20
 """Histogram cells of one reader before equal ones are merged; until then readers share them."""
 
@@ -38,7 +38,8 @@ class Backlog:
         self._kept = np.zeros((0, 4), np.uint64)
         self._cells: list[NDArray[np.uint64]] = []
         self._shared_cells = 0
-        self._processes = no_process_ios()
+        self._processes: list[ProcessIos] = []
+        self._process_rows = 0
 
     @property
     def kept_cells(self) -> int:
@@ -60,10 +61,14 @@ class Backlog:
             cells: shape (n, 4): row, series, bucket, count; not copied.
             slow: shape (n, len(SLOW_COLUMNS)).
             commands: command names of the slow I/Os.
-            processes: what processes did on each device.
+            processes: what processes did on each device; not copied.
         """
         if len(processes[0]):
-            self._processes = _most(added([self._processes, processes]))
+            self._processes.append(processes)
+            self._process_rows += len(processes[0])
+        if self._process_rows > MOST_PROCESSES:
+            self._processes = [_most(added(self._processes))]
+            self._process_rows = 0
         self._peaks = np.maximum(_padded(self._peaks, len(values)), values[:, _PEAKS])
         if len(slow):
             self._slow, self._commands = _slowest(np.concatenate([self._slow, slow]), [*self._commands, *commands])
@@ -82,7 +87,7 @@ class Backlog:
         cells = np.concatenate([self._kept, *self._cells])
         arrays: dict[str, NDArray[Any]] = {"row": row.astype(np.uint32), "values": mine[row], "cells": cells}
         arrays["slow"] = self._slow
-        arrays["processes"], arrays["process_cells"] = self._processes
+        arrays["processes"], arrays["process_cells"] = self._taken_processes()
         head: dict[str, object] = {"rows": len(mine), "commands": self._commands, "generation": tracer.generation}
         if tracer.generation != self._generation:
             self._generation = tracer.generation
@@ -95,7 +100,12 @@ class Backlog:
     def _forget(self) -> None:
         self._peaks, self._slow, self._commands = self._peaks[:0].copy(), self._slow[:0].copy(), []
         self._kept, self._cells, self._shared_cells = self._kept[:0].copy(), [], 0
-        self._processes = no_process_ios()
+        self._processes, self._process_rows = [], 0
+
+    def _taken_processes(self) -> ProcessIos:
+        if len(self._processes) < 2:
+            return self._processes[0] if self._processes else no_process_ios()
+        return _most(added(self._processes))
 
 
 def _padded(values: NDArray[np.uint64], rows: int) -> NDArray[np.uint64]:

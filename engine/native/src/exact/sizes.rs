@@ -44,7 +44,7 @@ impl Sizes {
             groups: devices.min(MOST_GROUPS),
             // A set of four fills up by chance long before all do: an eighth in use loses 1 I/O in 10,000.
             io_set_bits: if there > LARGE_HOST { 15 } else { 14 },
-            process_bits: if there > LARGE_HOST { 12 } else { 11 },
+            process_bits: 11,
             process_shard_bits: cpus.max(1).ilog2().min(MOST_SHARD_BITS),
             cpus,
         }
@@ -96,7 +96,7 @@ mod tests {
             fs::write(folder.join(format!("block/sd{number}")), "").unwrap();
         }
         fs::write(folder.join("devices/system/cpu/possible"), "0-15\n").unwrap();
-        let sizes = Sizes::of_host(&folder, 3584);
+        let sizes = Sizes::of_host(&folder, 3000);
         let bytes = |map: &str| match map {
             "devices" => 320,
             "identities" => 40,

@@ -58,8 +58,8 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3584, process_idle_s = 60.0),
-        text_signature = "(sysfs='/sys', *, histograms=3584, process_idle_s=60.0)"
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3000, process_idle_s = 60.0),
+        text_signature = "(sysfs='/sys', *, histograms=3000, process_idle_s=60.0)"
     )]
     fn new(
         py: Python<'_>,
