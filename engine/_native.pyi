@@ -17,6 +17,7 @@ from engine.job.spec import Knobs
 __all__ = [
     "HISTOGRAM_BUCKETS",
     "HISTOGRAM_SUB_BITS",
+    "PROCESS_COLUMNS",
     "SLOW_COLUMNS",
     "TRACE_COLUMNS",
     "AttributeWatch",

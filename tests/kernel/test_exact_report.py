@@ -230,7 +230,7 @@ def helper(socket: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 AS_NOBODY = """
-import os, sys, collectors.tables.host.reader, collectors.sources.live, pyudev, tui.commands.report
+import difflib, os, sys, collectors.tables.host.reader, collectors.sources.live, pyudev, tui.commands.report
 from tui.cli import run_cli
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.exit(run_cli(sys.argv[1:]))
@@ -266,6 +266,44 @@ def test_a_user_without_rights_gets_exact_time_from_the_helper(device: str, sock
     assert len(rows) == 2
     for _, row in rows:
         assert row["tiers"]["service_ms"] == row["tiers"]["busy_pct"] == row["tiers"]["p99_ms"] == "exact"
+
+
+def test_a_user_without_rights_gets_the_processes_from_the_helper(device: str, socket: Path) -> None:
+    with helper(socket), loaded(device):
+        command = ("report", "-d", "-p", "--json", "--tier", "exact", "0.4", "3")
+        with as_nobody(*command, socket=socket) as report:
+            words, errors = report.communicate(timeout=PATIENCE_S)
+        assert report.returncode == 0, errors
+    whole = 0
+    for document in map(json.loads, words.splitlines()):
+        disk = next(row for row in document["disks"] if row["name"] == name_of(device))
+        rows = [row for row in document["process_ios"] if row["device"] == name_of(device)]
+        mine = next(row for row in rows if row["pid"] == os.getpid())
+        assert mine["name"].endswith(f"[{os.getpid()}]")
+        assert mine["share_pct"] == pytest.approx(100, abs=1)
+        assert mine["await_ms"] == pytest.approx(disk["await_ms"], rel=0.01)
+        assert mine["bytes_per_s"] == pytest.approx(disk["bytes_per_s"], rel=0.02)
+        whole += mine["iops"] == pytest.approx(disk["iops"], rel=0.02)
+    assert whole >= 2
+
+
+def test_a_recording_says_who_did_the_io(device: str, tmp_path: Path) -> None:
+    path = tmp_path / "who.luns"
+    with loaded(device):
+        record = [*LUNSCOPE, "record", "-o", str(path), "--interval", "0.4", "--duration", "2"]
+        subprocess.run(record, check=True, capture_output=True, timeout=PATIENCE_S)
+    replayed = subprocess.run(
+        [*LUNSCOPE, "report", "-p", "--json", "--from", str(path)], check=True, capture_output=True, timeout=PATIENCE_S
+    )
+    documents = [json.loads(line) for line in replayed.stdout.splitlines()]
+    known = [
+        row
+        for document in documents
+        for row in document["process_ios"]
+        if row["pid"] == os.getpid() and row["device"] == name_of(device) and row["iops"]
+    ]
+    assert len(known) >= 2
+    assert all(row["p99_ms"] is None or row["p99_ms"] > 0 for row in known)
 
 
 def test_without_helper_a_user_without_rights_is_told_what_would_help(socket: Path) -> None:
