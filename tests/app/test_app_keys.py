@@ -635,7 +635,7 @@ async def processes_open_and_close(stage: Stage) -> None:
 
 async def shows_disks_of_a_process(stage: Stage) -> None:
     await play(stage.pilot, stage.source, 5)
-    await stage.pilot.press("U")
+    await stage.pilot.press("J")
     await stage.pilot.pause()
     await stage.press()
     assert "1 device with I/O of postgres[101]" in screen_text(stage.pilot)
@@ -643,7 +643,7 @@ async def shows_disks_of_a_process(stage: Stage) -> None:
 
 async def all_processes(stage: Stage) -> None:
     await play(stage.pilot, stage.source, 5)
-    await stage.pilot.press("U")
+    await stage.pilot.press("J")
     await stage.pilot.pause()
     await stage.press()
     assert "with I/O on all devices" in screen_text(stage.pilot)
@@ -651,7 +651,7 @@ async def all_processes(stage: Stage) -> None:
 
 async def back_from_processes(stage: Stage) -> None:
     await play(stage.pilot, stage.source, 5)
-    await stage.pilot.press("U")
+    await stage.pilot.press("J")
     await stage.pilot.pause()
     assert isinstance(stage.app.screen, ProcessesView)
     await stage.press()

@@ -27,7 +27,7 @@ async def test_the_processes_of_the_disk_under_the_cursor(size: tuple[int, int])
     source = ListSource(with_processes(make_samples(count=20)))
     async with on_stage(make_app(source), size) as pilot:
         await play(pilot, source, 10)
-        await pilot.press("U")
+        await pilot.press("J")
         await until(pilot, lambda: isinstance(pilot.app.screen, ProcessesView))
         await pilot.pause()
         text = screen_text(pilot)
@@ -46,7 +46,7 @@ async def test_from_a_process_to_its_disks_and_on_to_a_disk() -> None:
     source = ListSource(with_processes(make_samples(count=20)))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 10)
-        await pilot.press("U")
+        await pilot.press("J")
         await pilot.pause()
         await pilot.press("down", "enter")
         await pilot.pause()
@@ -58,7 +58,7 @@ async def test_from_a_process_to_its_disks_and_on_to_a_disk() -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(pilot.app.screen, DiskView)
-        await pilot.press("U")
+        await pilot.press("J")
         await pilot.pause()
         assert "with I/O on" in screen_text(pilot)
         await pilot.press("escape", "escape", "escape")
@@ -82,7 +82,7 @@ async def test_all_devices_and_back() -> None:
     source = ListSource(with_processes(make_samples(count=20)))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 10)
-        await pilot.press("U", "n")
+        await pilot.press("J", "n")
         await pilot.pause()
         view = pilot.app.screen
         assert isinstance(view, ProcessesView)
@@ -106,7 +106,7 @@ async def test_the_processes_of_a_control_group_are_those_in_it_and_below() -> N
             (1, ("postgres[101]", "rsync[202]"), ("writeback", "jbd2")),
             (1, ("postgres[101]",), ("rsync[202]",)),
         ):
-            await pilot.press(*["down"] * moves, "U")
+            await pilot.press(*["down"] * moves, "J")
             await pilot.pause()
             text = screen_text(pilot)
             assert "sdc of /system.slice" in text
@@ -122,7 +122,7 @@ async def test_in_a_recording_it_is_the_moment_shown() -> None:
     source = ListRecording(samples)
     async with on_stage(make_app(source)) as pilot:
         await rewind_to(pilot, source, 10)
-        await pilot.press("U")
+        await pilot.press("J")
         await pilot.pause()
         assert "5 processes with I/O on sdc" in screen_text(pilot)
         await rewind_to(pilot, source, 25)
@@ -136,7 +136,7 @@ async def test_without_exact_time_it_says_why() -> None:
     source = ListSource(make_samples(count=20))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 5)
-        await pilot.press("U")
+        await pilot.press("J")
         await pilot.pause()
         assert "I/O by process needs exact time" in screen_text(pilot)
 
@@ -148,7 +148,7 @@ async def test_it_opens_from_every_table_of_devices() -> None:
         for keys in (("5", "down"), ("6",), ("7", "right")):
             await pilot.press(*keys)
             await pilot.pause()
-            await pilot.press("U")
+            await pilot.press("J")
             await pilot.pause()
             assert isinstance(pilot.app.screen, ProcessesView), keys
             await pilot.press("escape")
@@ -156,7 +156,7 @@ async def test_it_opens_from_every_table_of_devices() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("screen", "keys"), [("disk", ("U",)), ("process", ("U", "down", "enter"))])
+@pytest.mark.parametrize(("screen", "keys"), [("disk", ("J",)), ("process", ("J", "down", "enter"))])
 def test_processes(
     screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: Callable[..., bool]
 ) -> None:
