@@ -55,7 +55,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _time("mark_forward", "To the next mark or note", "semicolon"),
     _replay("slower", "Half the speed", "s"),
     _replay("faster", "Twice the speed", "f", "Faster"),
-    Action("view.processes", "Processes with I/O on the disk, path, LUN, port or group under the cursor", "J"),
+    Action("view.processes", "Who does it: processes on what is under the cursor", "J"),
 )
 """Actions of the app, which work on every screen."""
 
