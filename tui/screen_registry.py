@@ -224,6 +224,7 @@ PROCESSES = _entry(
     Action("processes.open", "Devices of the process under the cursor, or details of the device", "enter", "Open"),
     Action("processes.every", "Processes of all devices, or of the selected one", "n", "All"),
     Action("processes.back", "Back to the previous screen", "escape", "Back"),
+    tables=("process_ios",),
 )
 
 SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE, PROCESSES)
