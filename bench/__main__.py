@@ -26,6 +26,7 @@ PARTS = {
     "sent": "bytes to the terminal by screen, CPU per key",
     "exact": "cost of exact time to a running load, and of reading it",
     "paint": "repainting grids, charts and heat maps",
+    "metrics": "a scrape of 2,000 devices",
     "report": "an interval of report, and reading a recording in order",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
 }

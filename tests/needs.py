@@ -118,3 +118,25 @@ kneed = _need("kneed", _library("kneed"))
 kim_convergence = _need("kim-convergence", _library("kim_convergence"))
 mlrsearch = _need("MLRsearch", _library("MLRsearch"))
 arch = _need("arch", _library("arch"))
+
+
+def _extra(module: str, extra: str) -> Callable[[], str]:
+    found = importlib.util.find_spec(module) is not None
+    return lambda: "" if found else f"not installed: pip install 'lunscope[{extra}]'"
+
+
+def _prometheus_tool(name: str) -> Callable[[], str]:
+    def probe() -> str:
+        return "" if prometheus_tool(name) else f"{name} is in neither PATH nor the folder LUNSCOPE_PROMETHEUS"
+
+    return probe
+
+
+def prometheus_tool(name: str) -> str | None:
+    """Path of `prometheus` or `promtool`."""
+    return shutil.which(name, path=os.environ.get("LUNSCOPE_PROMETHEUS")) or shutil.which(name)
+
+
+prometheus = _need("prometheus", _prometheus_tool("prometheus"))
+promtool = _need("promtool", _prometheus_tool("promtool"))
+prometheus_client = _need("prometheus_client", _extra("prometheus_client", "metrics"))

@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "record": "record this host to a session file, without a screen",
     "replay": "show a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
+    "metrics": "raw counters and histograms for Prometheus",
     "compare": "two recordings, or parts of them: better, worse or equivalent",
     "tune": "tunables of devices and control groups: list, get, set, undo, save",
     "doctor": "what works on this host, and how to enable more",

@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "record": ("record", "-o", "{folder}/new.lun", "--duration", "0.2", "--interval", "0.1"),
     "replay": ("replay", "{session}"),
     "export": ("export", "{session}", "--format", "csv"),
+    "metrics": ("metrics", "--textfile", "{folder}/new.prom", "--once"),
     "compare": ("compare", "{session}@0..2.5", "{session}@2.5.."),
     "tune": ("tune", "list", "--json"),
     "doctor": ("doctor", "--json"),

@@ -88,6 +88,13 @@ def test_record_then_report_without_them(python: Python, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_metrics_without_them(python: Python, tmp_path: Path) -> None:
+    file = tmp_path / "lunscope.prom"
+    done = python("-m", "tui", "metrics", "--once", "--textfile", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nlunscope_info{" in file.read_text(encoding="utf-8")
+
+
 def test_load_without_a_screen_runs_without_them(python: Python, tmp_path: Path) -> None:
     recording = tmp_path / "load.luns"
     load = ("--headless", "--json", "--runtime", "500ms", "--size", "4m", "--qd", "2", "--record", recording)

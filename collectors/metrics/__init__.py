@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: samples to families by subject; pure but for the sums kept over the life of the process."""

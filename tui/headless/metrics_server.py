@@ -1,0 +1,139 @@
+"""Serves the exposition over HTTP: plain text here, all else by prometheus_client."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import socketserver
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from collectors.metrics.client import make_registry
+from collectors.metrics.text import CONTENT_TYPE
+from engine.errors import LunscopeError, RefusedError, words_of
+from tui.headless.metrics_address import ListenAddress
+
+REQUEST_TIMEOUT_S = 10.0
+MOST_REQUESTS = 8
+"""Requests answered at a time; further connections are closed."""
+SOCKET_MODE = 0o660
+
+Text = Callable[[], bytes]
+App = Callable[[dict[str, Any], Callable[..., Any]], list[bytes]]
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_TIMEOUT_S
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (name of the base class)
+        """Write nothing: stderr is for words to the operator."""
+
+
+class _Server(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(self, address: ListenAddress) -> None:
+        self._slots = threading.BoundedSemaphore(MOST_REQUESTS)
+        self._is_unix = address.path is not None
+        if address.path is not None:
+            self.address_family = socket.AF_UNIX
+            super().__init__(str(address.path), _Handler)  # type: ignore[arg-type] # of AF_INET in typeshed
+        else:
+            self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            super().__init__((address.host, address.port), _Handler)
+
+    def server_bind(self) -> None:
+        # That of HTTPServer resolves the name of the host, which may take seconds.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name = "localhost"
+        self.server_port = 0 if self._is_unix else self.server_address[1]
+        self.setup_environ()
+
+    def get_request(self) -> tuple[Any, Any]:
+        request, client = super().get_request()
+        return request, ("unix", 0) if self._is_unix else client
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
+        if not self._slots.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
+        """Ignore a client that went away."""
+
+
+def make_app(text: Text) -> App:
+    """Make the WSGI application.
+
+    Raises:
+        LunscopeError: prometheus_client is not installed.
+    """
+    registry = make_registry(text)
+    from prometheus_client import make_wsgi_app  # noqa: PLC0415 (an extra)
+
+    library: App = make_wsgi_app(registry)
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        accepted = environ.get("HTTP_ACCEPT", "")
+        plain = not accepted or "text/plain" in accepted or "*/*" in accepted
+        if environ["REQUEST_METHOD"] != "GET" or environ.get("QUERY_STRING") or not plain:
+            return library(environ, start_response)
+        body = text()
+        start_response("200 OK", [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return app
+
+
+@contextmanager
+def serving(address: ListenAddress, text: Text) -> Iterator[ListenAddress]:
+    """Serve while entered; yields the address with the port that was chosen for 0.
+
+    Raises:
+        LunscopeError: the address cannot be used, or prometheus_client is not installed.
+    """
+    app = make_app(text)
+    if address.path is not None:
+        _remove_stale(address.path)
+    try:
+        server = _Server(address)
+    except OSError as error:
+        raise LunscopeError(f"--listen {address}: {words_of(error)}") from None
+    with server:
+        if address.path is not None:
+            address.path.chmod(SOCKET_MODE)
+        server.set_app(app)
+        thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="lunscope-metrics", daemon=True)
+        thread.start()
+        try:
+            yield address if address.path is not None else ListenAddress(address.host, server.server_port)
+        finally:
+            server.shutdown()
+            thread.join()
+            if address.path is not None:
+                address.path.unlink(missing_ok=True)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket on which nobody listens."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise RefusedError(f"--listen unix:{path}: exists and is no socket: use another name")
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(str(path)) == errno.ECONNREFUSED:
+                path.unlink()
