@@ -7,15 +7,15 @@ from functools import lru_cache
 
 from collectors.metrics.family import (
     ColumnFamily,
-    Measured,
-    Part,
+    MetricPart,
+    MetricPoint,
     counter,
     first_of_each,
     gauge,
     labels,
     of_columns,
 )
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows
 from collectors.tables.cgroup.schema import CGROUP, parts_of
 
@@ -24,7 +24,7 @@ _US = 1_000_000
 
 
 def _counted(name: str, help_: str, column: str, per: int = 1) -> ColumnFamily:
-    return ColumnFamily(counter(f"lunscope_cgroup_{name}_total", help_, *_LABELS), (Part(column),), per=per)
+    return ColumnFamily(counter(f"lunscope_cgroup_{name}_total", help_, *_LABELS), (MetricPart(column),), per=per)
 
 
 _IO = (
@@ -41,14 +41,16 @@ _IO = (
     *(
         ColumnFamily(
             gauge(f"lunscope_cgroup_{name}_per_second", "Limit set for the group (io.max).", *_LABELS, "operation"),
-            tuple(Part(f"{operation}_limit_{unit}", f'operation="{operation}"') for operation in ("read", "write")),
+            tuple(
+                MetricPart(f"{operation}_limit_{unit}", f'operation="{operation}"') for operation in ("read", "write")
+            ),
         )
         for name, unit in (("limit_bytes", "bytes"), ("limit_ios", "ios"))
     ),
 )
 _PRESSURE = tuple(
     ColumnFamily(
-        counter(f"lunscope_cgroup_pressure_io_{name}_seconds_total", help_, "cgroup"), (Part(column),), per=_US
+        counter(f"lunscope_cgroup_pressure_io_{name}_seconds_total", help_, "cgroup"), (MetricPart(column),), per=_US
     )
     for name, help_, column in (
         ("waiting", "Time in which some process of the group waited for I/O.", "psi_some_us"),
@@ -66,7 +68,7 @@ def _rendered(rows: Rows) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return both, tuple(labels(cgroup=group) for group in groups)
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     table = view.table(CGROUP.name)
     if table is None:
         return
@@ -75,7 +77,7 @@ def _measure(view: View) -> Iterator[Measured]:
         yield from of_columns(families, table, [rendered[row] for row in at.tolist()], at)
 
 
-CGROUP_LEVEL = Level(
+CGROUP_LEVEL = MetricLevel(
     "cgroups",
     "I/O, limits and pressure of control groups by device",
     tuple(one.family for one in (*_IO, *_PRESSURE)),

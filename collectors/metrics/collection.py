@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import aligned
 from collectors.derive.roles import Roles
 from collectors.exact.tracer import SCALE
-from collectors.metrics.family import Measured
+from collectors.metrics.family import MetricPoint
 from collectors.metrics.latency_sums import LatencySums
 from collectors.metrics.port_sums import PortSums
 from collectors.metrics.registry import ALWAYS
 from collectors.metrics.text import exposition
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import MISSING, Sample, Step, Table
 from collectors.tables.block.schema import TRACE, TRACE_SERIES, TRACER
 
@@ -26,7 +26,7 @@ _TIMES = [TRACE.index(f"{series}_ns") for series in TRACE_SERIES]
 class MetricsCollection:
     """Samples go in from one thread; texts come out in any."""
 
-    def __init__(self, levels: Sequence[Level], *, per_octave: int, node_names: bool) -> None:
+    def __init__(self, levels: Sequence[MetricLevel], *, per_octave: int, node_names: bool) -> None:
         self._levels = (*levels, ALWAYS)
         self._ids = {level.id for level in levels}
         self._node_names = node_names
@@ -36,20 +36,20 @@ class MetricsCollection:
         self._port_sums = PortSums()
         self._cpu_ns = 0
         self._traced: tuple[Table, int] | None = None
-        self._view: View | None = None
+        self._view: MetricView | None = None
 
     def add(self, step: Step) -> None:
         """Take over a sample."""
         sample = step.current
         with self._lock:
             self._cpu_ns += sample.cost_ns
-            self._view = View(sample, self._disk_latency, self._port_latency, self._port_sums, self._cpu_ns)
+            self._view = MetricView(sample, self._disk_latency, self._port_latency, self._port_sums, self._cpu_ns)
             roles = self._view.roles
             if "ports" in self._ids:
                 self._port_sums.add(step, roles)
             self._add_latency(sample, roles)
 
-    def measured(self) -> list[Measured]:
+    def measured(self) -> list[MetricPoint]:
         """Measure all families from the last sample; nothing before the first."""
         with self._lock:
             view = self._view

@@ -14,8 +14,8 @@ from collectors.derive.counter_deltas import positions
 from collectors.metrics.family import (
     ColumnFamily,
     Family,
-    Measured,
-    Part,
+    MetricPart,
+    MetricPoint,
     Values,
     counter,
     first_of_each,
@@ -24,7 +24,7 @@ from collectors.metrics.family import (
     name_labels,
     of_columns,
 )
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows, Topology
 from collectors.tables.block.schema import DISK, TRACE
 
@@ -35,7 +35,7 @@ _IN_FLIGHT_LIMIT = 1 << 31
 
 
 def _disk(name: str, help_: str, column: str, *, times: int = 1, per: int = 1) -> ColumnFamily:
-    return ColumnFamily(counter(f"node_disk_{name}_total", help_, "device"), (Part(column),), times, per)
+    return ColumnFamily(counter(f"node_disk_{name}_total", help_, "device"), (MetricPart(column),), times, per)
 
 
 DISKSTATS = (
@@ -49,7 +49,7 @@ DISKSTATS = (
     _disk("write_time_seconds", "This is the total number of seconds spent by all writes.", "write_ms", per=_MS),
     ColumnFamily(
         gauge("node_disk_io_now", "The number of I/Os currently in progress.", "device"),
-        (Part("in_flight_now"),),
+        (MetricPart("in_flight_now"),),
         below=_IN_FLIGHT_LIMIT,
     ),
     _disk("io_time_seconds", "Total seconds spent doing I/Os.", "busy_ms", per=_MS),
@@ -82,12 +82,12 @@ def exact_families(subject: str, *label_names: str) -> tuple[ColumnFamily, ...]:
                 "Time with at least one I/O outstanding, by exact time since it was attached.",
                 *label_names,
             ),
-            (Part("busy_ns"),),
+            (MetricPart("busy_ns"),),
             per=_NS,
         ),
         ColumnFamily(
             counter(f"lunscope_{subject}_io_errors_total", "I/Os that completed with an error.", *label_names),
-            (Part("errors"),),
+            (MetricPart("errors"),),
         ),
         ColumnFamily(
             counter(
@@ -95,11 +95,11 @@ def exact_families(subject: str, *label_names: str) -> tuple[ColumnFamily, ...]:
                 "I/Os that waited for a free tag, counted while a queue was full.",
                 *label_names,
             ),
-            (Part("tag_waits"),),
+            (MetricPart("tag_waits"),),
         ),
         ColumnFamily(
             counter(f"lunscope_{subject}_tag_wait_seconds_total", "Time waited for free tags.", *label_names),
-            (Part("tag_wait_ns"),),
+            (MetricPart("tag_wait_ns"),),
             per=_NS,
         ),
     )
@@ -109,7 +109,9 @@ EXACT = exact_families("disk", "device")
 FAMILIES: tuple[Family, ...] = (*(one.family for one in (*DISKSTATS, *EXACT)), INFO, SIZE)
 
 
-def traced(families: Sequence[ColumnFamily], view: View, chosen: Rows, rendered: Sequence[str]) -> Iterator[Measured]:
+def traced(
+    families: Sequence[ColumnFamily], view: MetricView, chosen: Rows, rendered: Sequence[str]
+) -> Iterator[MetricPoint]:
     """Measure families of exact time for chosen rows of the disk table; those without I/O so far are left out."""
     table = view.table(TRACE.name)
     if table is None:
@@ -119,7 +121,7 @@ def traced(families: Sequence[ColumnFamily], view: View, chosen: Rows, rendered:
     yield from of_columns(families, table, [rendered[row] for row in found.tolist()], at[found])
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     roles, disks = view.roles, view.table(DISK.name)
     rendered = name_labels(roles.disks, "device")
     one_each = first_of_each(rendered)
@@ -129,7 +131,7 @@ def _measure(view: View) -> Iterator[Measured]:
     yield from _facts(roles.disks, view.sample.topology)
 
 
-def _facts(disks: Rows, topology: Topology) -> Iterator[Measured]:
+def _facts(disks: Rows, topology: Topology) -> Iterator[MetricPoint]:
     known = [
         (name, topology.devices[key])
         for key, name in zip(disks.keys, disks.names, strict=True)
@@ -149,9 +151,9 @@ def _facts(disks: Rows, topology: Topology) -> Iterator[Measured]:
     }
     sizes = {labels(device=name): one.size_bytes for name, one in known if one.size_bytes is not None}
     if info:
-        yield Measured(INFO, (Values(tuple(info), tuple(info.values())),))
+        yield MetricPoint(INFO, (Values(tuple(info), tuple(info.values())),))
     if sizes:
-        yield Measured(SIZE, (Values(tuple(sizes), tuple(sizes.values())),))
+        yield MetricPoint(SIZE, (Values(tuple(sizes), tuple(sizes.values())),))
 
 
-DISK_LEVEL = Level("disks", "counters of whole disks (LUNs)", FAMILIES, _measure)
+DISK_LEVEL = MetricLevel("disks", "counters of whole disks (LUNs)", FAMILIES, _measure)

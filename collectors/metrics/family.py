@@ -42,7 +42,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MetricPart:
     """Values of one raw column in a family that has several, such as one per operation."""
 
     column: str
@@ -55,7 +55,7 @@ class ColumnFamily:
     """A family whose values are raw columns, each value multiplied by `times` and divided by `per`."""
 
     family: Family
-    parts: tuple[Part, ...]
+    parts: tuple[MetricPart, ...]
     times: int = 1
     per: int = 1
     below: int | None = None
@@ -74,7 +74,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class MetricHistogram:
     """Classic histograms of one family: one row per label set."""
 
     labels: Sequence[str]
@@ -86,12 +86,12 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MetricPoint:
     """A family with all of its values; yielded at most once per exposition."""
 
     family: Family
     values: tuple[Values, ...] = ()
-    distributions: tuple[Distribution, ...] = ()
+    distributions: tuple[MetricHistogram, ...] = ()
 
     @property
     def series(self) -> int:
@@ -137,7 +137,7 @@ def first_of_each(rendered: Sequence[str]) -> Positions:
 
 def of_columns(
     families: Sequence[ColumnFamily], table: Table | None, rendered: Sequence[str], at: Positions | None = None
-) -> Iterator[Measured]:
+) -> Iterator[MetricPoint]:
     """Measure families from raw columns; missing values are left out, and families without any value.
 
     Args:
@@ -158,7 +158,7 @@ def of_columns(
             for part in _values(one, raw[:, known_columns[wanted.column]], rendered, wanted.labels)
         )
         if parts:
-            yield Measured(one.family, parts)
+            yield MetricPoint(one.family, parts)
 
 
 def _values(one: ColumnFamily, raw: NDArray[np.uint64], rendered: Sequence[str], more: str) -> tuple[Values, ...]:

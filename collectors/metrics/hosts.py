@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from collectors.metrics.family import (
     ColumnFamily,
-    Measured,
-    Part,
+    MetricPart,
+    MetricPoint,
     counter,
     first_of_each,
     gauge,
     name_labels,
     of_columns,
 )
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.tables.host.schema import HOST
 from collectors.tables.tape.schema import TAPE
 
@@ -23,7 +23,7 @@ _NS = 1_000_000_000
 
 
 def _pressure(name: str, help_: str, column: str) -> ColumnFamily:
-    return ColumnFamily(counter(f"node_pressure_{name}_seconds_total", help_), (Part(column),), per=_US)
+    return ColumnFamily(counter(f"node_pressure_{name}_seconds_total", help_), (MetricPart(column),), per=_US)
 
 
 _HOST = (
@@ -33,14 +33,18 @@ _HOST = (
     ),
     _pressure("cpu_waiting", "Total time in seconds that processes have waited for CPU time", "psi_cpu_some_us"),
     _pressure("memory_waiting", "Total time in seconds that processes have waited for memory", "psi_memory_some_us"),
-    ColumnFamily(gauge("node_memory_Dirty_bytes", "Memory information field Dirty_bytes."), (Part("dirty_bytes"),)),
     ColumnFamily(
-        gauge("node_memory_Writeback_bytes", "Memory information field Writeback_bytes."), (Part("writeback_bytes"),)
+        gauge("node_memory_Dirty_bytes", "Memory information field Dirty_bytes."), (MetricPart("dirty_bytes"),)
+    ),
+    ColumnFamily(
+        gauge("node_memory_Writeback_bytes", "Memory information field Writeback_bytes."),
+        (MetricPart("writeback_bytes"),),
     ),
     ColumnFamily(
         counter("lunscope_host_cpu_seconds_total", "CPU time of all processors by mode.", "mode"),
         tuple(
-            Part(f"cpu_{mode}_us", f'mode="{mode}"') for mode in ("user", "system", "idle", "iowait", "irq", "steal")
+            MetricPart(f"cpu_{mode}_us", f'mode="{mode}"')
+            for mode in ("user", "system", "idle", "iowait", "irq", "steal")
         ),
         per=_US,
     ),
@@ -48,7 +52,7 @@ _HOST = (
 
 
 def _tape(name: str, help_: str, column: str, per: int = 1) -> ColumnFamily:
-    return ColumnFamily(counter(f"node_tape_{name}_total", help_, "device"), (Part(column),), per=per)
+    return ColumnFamily(counter(f"node_tape_{name}_total", help_, "device"), (MetricPart(column),), per=per)
 
 
 _TAPES = (
@@ -82,18 +86,18 @@ _TAPES = (
     ),
     ColumnFamily(
         gauge("node_tape_io_now", "The number of I/Os currently outstanding to this device.", "device"),
-        (Part("in_flight_now"),),
+        (MetricPart("in_flight_now"),),
         below=1 << 31,
     ),
 )
 
 
-def _host(view: View) -> Iterator[Measured]:
+def _host(view: MetricView) -> Iterator[MetricPoint]:
     table = view.table(HOST.name)
     return of_columns(_HOST, table, [""] * (0 if table is None else len(table.rows)))
 
 
-def _tapes(view: View) -> Iterator[Measured]:
+def _tapes(view: MetricView) -> Iterator[MetricPoint]:
     table = view.table(TAPE.name)
     if table is not None:
         rendered = name_labels(table.rows, "device")
@@ -101,7 +105,7 @@ def _tapes(view: View) -> Iterator[Measured]:
         yield from of_columns(_TAPES, table, [rendered[row] for row in at.tolist()], at)
 
 
-HOST_LEVEL = Level(
+HOST_LEVEL = MetricLevel(
     "hosts", "pressure, dirty memory and CPU time of the host", tuple(one.family for one in _HOST), _host
 )
-TAPE_LEVEL = Level("tapes", "counters of tape drives", tuple(one.family for one in _TAPES), _tapes)
+TAPE_LEVEL = MetricLevel("tapes", "counters of tape drives", tuple(one.family for one in _TAPES), _tapes)

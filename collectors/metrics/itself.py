@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from collectors.metrics.family import ColumnFamily, Measured, Part, Values, counter, gauge, labels, of_columns
-from collectors.metrics.view import Level, View
+from collectors.metrics.family import ColumnFamily, MetricPart, MetricPoint, Values, counter, gauge, labels, of_columns
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.tables.block.schema import TRACER
 from engine.version import version
 
@@ -19,16 +19,16 @@ _CPU = counter("lunscope_sampling_cpu_seconds_total", "CPU time of sampling.")
 _LOSSES = ("table_full", "unseen", "stale", "untracked_devices", "series_without_histogram", "recursion_misses")
 _LOST = ColumnFamily(
     counter("lunscope_exact_losses_total", "What exact time missed, by reason.", "reason"),
-    tuple(Part(reason, f'reason="{reason}"') for reason in _LOSSES),
+    tuple(MetricPart(reason, f'reason="{reason}"') for reason in _LOSSES),
 )
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     tier = view.sample.topology.host.tier.name.lower()
-    yield Measured(_INFO, (Values([labels(version=version(), tier=tier)], [1]),))
-    yield Measured(_TIME, (Values([""], [view.sample.time_ns / 1e9]),))
-    yield Measured(_CPU, (Values([""], [view.cpu_ns / 1e9]),))
+    yield MetricPoint(_INFO, (Values([labels(version=version(), tier=tier)], [1]),))
+    yield MetricPoint(_TIME, (Values([""], [view.sample.time_ns / 1e9]),))
+    yield MetricPoint(_CPU, (Values([""], [view.cpu_ns / 1e9]),))
     yield from of_columns((_LOST,), view.table(TRACER.name), [""], np.zeros(1, np.intp))
 
 
-ITSELF_LEVEL = Level("itself", "version, tier, cost and losses", (_INFO, _TIME, _CPU, _LOST.family), _measure)
+ITSELF_LEVEL = MetricLevel("itself", "version, tier, cost and losses", (_INFO, _TIME, _CPU, _LOST.family), _measure)

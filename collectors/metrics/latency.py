@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from collectors.metrics.family import Family, FamilyKind, Measured, label
+from collectors.metrics.family import Family, FamilyKind, MetricPoint, label
 from collectors.metrics.latency_sums import LatencySums
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.tables.block.schema import TRACE_SERIES
 
 _HELP = {
@@ -28,7 +28,7 @@ _OF_PORTS = _families("port", "port")
 
 def _histograms(
     families: dict[str, Family], sums: LatencySums, chosen: Sequence[tuple[str, str]]
-) -> Iterator[Measured]:
+) -> Iterator[MetricPoint]:
     for stage, family in families.items():
         distributions = tuple(
             distribution
@@ -38,25 +38,25 @@ def _histograms(
             if (distribution := sums.distribution(series, [(key, f"{one},{rendered}") for key, one in chosen])).labels
         )
         if distributions:
-            yield Measured(family, distributions=distributions)
+            yield MetricPoint(family, distributions=distributions)
 
 
-def _of_disks(view: View) -> Iterator[Measured]:
+def _of_disks(view: MetricView) -> Iterator[MetricPoint]:
     disks = view.roles.disks
     # One key per label: a name may be reused while its former device is still listed.
     named = {label("device", name): key for key, name in zip(disks.keys, disks.names, strict=True)}
     return _histograms(_OF_DISKS, view.disk_latency, [(key, rendered) for rendered, key in named.items()])
 
 
-def _of_ports(view: View) -> Iterator[Measured]:
+def _of_ports(view: MetricView) -> Iterator[MetricPoint]:
     ports = view.roles.ports
     named = {label("port", name): key for key, name in zip(ports.keys, ports.names, strict=True)}
     return _histograms(_OF_PORTS, view.port_latency, [(key, rendered) for rendered, key in named.items()])
 
 
-LATENCY_LEVEL = Level(
+LATENCY_LEVEL = MetricLevel(
     "latency", "histograms of queue and service time of disks", tuple(_OF_DISKS.values()), _of_disks, of_process=True
 )
-PORT_LATENCY_LEVEL = Level(
+PORT_LATENCY_LEVEL = MetricLevel(
     "port-latency", "the same of HBA ports", tuple(_OF_PORTS.values()), _of_ports, of_process=True
 )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import bucket_bounds_ns
-from collectors.metrics.family import Distribution
+from collectors.metrics.family import MetricHistogram
 from collectors.model import Histograms, HistogramScale
 
 LOWEST_OCTAVE, HIGHEST_OCTAVE = 13, 33
@@ -87,7 +87,7 @@ class LatencySums:
         self._counts, self._sums_ns = self._counts[at], self._sums_ns[at]
         self._rows = {key: position for position, key in enumerate(kept)}
 
-    def distribution(self, series: str, chosen: Sequence[tuple[str, str]]) -> Distribution:
+    def distribution(self, series: str, chosen: Sequence[tuple[str, str]]) -> MetricHistogram:
         """Histograms of one series.
 
         Args:
@@ -97,7 +97,7 @@ class LatencySums:
         found = [(self._rows[key], rendered) for key, rendered in chosen if key in self._rows]
         at, which = [row for row, _ in found], self.series.index(series)
         rendered = [labels for _, labels in found]
-        return Distribution(rendered, self.borders_s, self._counts[at, which], self._sums_ns[at, which] / 1e9)
+        return MetricHistogram(rendered, self.borders_s, self._counts[at, which], self._sums_ns[at, which] / 1e9)
 
     def _positions(self, owners: Sequence[str]) -> NDArray[np.intp]:
         """Row of each owner, -1 for none; rows of new owners are added."""

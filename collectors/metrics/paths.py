@@ -14,8 +14,8 @@ from collectors.metrics.disks import DISKSTATS, exact_families, traced
 from collectors.metrics.family import (
     ColumnFamily,
     Family,
-    Measured,
-    Part,
+    MetricPart,
+    MetricPoint,
     Values,
     counter,
     gauge,
@@ -23,7 +23,7 @@ from collectors.metrics.family import (
     of_columns,
 )
 from collectors.metrics.states import DM_PATH_STATE, map_path_states
-from collectors.metrics.view import Level, View
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows
 from collectors.tables.block.schema import DISK, PATH_ERRORS
 
@@ -42,7 +42,7 @@ _EXACT = (
     *(
         ColumnFamily(
             counter(f"lunscope_path_{stage}_seconds_total", help_, *_LABELS, "operation"),
-            tuple(Part(f"{stage}_{operation}_ns", f'operation="{operation}"') for operation in ("read", "write")),
+            tuple(MetricPart(f"{stage}_{operation}_ns", f'operation="{operation}"') for operation in ("read", "write")),
             per=_NS,
         )
         for stage, help_ in (
@@ -53,7 +53,7 @@ _EXACT = (
     *exact_families("path", *_LABELS),
 )
 _ERRORS = tuple(
-    ColumnFamily(counter(f"lunscope_path_{name}_total", help_, *_LABELS), (Part(name),))
+    ColumnFamily(counter(f"lunscope_path_{name}_total", help_, *_LABELS), (MetricPart(name),))
     for name, help_ in (
         ("errors", "Errors of commands on the path, as its driver counts them."),
         ("timeouts", "Commands that timed out."),
@@ -84,7 +84,7 @@ def _rendered(paths: Rows, graph: Graph) -> tuple[str, ...]:
     )
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     roles, graph = view.roles, view.sample.topology.graph
     rendered = _rendered(roles.paths, graph)
     yield from of_columns(_KERNEL, view.table(DISK.name), rendered, roles.path_at)
@@ -98,14 +98,14 @@ def _measure(view: View) -> Iterator[Measured]:
     yield from map_path_states(view)
 
 
-def _states(paths: Rows, graph: Graph, rendered: tuple[str, ...]) -> Iterator[Measured]:
+def _states(paths: Rows, graph: Graph, rendered: tuple[str, ...]) -> Iterator[MetricPoint]:
     known = paths_of(graph)
     found = [(known[key], one) for key, one in zip(paths.keys, rendered, strict=True) if key in known]
     if not found:
         return
-    yield Measured(USABLE, (Values([one for _, one in found], [int(path.usable) for path, _ in found]),))
+    yield MetricPoint(USABLE, (Values([one for _, one in found], [int(path.usable) for path, _ in found]),))
     states = [f"{one},{labels(state=path.state, access=path.access, map_state=path.map_state)}" for path, one in found]
-    yield Measured(STATE, (Values(states, [1] * len(states)),))
+    yield MetricPoint(STATE, (Values(states, [1] * len(states)),))
 
 
-PATH_LEVEL = Level("paths", "counters and states of each path", FAMILIES, _measure, default=False)
+PATH_LEVEL = MetricLevel("paths", "counters and states of each path", FAMILIES, _measure, default=False)

@@ -7,8 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from collectors.derive.counter_deltas import positions
-from collectors.metrics.family import ColumnFamily, Measured, Part, Values, counter, gauge, label, labels, of_columns
-from collectors.metrics.view import Level, View
+from collectors.metrics.family import (
+    ColumnFamily,
+    MetricPart,
+    MetricPoint,
+    Values,
+    counter,
+    gauge,
+    label,
+    labels,
+    of_columns,
+)
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows
 from collectors.tables.block.schema import PORT_ERRORS, TRACE_GROUP, group_key
 
@@ -36,11 +46,11 @@ _BUSY = ColumnFamily(
         "Time with at least one I/O outstanding on any path of the port, by exact time since it was attached.",
         "port",
     ),
-    (Part("busy_ns"),),
+    (MetricPart("busy_ns"),),
     per=_NS,
 )
 _ERRORS = tuple(
-    ColumnFamily(counter(f"lunscope_port_{name}_total", help_, "port"), (Part(name),))
+    ColumnFamily(counter(f"lunscope_port_{name}_total", help_, "port"), (MetricPart(name),))
     for name, help_ in (
         ("command_errors", "Commands that failed, as the driver of the port counts them."),
         ("link_errors", "Losses of link, signal or synchronization."),
@@ -64,7 +74,7 @@ FAMILIES = (
 )
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     ports = view.roles.ports
     rendered = {key: label("port", name) for key, name in zip(ports.keys, ports.names, strict=True)}
     if not rendered:
@@ -73,7 +83,7 @@ def _measure(view: View) -> Iterator[Measured]:
         sums = view.port_sums.column(quantity)
         known = [(rendered[key], round(value * factor, 3)) for key, value in sums.items() if key in rendered]
         if known:
-            yield Measured(family, (Values([one for one, _ in known], [value for _, value in known]),))
+            yield MetricPoint(family, (Values([one for one, _ in known], [value for _, value in known]),))
     keys = tuple(rendered)
     yield from _of_table((_BUSY,), view, TRACE_GROUP.name, [group_key("hba", key) for key in keys], rendered)
     yield from _of_table(_ERRORS, view, PORT_ERRORS.name, keys, rendered)
@@ -81,8 +91,8 @@ def _measure(view: View) -> Iterator[Measured]:
 
 
 def _of_table(
-    families: tuple[ColumnFamily, ...], view: View, name: str, keys: Sequence[str], rendered: dict[str, str]
-) -> Iterator[Measured]:
+    families: tuple[ColumnFamily, ...], view: MetricView, name: str, keys: Sequence[str], rendered: dict[str, str]
+) -> Iterator[MetricPoint]:
     table = view.table(name)
     if table is None:
         return
@@ -92,10 +102,10 @@ def _of_table(
     yield from of_columns(families, table, [texts[row] for row in found.tolist()], at[found])
 
 
-def _facts(view: View, ports: Rows, limits: Sequence[float]) -> Iterator[Measured]:
+def _facts(view: MetricView, ports: Rows, limits: Sequence[float]) -> Iterator[MetricPoint]:
     limited = [(label("port", name), int(limit)) for name, limit in zip(ports.names, limits, strict=True) if limit > 0]
     if limited:
-        yield Measured(_LIMIT, (Values([one for one, _ in limited], [limit for _, limit in limited]),))
+        yield MetricPoint(_LIMIT, (Values([one for one, _ in limited], [limit for _, limit in limited]),))
     names = dict(zip(ports.keys, ports.names, strict=True))
     known = [(names[port.key], port) for port in view.sample.topology.graph.ports if port.key in names]
     info = [
@@ -110,10 +120,10 @@ def _facts(view: View, ports: Rows, limits: Sequence[float]) -> Iterator[Measure
         for name, port in known
     ]
     if info:
-        yield Measured(_INFO, (Values(info, [1] * len(info)),))
+        yield MetricPoint(_INFO, (Values(info, [1] * len(info)),))
     states = [labels(port=name, state=port.state) for name, port in known if port.state]
     if states:
-        yield Measured(_UP, (Values(states, [1] * len(states)),))
+        yield MetricPoint(_UP, (Values(states, [1] * len(states)),))
 
 
-PORT_LEVEL = Level("ports", "counters of HBA ports", FAMILIES, _measure, of_process=True)
+PORT_LEVEL = MetricLevel("ports", "counters of HBA ports", FAMILIES, _measure, of_process=True)

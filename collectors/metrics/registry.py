@@ -12,11 +12,11 @@ from collectors.metrics.latency import LATENCY_LEVEL, PORT_LATENCY_LEVEL
 from collectors.metrics.paths import PATH_LEVEL
 from collectors.metrics.ports import PORT_LEVEL
 from collectors.metrics.states import STATE_LEVEL
-from collectors.metrics.view import Level
+from collectors.metrics.view import MetricLevel
 from engine.errors import UsageError
 from engine.text import safe_text, short_text
 
-LEVELS: tuple[Level, ...] = (
+LEVELS: tuple[MetricLevel, ...] = (
     DISK_LEVEL,
     LATENCY_LEVEL,
     PATH_LEVEL,
@@ -34,7 +34,7 @@ ALL = "all"
 DEFAULT_LEVELS = tuple(level.id for level in LEVELS if level.default)
 
 
-def chosen_levels(names: Sequence[str]) -> tuple[Level, ...]:
+def chosen_levels(names: Sequence[str]) -> tuple[MetricLevel, ...]:
     """Levels by their ids, in order of the registry; the default ones without any.
 
     Args:

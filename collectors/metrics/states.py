@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from collectors.graph import Graph, Lun, ports_of
 from collectors.graph import Path as LunPath
-from collectors.metrics.family import Family, Measured, Values, gauge, labels
-from collectors.metrics.view import Level, View
+from collectors.metrics.family import Family, MetricPoint, Values, gauge, labels
+from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Topology
 from engine.text import whole_number
 
@@ -76,7 +76,7 @@ _NVME_PATH = re.compile(r"nvme\d+c(\d+)n\d+")
 _UUID = "mpath-"
 
 
-def _measure(view: View) -> Iterator[Measured]:
+def _measure(view: MetricView) -> Iterator[MetricPoint]:
     topology = view.sample.topology
     graph = topology.graph
     multipath = [lun for lun in graph.luns if lun.multipath]
@@ -87,12 +87,12 @@ def _measure(view: View) -> Iterator[Measured]:
     yield from _subsystems([lun for lun in multipath if lun.multipath == "nvme"], topology)
 
 
-def _known(family: Family, values: Mapping[str, int]) -> Iterator[Measured]:
+def _known(family: Family, values: Mapping[str, int]) -> Iterator[MetricPoint]:
     if values:
-        yield Measured(family, (Values(tuple(values), tuple(values.values())),))
+        yield MetricPoint(family, (Values(tuple(values), tuple(values.values())),))
 
 
-def _maps(luns: Iterable[Lun], topology: Topology) -> Iterator[Measured]:
+def _maps(luns: Iterable[Lun], topology: Topology) -> Iterator[MetricPoint]:
     info: dict[str, int] = {}
     sizes: dict[str, int] = {}
     paths: dict[str, int] = {}
@@ -117,7 +117,7 @@ def _map_name(lun: Lun, topology: Topology) -> str:
     return (device.friendly_name if device is not None else "") or lun.name
 
 
-def map_path_states(view: View) -> Iterator[Measured]:
+def map_path_states(view: MetricView) -> Iterator[MetricPoint]:
     """Measure DM_PATH_STATE, which has a series per path."""
     topology = view.sample.topology
     states = {
@@ -136,7 +136,7 @@ class _Controller:
     state: str
 
 
-def _subsystems(luns: Iterable[Lun], topology: Topology) -> Iterator[Measured]:
+def _subsystems(luns: Iterable[Lun], topology: Topology) -> Iterator[MetricPoint]:
     info: dict[str, int] = {}
     namespaces: dict[str, int] = {}
     controllers: dict[str, dict[str, _Controller]] = {}
@@ -191,4 +191,4 @@ def _controllers(below: Iterable[LunPath], graph: Graph) -> dict[str, _Controlle
     return found
 
 
-STATE_LEVEL = Level("states", "states and numbers of the paths of multipath devices", FAMILIES, _measure)
+STATE_LEVEL = MetricLevel("states", "states and numbers of the paths of multipath devices", FAMILIES, _measure)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from collectors.metrics.family import Distribution, Measured, Values
+from collectors.metrics.family import MetricHistogram, MetricPoint, Values
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def exposition(measured: Iterable[Measured]) -> Iterator[str]:
+def exposition(measured: Iterable[MetricPoint]) -> Iterator[str]:
     """Yield the lines of each family as one text that ends with a line break."""
     for one in measured:
         family = one.family
@@ -35,7 +35,7 @@ def _values(name: str, part: Values) -> str:
     return "".join(lines)
 
 
-def _distribution(name: str, part: Distribution) -> Iterator[str]:
+def _distribution(name: str, part: MetricHistogram) -> Iterator[str]:
     ends = [f',le="{border}"}} ' for border in (*part.borders_s, "+Inf")]
     start = f"{name}_bucket{{"
     cumulative = np.cumsum(part.counts, axis=1, dtype=np.uint64).tolist()

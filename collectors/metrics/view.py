@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from collectors.derive.roles import Roles, roles
-from collectors.metrics.family import Family, Measured
+from collectors.metrics.family import Family, MetricPoint
 from collectors.metrics.latency_sums import LatencySums
 from collectors.metrics.port_sums import PortSums
 from collectors.model import Rows, Sample, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class MetricView:
     """One moment; sums are valid until the next sample is added."""
 
     sample: Sample
@@ -38,13 +38,13 @@ _NO_ROWS = Rows((), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class MetricLevel:
     """The families of one subject, exported or not."""
 
     id: str
     help: str
     families: tuple[Family, ...]
-    measure: Callable[[View], Iterator[Measured]]
+    measure: Callable[[MetricView], Iterator[MetricPoint]]
     default: bool = True
     of_process: bool = False
     """Whether its counters begin with the process, so that one short run says nothing."""

@@ -9,7 +9,7 @@ import click
 from collectors.metrics.collection import MetricsCollection
 from collectors.metrics.latency_sums import PER_OCTAVE
 from collectors.metrics.registry import ALL, DEFAULT_LEVELS, LEVELS, chosen_levels
-from collectors.metrics.view import Level
+from collectors.metrics.view import MetricLevel
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from tui.headless.metrics import serve, write_textfile
@@ -122,7 +122,7 @@ def command(
             source.close()
 
 
-def _levels(names: tuple[str, ...], *, once: bool) -> tuple[Level, ...]:
+def _levels(names: tuple[str, ...], *, once: bool) -> tuple[MetricLevel, ...]:
     """Chosen levels; with `once` without those whose counters begin with the process.
 
     Raises:
