@@ -55,7 +55,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _time("mark_forward", "To the next mark or note", "semicolon"),
     _replay("slower", "Half the speed", "s"),
     _replay("faster", "Twice the speed", "f", "Faster"),
-    Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "L"),
+    Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "Y"),
     Action("view.save", "Screenshot: save this screen as SVG and text", "S"),
 )
 """Actions of the app, which work on every screen."""

@@ -54,7 +54,7 @@ async def test_a_dense_view_shows_more_rows() -> None:
         await play(pilot, source, 8)
         grid = pilot.app.screen.query_one("#disks", Grid)
         normal = grid.size.height
-        await pilot.press("L")
+        await pilot.press("Y")
         await pilot.pause()
         assert grid.size.height > normal + 5
         assert "Quit" not in screen_text(pilot).splitlines()[-1], "no key line"
@@ -66,7 +66,7 @@ async def test_a_lite_view_has_no_charts(key: str) -> None:
     source = ListSource(with_latencies(make_samples(count=20)))
     async with on_stage(make_app(source), (200, 60)) as pilot:
         await play(pilot, source, 12)
-        await pilot.press("L", "L", key)
+        await pilot.press("Y", "Y", key)
         await pilot.pause()
         screen = pilot.app.screen
         visible = [widget for widget in (*screen.query(Chart), *screen.query(HeatMap)) if widget.region.area]

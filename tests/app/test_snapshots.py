@@ -113,7 +113,7 @@ def test_rewound(screen: str, size: tuple[int, int], snap_compare: SnapCompare) 
     control.close()
 
 
-@pytest.mark.parametrize("keys", [(), ("enter",), ("4",), ("L",), ("L", "L")], ids=str)
+@pytest.mark.parametrize("keys", [(), ("enter",), ("4",), ("Y",), ("Y", "Y")], ids=str)
 def test_middle_size(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     source = ListSource(with_latencies(make_samples(count=40)))
     assert snap_compare(make_app(source), terminal_size=(120, 40), run_before=played(source, *keys))

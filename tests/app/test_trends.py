@@ -74,7 +74,7 @@ async def test_there_is_none_in_a_small_window_or_a_lite_view() -> None:
         await pilot.resize_terminal(160, 40)
         await pilot.pause()
         assert "await trend" in screen_text(pilot)
-        await pilot.press("L", "L")
+        await pilot.press("Y", "Y")
         await pilot.pause()
         assert "await trend" not in screen_text(pilot)
 
