@@ -10,7 +10,7 @@ import pytest
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text
+from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.screens.subject_charts import SubjectCharts
 from tui.theme.density import Density, KeptDensity
 from tui.widgets.chart.widget import Chart
@@ -56,7 +56,7 @@ async def test_a_dense_view_shows_more_rows() -> None:
         normal = grid.size.height
         await pilot.press("Y")
         await pilot.pause()
-        assert grid.size.height > normal + 5
+        await until(pilot, lambda: grid.size.height > normal + 5)
         assert "Quit" not in screen_text(pilot).splitlines()[-1], "no key line"
         assert "ms" in screen_text(pilot).splitlines()[3], "units are still there"
 

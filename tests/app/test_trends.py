@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.shows import disks
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import make_app, on_stage, play, screen_text
+from tests.app.stage import make_app, on_stage, play, screen_text, until
 from tui.history.rings import Ring
 from tui.history.trends import SAMPLES_PER_CELL, by_cells
 from tui.text.columns import TREND, trend_text
@@ -75,8 +75,7 @@ async def test_there_is_none_in_a_small_window_or_a_lite_view() -> None:
         await pilot.pause()
         assert "await trend" in screen_text(pilot)
         await pilot.press("Y", "Y")
-        await pilot.pause()
-        assert "await trend" not in screen_text(pilot)
+        await until(pilot, lambda: "await trend" not in screen_text(pilot))
 
 
 async def test_it_is_no_column_to_sort_by() -> None:

@@ -28,6 +28,7 @@ from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts
 from tui.text.safe import disk_labels
+from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
 from tui.widgets.grid.height import fit_to_rows
@@ -105,8 +106,8 @@ class OverviewScreen(View):
         super().__init__(app_state)
         self._chosen: str | None = None
         self._subject: ChartSubject = ChartSubject.DISK
-        self._tabled: tuple[Frame | None, Size] = None, Size(0, 0)
-        """The frame that the tables show, and the size that they were fitted to."""
+        self._tabled: tuple[Frame | None, Size, Density] = None, Size(0, 0), Density.NORMAL
+        """The frame that the tables show, and the size and view that they were fitted to."""
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
@@ -120,8 +121,9 @@ class OverviewScreen(View):
 
     def show_frame(self, frame: Frame) -> None:
         """Grids, verdict, charts, host; of a frame that is shown again, as after a key of the charts, only these."""
-        if self._tabled != (frame, self.size):
-            self._tabled = frame, self.size
+        shown = frame, self.size, self.app_state.density
+        if self._tabled != shown:
+            self._tabled = shown
             self._show_tables(frame)
         self._show_verdict(frame)
         self._show_charts(frame)
