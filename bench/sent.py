@@ -68,7 +68,9 @@ def on_tree(build: Callable[[FakeKernel], object], seen: str, goal_kb: float, se
 
 def measure(command: Sequence[str], seen: str, cases: tuple[Screens, Keys], goal_kb: float, seconds: float) -> None:
     screens, all_keys = cases
-    terminal = Terminal([sys.executable, "-m", "tui", *command, "--interval=1"], COLUMNS, LINES)
+    started = [sys.executable, "-m", "tui", *command, "--interval=1"]
+    # Settings and kept choices of whoever measures would change what is shown.
+    terminal = Terminal(started, COLUMNS, LINES, environment={"XDG_CONFIG_HOME": "/nonexistent"})
     try:
         terminal.drain(60.0, until=seen.encode())
         for screen, keys in screens.items():

@@ -29,6 +29,10 @@ class Thresholds:
     warm: float
     hot: float
 
+    def level(self, value: float) -> int:
+        """0 below both, 1 from the first on, 2 from the second on; 0 for NaN."""
+        return (value >= self.warm) + (value >= self.hot)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:

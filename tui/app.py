@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import time
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -33,6 +34,7 @@ from tui.sweep.series import SweepSeries
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
+from tui.theme.density import Density, KeptDensity
 from tui.theme.kept_columns import KeptColumns
 from tui.theme.kept_tables import KeptTables
 from tui.theme.settings import Settings
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
+LITE_PERIOD_S = 1.9
+"""Least time between frames in a lite view: a little less than two intervals of a second."""
 PEAKS_PERIOD_S = 0.5
 """Interval of updates while a recording is read."""
 PAUSED_ACTIONS = {"session.back", "session.forward", "session.first", "session.last"}
@@ -73,11 +77,13 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     ) -> None:
         self.settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
+        self.save_folder = self.settings.save_folder
         columns = KeptColumns(self.settings.columns_file)
+        self._kept_density = KeptDensity(self.settings.view_file)
         tables = KeptTables(self.settings.tables_file)
         found = tuple(filter(None, (*self.settings.problems, columns.problem, tables.problem)))
         self._notices = (*found, *self.theme_notices, *self._choose_theme())
-        self._shown_share = 0.0
+        self._shown_share = self._painted_s = 0.0
         self.app_state = AppState(
             transport=transport_of(source),
             history=History(),
@@ -92,6 +98,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             columns=columns,
             tables=tables,
             hints=Hints(self.settings.hints_file if self.settings.hints else None),
+            density=self.settings.view or self._kept_density.chosen or Density.NORMAL,
         )
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
         self._alerts, self._rung = alerts, 0
@@ -174,7 +181,17 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         self._ring()
         self.app_state.transport.arrived()
         self.app_state.frame = self.app_state.transport.shown(message.frame)
-        self.paint()
+        if self._is_due():
+            self.paint()
+
+    def _is_due(self) -> bool:
+        """Whether a frame is to be drawn: in a lite view of a live host, few are."""
+        transport, now_s = self.app_state.transport, time.monotonic()
+        skips = self.app_state.density is Density.LITE and not transport.seekable and not self.app_state.is_rewound
+        if skips and now_s < self._painted_s + LITE_PERIOD_S:
+            return False
+        self._painted_s = now_s
+        return True
 
     def on_moment_moved(self) -> None:
         """Show another frame of a live host, and the keys that work now."""
@@ -290,6 +307,18 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
         if isinstance(self.screen, View):
             LoadHere(self, self.app_state).begin(self.screen)
+
+    def action_view_density(self) -> None:
+        """Show more or less on every screen, and keep that for the next start."""
+        self.app_state.density = density = self.app_state.density.following
+        problem = self._kept_density.keep(density)
+        # What was chosen by the settings is in force again at the next start.
+        fate = f"; {self.settings.view} at the next start, by the settings" if self.settings.view else ""
+        self.notify(problem or f"view: {density}{fate}", timeout=4, markup=False)
+        view = self._view
+        if view is not None:
+            view.take_density()
+            self.call_after_refresh(view.refresh_view)
 
     def action_session_tags(self) -> None:
         """Trace waits for free tags always, never, or while a queue is full (auto)."""

@@ -11,6 +11,7 @@ from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_
 from collectors.model import Frame
 from engine.events import Event
 from tui.alert_state import AlertState
+from tui.axis_choice import AxisChoice
 from tui.compare_asked import CompareAsked
 from tui.hints import Hints
 from tui.history.charts import EventHistory, History
@@ -18,6 +19,7 @@ from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.sweep.series import SweepSeries
 from tui.text.format import SECOND_NS
+from tui.theme.density import Density
 from tui.theme.kept_columns import KeptColumns
 from tui.theme.kept_tables import KeptTables
 from tui.transport import Transport
@@ -88,8 +90,8 @@ class AppState:
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000
     """Length of the chart history."""
-    log_latency: bool = False
-    """Whether latency charts have a logarithmic axis, which shows a mean below a peak a hundred times as high."""
+    latency_axis: AxisChoice = AxisChoice.AUTO
+    """Axis of latency charts; a logarithmic one shows a mean below a peak a hundred times as high."""
     alerts: AlertState | None = None
     """What is raised."""
     frame: Frame | None = None
@@ -104,6 +106,8 @@ class AppState:
     """The largest peaks of the whole recording; None live, and until the first sample is drawn."""
     jump: LatencyJump | None = None
     """Request to the latency screen, which clears it."""
+    density: Density = Density.NORMAL
+    """How much the screens show."""
     columns: KeptColumns = field(default_factory=KeptColumns)
     """The columns that the operator chose."""
     tables: KeptTables = field(default_factory=KeptTables)

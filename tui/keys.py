@@ -33,7 +33,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.settings", "Settings: values, where they come from, what can be changed", "f2"),
     Action("view.longer", "Longer chart history", "z"),
     Action("view.shorter", "Shorter chart history", "Z"),
-    Action("view.log", "Latency charts: logarithmic or linear axis", "y"),
+    Action("view.log", "Latency charts: automatic, logarithmic or linear axis", "y"),
     Action("view.theme", "Next theme", "ctrl+t"),
     Action("session.sooner", "Shorter sampling interval, down to 0.1 s", "left_parenthesis", replay=False),
     Action("session.later", "Longer sampling interval, up to 60 s", "right_parenthesis", replay=False),
@@ -56,6 +56,8 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _replay("slower", "Half the speed", "s"),
     _replay("faster", "Twice the speed", "f", "Faster"),
     Action("view.processes", "Who does it: processes on what is under the cursor", "J"),
+    Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "Y"),
+    Action("view.save", "Screenshot: save this screen as SVG and text", "S"),
 )
 """Actions of the app, which work on every screen."""
 

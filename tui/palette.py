@@ -77,7 +77,6 @@ class PaletteActions(SessionActions):
         if isinstance(self.focused, Grid):
             yield from self._table_commands(self.focused)
         yield ChooserLine("Choose a theme", self._offer_themes, "", "Settings")
-        yield ChooserLine("Screenshot: save this screen as SVG", self.deliver_screenshot, "", "View")
 
     def _table_commands(self, grid: Grid) -> Iterator[ChooserLine[Command]]:
         for binding in Grid.BINDINGS:

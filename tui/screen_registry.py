@@ -118,7 +118,7 @@ LATENCY = _entry(
     Action("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
     Action("latency.next_peak", "To the next largest peak", "n", "Peak"),
     Action("latency.mark", "Mark a range from the cursor on, or clear it", "m", "Mark"),
-    Action("latency.panel", "Below: peaks, slowest I/Os, waterfall", "p", "Panel"),
+    Action("latency.panel", "Below: peaks, slowest I/Os, waterfall, mean latency", "p", "Panel"),
     Action("latency.zoom_in", "Zoom in (time)", "plus,equals_sign", "Zoom"),
     Action("latency.zoom_out", "More time", "minus"),
     Action("latency.narrow", "Zoom in (latency)", "right_square_bracket"),

@@ -1,11 +1,9 @@
-"""Actions of the keys that move in time, and screenshots; a mixin of the app."""
+"""Actions of the keys that move in time, and of saving the screen; a mixin of the app."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 from textual.message import Message
@@ -15,55 +13,12 @@ from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
 from tui.app_state import AppState
+from tui.axis_choice import AxisChoice
+from tui.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.screens.dialogs import Dialog
 from tui.text.format import SECOND_NS, day_and_clock, span_text
 from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, Transport
-
-MOST_OF_A_SECOND = 100
-
-
-def picture_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
-    """Yield folders to try, best first: pictures, if there is such a folder, our own, and the present one.
-
-    $XDG_PICTURES_DIR is of xdg-user-dirs, $XDG_STATE_HOME of the XDG Base Directory Specification.
-    """
-    home = Path(environ.get("HOME") or "/nonexistent")
-    pictures = Path(environ.get("XDG_PICTURES_DIR") or home / "Pictures")
-    if pictures.is_dir():
-        yield pictures
-    yield Path(environ.get("XDG_STATE_HOME") or home / ".local/state") / "lunscope" / "screenshots"
-    yield Path.cwd()
-
-
-def save_picture(svg: str, folders: Iterator[Path]) -> Path:
-    """Save a screenshot in the first folder that is writable; returns its path.
-
-    Raises:
-        LunscopeError: none is; the text names the last one and the reason.
-    """
-    reason = "no folder"
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return _write_new(svg, folder)
-        except OSError as error:
-            reason = f"{folder}: {error.strerror or error}"
-    raise LunscopeError(f"no screenshot saved: {reason}")
-
-
-def _write_new(svg: str, folder: Path) -> Path:
-    stamp = datetime.now().astimezone().strftime("%Y-%m-%dT%H-%M-%S")
-    for number in range(1, MOST_OF_A_SECOND):
-        path = folder / f"lunscope-{stamp}{'' if number == 1 else f'-{number}'}.svg"
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(svg)
-        except FileExistsError:
-            continue
-        return path
-    raise OSError(f"{MOST_OF_A_SECOND} screenshots in one second")
-
 
 LONGEST_NOTE = 200
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
@@ -91,6 +46,8 @@ class SessionActions(ThemedApp[None]):
     """Pause, step, seek, speed, and length of the chart history."""
 
     app_state: AppState
+    save_folder: Path | None = None
+    """Where the screen is saved, by the settings."""
 
     def paint(self) -> None:
         """Draw the screen on top again."""
@@ -106,21 +63,16 @@ class SessionActions(ThemedApp[None]):
         assert isinstance(transport, ReplayTransport), "check_action keeps these keys from a live host"
         return transport
 
-    def deliver_screenshot(
-        self,
-        filename: str | None = None,  # noqa: ARG002 - Textual's signature
-        path: str | None = None,
-        time_format: str | None = None,  # noqa: ARG002 - as above
-    ) -> str | None:
-        """Save a screenshot and show where, or why not; called by the palette."""
-        folders = picture_folders() if path is None else iter((Path(path),))
+    def action_view_save(self) -> None:
+        """Save the screen as SVG and text, and show where, or why not."""
+        lines = self.screen._compositor.render_strips()
+        screen = SavedScreen(self.export_screenshot(), text_of_lines(lines))
         try:
-            saved = save_picture(self.export_screenshot(), folders)
+            saved = save_screen(screen, screen_folders(self.save_folder))
         except LunscopeError as error:
             self.notify(safe_text(str(error)), severity="error", timeout=15, markup=False)
-            return None
-        self.notify(f"screenshot saved: {safe_text(str(saved))}", timeout=10, markup=False)
-        return str(saved)
+            return
+        self.notify(f"screen saved: {safe_text(str(saved))}.svg, .txt", timeout=10, markup=False)
 
     def action_session_pause(self) -> None:
         """Pause the display, or resume."""
@@ -272,8 +224,9 @@ class SessionActions(ThemedApp[None]):
 
     def action_view_log(self) -> None:
         """Change the axis of the charts of latency."""
-        self.app_state.log_latency = not self.app_state.log_latency
-        axis = "logarithmic" if self.app_state.log_latency else "linear"
+        choices = tuple(AxisChoice)
+        position = choices.index(self.app_state.latency_axis) + 1
+        self.app_state.latency_axis = axis = choices[position % len(choices)]
         self.notify(f"latency charts: {axis} axis", timeout=2, markup=False)
         self.paint()
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tui.axis_choice import AxisChoice
 from tui.palette import PaletteActions
 from tui.reloading import Reloading
 from tui.sampling_interval import INTERVALS_S, IntervalChoice
@@ -17,7 +18,6 @@ from tui.theme.shown_setting import Origin, ShownSetting
 
 _DEFAULT_INTERVAL_S = 1.0
 _ON_OFF = ("true", "false")
-_AXES = ("linear", "logarithmic")
 
 
 class SettingsActions(PaletteActions, Reloading):
@@ -153,12 +153,12 @@ class SettingsActions(PaletteActions, Reloading):
         )
         yield ShownSetting(
             "latency axis",
-            _AXES[state.log_latency],
-            self._session_origin(state.log_latency),
+            state.latency_axis,
+            self._session_origin(state.latency_axis is not AxisChoice.AUTO),
             "Axis of the charts of latency.",
-            ", ".join(_AXES),
-            _AXES,
-            lambda text: setattr(state, "log_latency", text == _AXES[1]),
+            ", ".join(AxisChoice),
+            tuple(AxisChoice),
+            lambda text: setattr(state, "latency_axis", AxisChoice(text)),
         )
         if state.frame is not None and not state.transport.seekable:
             tier = state.frame.topology.host.tier.name.lower()

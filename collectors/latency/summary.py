@@ -102,6 +102,16 @@ def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
     return SeriesCells(tick[kept], ticks.bucket[kept], ticks.count[kept])
 
 
+def means_ns(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.float64]:
+    """Mean of some series in each interval, by the midpoints of their buckets; NaN without I/O."""
+    cells = cells_of(ticks, series)
+    count = cells.count.astype(np.float64)
+    ios = np.bincount(cells.tick, count, len(ticks))
+    sums = np.bincount(cells.tick, count * bucket_midpoints_ns(ticks.scale, cells.bucket), len(ticks))
+    means: NDArray[np.float64] = np.divide(sums, ios, out=np.full(len(ticks), np.nan), where=ios > 0)
+    return means
+
+
 def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...], cells: SeriesCells) -> NDArray[np.float64]:
     """Largest latency of each interval: the exact counter, else the midpoint of the highest bucket, else NaN."""
     exact = ticks.exact_peaks_ns(series)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
+from tui.axis_choice import AxisChoice
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import (
@@ -55,6 +58,8 @@ from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
+from tui.theme.density import Density
+from tui.widgets.header import KeyLine
 from tui.widgets.sweep.table import SweepTable
 
 JOB = JobSpec(
@@ -189,11 +194,11 @@ async def back(stage: Stage) -> None:
 
 
 async def subject(stage: Stage) -> None:
-    assert "Latency of sdc" in screen_text(stage.pilot)
+    assert "Await of sdc" in screen_text(stage.pilot)
     await stage.press()
-    assert "Latency of all disks" in screen_text(stage.pilot)
+    assert "Await of all disks" in screen_text(stage.pilot)
     await stage.press()
-    assert "Latency of sdc" in screen_text(stage.pilot)
+    assert "Await of sdc" in screen_text(stage.pilot)
 
 
 def moves(samples: int) -> Case:
@@ -277,12 +282,38 @@ async def policy_has_nothing_to_choose(stage: Stage) -> None:
 
 
 async def axis(stage: Stage) -> None:
-    linear = screen_text(stage.pilot)
+    automatic = screen_text(stage.pilot)
     await stage.press()
     assert any("logarithmic axis" in note.message for note in stage.app._notifications)
-    assert screen_text(stage.pilot) != linear
+    assert screen_text(stage.pilot) != automatic
     await stage.press()
-    assert not stage.app.app_state.log_latency
+    assert any("linear axis" in note.message for note in stage.app._notifications)
+    await stage.press()
+    assert stage.app.app_state.latency_axis is AxisChoice.AUTO
+
+
+def notices(stage: Stage) -> list[str]:
+    return [note.message for note in stage.app._notifications]
+
+
+async def view_changes_and_comes_back(stage: Stage) -> None:
+    chart = stage.app.screen.query_one("#charts")
+    await stage.press()
+    assert "view: dense" in notices(stage)
+    assert not stage.app.screen.query_one(KeyLine).display
+    await stage.press()
+    assert "view: lite" in notices(stage)
+    assert not chart.display
+    await stage.press()
+    assert stage.app.app_state.density is Density.NORMAL
+    assert chart.display
+
+
+async def saves_the_screen(stage: Stage) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stage.app.save_folder = Path(folder)
+        await stage.press()
+        assert {path.suffix for path in Path(folder).iterdir()} == {".svg", ".txt"}
 
 
 async def start_asks_before_it_writes(stage: Stage) -> None:
@@ -724,6 +755,8 @@ CASES: dict[str, Case] = {
     "view.longer": longer,
     "view.shorter": shorter,
     "view.log": axis,
+    "view.density": view_changes_and_comes_back,
+    "view.save": saves_the_screen,
     "view.disk": details,
     "disk.back": back,
     "view.subject": subject,

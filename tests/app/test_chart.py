@@ -169,17 +169,18 @@ async def test_title_gives_unit_name_and_newest_value() -> None:
 
 
 async def test_axes_and_events_are_drawn_where_they_belong() -> None:
-    events = [_event(60, "qd 8 -> 32"), _event(62, "sdc gone", EventKind.HOTPLUG)]
-    lines = await _lines([1.2] * 121, events, size=(80, 10))
-    assert lines[1].startswith("  1.5┤")
+    events = [_event(60, "qd 8 -> 32"), _event(64, "sdc gone", EventKind.HOTPLUG)]
+    lines = await _lines([3.9] + [1.2] * 120, events, size=(80, 10))
+    assert lines[1].startswith("    4┤")
     assert lines[8].startswith("    0┤")
     bottom = lines[9]
-    assert "◆─±" in bottom
+    assert "◆─±" in bottom or "◆──±" in bottom
     assert "┬22:13:30" in bottom
     assert "22:14:00" not in bottom  # the events stand there
     column = bottom.index("±")
-    assert lines[1][column : column + 9] == "┊sdc gone"
-    assert abs(column - (6 + 74 * 62 // 120)) <= 1
+    assert "qd 8 -> 32" in lines[1]
+    assert lines[2][column : column + 9] == "┊sdc gone"
+    assert abs(column - (6 + 74 * 64 // 120)) <= 1
 
 
 async def test_level_curve_stands_at_its_height() -> None:

@@ -106,12 +106,12 @@ async def test_waits_in_words_before_the_first_sample_and_without_rows() -> None
     grid = _grid()
     async with OneWidget(grid).run_test(size=(60, 6)) as pilot:
         await pilot.pause()
-        assert "waiting for the first sample" in text_of(grid)[1]
+        assert "waiting for the first sample" in text_of(grid)[2]
         grid.show(disks([]))
-        assert "nothing here" in text_of(grid)[1]
+        assert "nothing here" in text_of(grid)[2]
         grid.show(_table())
         grid.set_filter("zzz")
-        assert "no row matches 'zzz'" in text_of(grid)[2]
+        assert "no row matches 'zzz'" in text_of(grid)[3]
 
 
 async def test_unchanged_figures_send_nothing_and_one_changed_row_one_line() -> None:
@@ -184,7 +184,7 @@ async def test_keys_move_the_cursor_and_tell_of_it() -> None:
         assert grid.cursor_key == "key of sd99"
         assert "sd99" in text_of(grid)[-1]
         await _settle(pilot, "pageup")
-        assert grid.cursor_key == "key of sd93"
+        assert grid.cursor_key == "key of sd94"
         await _settle(pilot, "home")
         assert (grid.cursor_key, grid.scroll_offset.y) == ("key of sd0", 0)
 
@@ -220,7 +220,7 @@ async def test_sort_keys_and_header_clicks() -> None:
         await _settle(pilot, "less_than_sign", "less_than_sign")
         assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("name", False))
         assert "Disk ▲" in text_of(grid)[0]
-        assert "nvme0n1" in text_of(grid)[1]
+        assert "nvme0n1" in text_of(grid)[2]
         busy = text_of(grid)[0].index("Busy")
         await pilot.click(grid, offset=(busy, 0))
         assert (app.heard[-1], grid.sorting) == (Grid.ChoicesChanged(grid), Sorting("busy_pct", False))
@@ -234,9 +234,9 @@ async def test_click_puts_the_cursor_and_double_click_chooses() -> None:
     async with app.run_test(size=(60, 8)) as pilot:
         grid.show(_many(100))
         await pilot.pause()
-        await pilot.click(grid, offset=(3, 4))
+        await pilot.click(grid, offset=(3, 5))
         assert grid.cursor_key == "key of sd3"
-        await pilot.double_click(grid, offset=(3, 2))
+        await pilot.double_click(grid, offset=(3, 3))
         assert app.heard[-1] == Grid.RowSelected(grid, "key of sd1", "sd1")
 
 
@@ -260,7 +260,7 @@ async def test_labels_take_the_place_of_names() -> None:
     async with OneWidget(grid).run_test(size=(60, 8)) as pilot:
         grid.show(_table(), {"key of sda": "oradata [red]"})
         await pilot.pause()
-        assert "oradata [red]" in text_of(grid)[3]
+        assert "oradata [red]" in text_of(grid)[4]
 
 
 async def test_cursor_goes_to_a_key_that_is_shown() -> None:

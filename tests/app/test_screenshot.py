@@ -1,50 +1,112 @@
-"""The picture of the screen is saved in a folder that is there, and the screen says where, or why not."""
+"""The screen is saved as picture and text in a folder that is there, and it says where, or why not."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import make_app, on_stage, until
-from tui.session_actions import picture_folders, save_picture
+from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
+from tui.screen_files import SavedScreen, save_screen, screen_folders
+from tui.theme.settings import load_settings
+
+SCREEN = SavedScreen("<svg/>", "text\n")
 
 
 def test_pictures_then_our_own_folder_then_the_present_one(tmp_path: Path) -> None:
-    found = list(picture_folders({"HOME": str(tmp_path)}))
+    found = list(screen_folders(None, {"HOME": str(tmp_path)}))
     assert found == [tmp_path / ".local/state/lunscope/screenshots", Path.cwd()]
     (tmp_path / "Pictures").mkdir()
-    assert next(picture_folders({"HOME": str(tmp_path)})) == tmp_path / "Pictures"
+    assert next(screen_folders(None, {"HOME": str(tmp_path)})) == tmp_path / "Pictures"
     environment = {"HOME": str(tmp_path), "XDG_PICTURES_DIR": "/nonexistent", "XDG_STATE_HOME": "/var/x"}
-    assert next(picture_folders(environment)) == Path("/var/x/lunscope/screenshots")
+    assert next(screen_folders(None, environment)) == Path("/var/x/lunscope/screenshots")
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    saved = {save_picture(str(number), iter((tmp_path / "new",))) for number in range(5)}
-    assert sorted(path.read_text() for path in saved) == ["0", "1", "2", "3", "4"]
+def test_a_chosen_folder_is_the_only_one(tmp_path: Path) -> None:
+    assert list(screen_folders(tmp_path / "new", {"HOME": str(tmp_path)})) == [tmp_path / "new"]
 
 
-def test_the_next_folder_is_taken_and_the_last_reason_told(tmp_path: Path) -> None:
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "below"
+    screens = [SavedScreen(f"svg {number}", f"text {number}") for number in range(5)]
+    saved = [save_screen(screen, iter((folder,))) for screen in screens]
+    for screen, path in zip(screens, saved, strict=True):
+        assert Path(f"{path}.svg").read_text() == screen.svg
+        assert Path(f"{path}.txt").read_text() == screen.text
+    assert len(list(folder.iterdir())) == 10
+
+
+def test_a_name_of_which_one_file_exists_is_not_used(tmp_path: Path) -> None:
+    first = save_screen(SCREEN, iter((tmp_path,)))
+    Path(f"{first}.svg").unlink()
+    text = Path(f"{first}.txt")
+    text.write_text("mine")
+    second = save_screen(SCREEN, iter((tmp_path,)))
+    assert text.read_text() == "mine"
+    assert {path.suffix for path in tmp_path.glob(f"{second.name}.*")} == {".svg", ".txt"}
+    assert second == first or not Path(f"{first}.svg").exists()
+
+
+def test_the_next_folder_is_used_and_the_last_reason_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert save_picture("x", iter((file / "below", tmp_path))).parent == tmp_path
-    with pytest.raises(LunscopeError, match=r"no screenshot saved: .*/file/below: Not a directory"):
-        save_picture("x", iter((file / "below",)))
+    assert save_screen(SCREEN, iter((file / "below", tmp_path))).parent == tmp_path
+    with pytest.raises(LunscopeError, match=r"screen not saved: .*/file/below: Not a directory: set save_folder below"):
+        save_screen(SCREEN, iter((file / "below",)))
 
 
-async def test_the_palette_says_where_it_is_or_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.delenv("XDG_PICTURES_DIR", raising=False)
-    app = make_app(ListSource(make_samples(count=3)))
+    file = tmp_path / "config.toml"
+    file.write_text('[screen]\nsave_folder = "~/screens"\nview = "dense"\n')
+    settings = load_settings(file)
+    assert (settings.save_folder, settings.view, settings.problems) == (tmp_path / "screens", "dense", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[screen]\nsave_folder = "screens"', "save_folder must be a path"),
+        ("[screen]\nsave_folder = 3", "save_folder must be a path"),
+        ('[screen]\nview = "wide"', "view must be one of normal, dense, lite"),
+        ('[screen]\nveiw = "dense"', "no setting 'veiw'; did you mean 'view'?"),
+        ('screen = "dense"', "screen must be a table"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_ignored(text: str, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    settings = load_settings(file)
+    assert (settings.save_folder, settings.view) == (None, None)
+    (found,) = settings.problems
+    assert problem in found
+
+
+@pytest.mark.parametrize("keys", [("S",), ("ctrl+p", *"screenshot", "enter")])
+async def test_key_and_palette_save_and_say_where(keys: tuple[str, ...], tmp_path: Path) -> None:
+    folder = tmp_path / "screens"
+    app = make_app(ListSource(make_samples(count=3)), settings=replace(FROZEN, save_folder=folder))
     async with on_stage(app, (120, 40)) as pilot:
-        await pilot.press("ctrl+p", *"screenshot", "enter")
-        folder = tmp_path / ".local/state/lunscope/screenshots"
-        await until(pilot, lambda: folder.is_dir() and list(folder.iterdir()))
-        await until(pilot, lambda: any("screenshot saved: " in one.message for one in app._notifications))
-        (picture,) = folder.iterdir()
+        await pilot.press(*keys)
+        await until(pilot, lambda: folder.is_dir() and len(list(folder.iterdir())) == 2)
+        await until(pilot, lambda: any("screen saved: " in one.message for one in app._notifications))
+        picture, text = sorted(folder.iterdir())
         assert "<svg" in picture.read_text()
-        assert app.deliver_screenshot(path=str(picture)) is None
-        await until(pilot, lambda: any("no screenshot saved" in one.message for one in app._notifications))
+        lines = text.read_text().splitlines()
+        assert len(lines) == 40
+        assert "Overview" in text.read_text()
+        assert "\x1b" not in text.read_text()
+        assert lines[1] == screen_text(pilot).splitlines()[1].rstrip()
+
+
+async def test_a_folder_that_cannot_be_made_is_named_with_the_setting(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    app = make_app(ListSource(make_samples(count=3)), settings=replace(FROZEN, save_folder=file))
+    async with on_stage(app, (120, 40)) as pilot:
+        await pilot.press("S")
+        await until(pilot, lambda: any("screen not saved: " in one.message for one in app._notifications))
+        assert any("set save_folder below [screen]" in one.message for one in app._notifications)

@@ -18,6 +18,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.test_snapshots import SnapCompare, played
 from tui.app import LunscopeApp
+from tui.axis_choice import AxisChoice
 from tui.screens.settings import SettingsDialog
 from tui.theme.settings import load_settings
 from tui.theme.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
@@ -83,8 +84,8 @@ async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None
         assert listed(pilot, "theme").origin is Origin.SESSION
         await choose(pilot, "chart history", "15:00")
         assert app.app_state.span_ns == 900 * 10**9
-        await choose(pilot, "latency axis", "log")
-        assert app.app_state.log_latency
+        await choose(pilot, "latency axis", "logarithmic")
+        assert app.app_state.latency_axis is AxisChoice.LOG
         await choose(pilot, "alerts.bell", "true")
         assert app._alerts is not None
         assert app._alerts.settings.bell

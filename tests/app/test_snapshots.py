@@ -113,6 +113,12 @@ def test_rewound(screen: str, size: tuple[int, int], snap_compare: SnapCompare) 
     control.close()
 
 
+@pytest.mark.parametrize("keys", [(), ("enter",), ("4",), ("Y",), ("Y", "Y")], ids=str)
+def test_middle_size(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
+    source = ListSource(with_latencies(make_samples(count=40)))
+    assert snap_compare(make_app(source), terminal_size=(120, 40), run_before=played(source, *keys))
+
+
 def test_monochrome(snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=40))
     app = make_app(source, settings=replace(FROZEN, theme="lunscope-ansi", glyphs="ascii"))

@@ -39,7 +39,7 @@ async def test_every_theme_styles_the_widgets(name: str) -> None:
     async with OneWidget(grid, theme=name).run_test(size=(40, 5)) as pilot:
         grid.show(disks(["sda"], iops=[1]))
         await pilot.pause()
-        assert "sda" in grid.render_line(1).text
+        assert "sda" in grid.render_line(2).text
 
 
 @pytest.mark.parametrize("name", [theme.name for theme in bundled_themes()])
@@ -56,8 +56,8 @@ async def test_without_colour_text_stays_legible_and_the_cursor_shows(
         styles = [segment.style for line in lines for segment in line if segment.style is not None]
         assert all((style.color is None or style.color.is_default) for style in styles)
         assert all((style.bgcolor is None or style.bgcolor.is_default) for style in styles)
-        assert any(segment.style is not None and segment.style.reverse for segment in lines[1])
-        assert not any(segment.style is not None and segment.style.reverse for segment in lines[2])
+        assert any(segment.style is not None and segment.style.reverse for segment in lines[2])
+        assert not any(segment.style is not None and segment.style.reverse for segment in lines[3])
 
 
 @pytest.mark.parametrize(

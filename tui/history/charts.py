@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows
@@ -170,6 +171,13 @@ class History:
         if end_ns is None or (series is not None and len(series)):
             return series
         return self.intervals.series(table, key, KEPT[table], 0 if span_ns is None else end_ns - span_ns, end_ns)
+
+    def recent(
+        self, table: str, keys: Sequence[str], field_id: str, end_ns: int, span_ns: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Copy the last `span_ns` of a field of some rows up to a time: times, and values of shape (times, keys)."""
+        with self._lock:
+            return self._rings[table].recent(keys, field_id, end_ns, span_ns)
 
     def _follow(self, table: str, key: str) -> None:
         if self._followed.of(table, key) is None:

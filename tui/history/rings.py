@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,6 +64,21 @@ class Ring:
             order, times = order[kept], times[kept]
         past = self._values[order, :, row].astype(np.float64)
         return Series(times, {field_id: past[:, position] for position, field_id in enumerate(self._fields)})
+
+    def recent(
+        self, keys: Sequence[str], field_id: str, end_ns: int, span_ns: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Copy the last `span_ns` of one field up to a time: times, and values of shape (times, keys)."""
+        order = self._order()
+        times = self._times[order]
+        kept = (times <= end_ns) & (times > end_ns - span_ns)
+        order, times = order[kept], times[kept]
+        values = np.full((len(times), len(keys)), np.nan, np.float32)
+        rows = [(place, self._rows.positions[key]) for place, key in enumerate(keys) if key in self._rows.positions]
+        if field_id in self._fields and rows and len(times):
+            places, found = (list(side) for side in zip(*rows, strict=True))
+            values[:, places] = self._values[order[:, None], self._fields.index(field_id), found]
+        return times, values
 
     def _order(self) -> NDArray[np.intp]:
         return (np.arange(self._filled) + self._next - self._filled) % max(1, len(self._times))

@@ -19,7 +19,7 @@ from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd
 from engine.text import safe_text
 from tui.history.gone_paths import GonePath, GoneThen
 from tui.paths.layout import DOWN, GONE, SICK, UNEVEN, PathLayout, path_layout, severities
-from tui.text.columns import GridColumn, grid_columns, hot_rows
+from tui.text.columns import GridColumn, grid_columns, hot_rows, trend_column
 from tui.text.format import format_integer
 
 STATE, VERDICT = "state", "verdict"
@@ -245,6 +245,7 @@ def path_columns() -> tuple[GridColumn, ...]:
         state_column(),
         *(figures[field_id] for field_id in chosen),
         _text_column(VERDICT, "Verdict", VERDICT_WIDTH),
+        trend_column("paths"),
         *(figures[field_id] for field_id in rest),
         *grid_columns("hbas", of_ports),
     )

@@ -18,10 +18,13 @@ from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
+from tui.history.trends import RowOf, Trends
 from tui.keys import BY_ID, keys_in_force
 from tui.processes.scope import Scope, scope_of
 from tui.screen_registry import ScreenEntry
 from tui.screens.kept_choices import GridChoices
+from tui.text.columns import TREND, TREND_HELP
+from tui.theme.density import Density
 from tui.theme.laid_out import LaidOutOnce
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
@@ -43,6 +46,8 @@ class View(LaidOutOnce[None]):
     DEFAULT_CSS = """
     View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
     View.-flat .extra { display: none; }
+    View.-lite .chart-area, View.-dense KeyLine { display: none !important; }
+    View.-lite SubjectCharts, View.-dense SubjectCharts { display: none !important; }
     View.-wide TransportBar.-rewound Timeline { display: block; margin: 0 0 0 2; }
     View.-wide TransportBar.-rewound TextLine { width: auto; min-width: 40; max-width: 50%; }
     """
@@ -59,6 +64,12 @@ class View(LaidOutOnce[None]):
         self._grid_choices: dict[str, GridChoices] = {}
         """Of its grids, by the name they are kept by."""
         self._write_timer: Timer | None = None
+        self.take_density()
+
+    def take_density(self) -> None:
+        """Show as much as was chosen."""
+        for density in (Density.DENSE, Density.LITE):
+            self.set_class(self.app_state.density is density, f"-{density}")
 
     def compose(self) -> ComposeResult:
         """Compose the parts around the body."""
@@ -90,6 +101,7 @@ class View(LaidOutOnce[None]):
 
     def show(self, frame: Frame | None) -> None:
         """Draw a frame; before the first one, the static parts."""
+        self.take_density()
         self.query_one(HeaderLine).show(frame, self.app_state)
         self.show_time()
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
@@ -198,7 +210,7 @@ class View(LaidOutOnce[None]):
         from tui.screens.column_dialog import ColumnDialog  # noqa: PLC0415 (it can wait until it is asked for)
 
         grid = event.grid
-        help_texts = {field.id: field.help for field in fields_of(grid.table_name)}
+        help_texts = {field.id: field.help for field in fields_of(grid.table_name)} | {TREND: TREND_HELP}
         dialog = ColumnDialog(grid.offered, grid.columns, grid.default_columns, help_texts)
         self.app.push_screen(dialog, lambda chosen: self._use_columns(grid, chosen))
 
@@ -229,6 +241,10 @@ class View(LaidOutOnce[None]):
         """Draw again once the widgets have their sizes, as lines depend on the width."""
         if event.size == self.outer_size:
             self.call_after_refresh(self.refresh_view)
+
+    def trends(self, frame: Frame, row_of: RowOf) -> Trends:
+        """Recent histories of the rows of a table up to a frame."""
+        return Trends(self.app_state.history, frame.time_ns, self.app_state.interval_s, row_of)
 
     def refresh_view(self) -> None:
         """Redraw the current frame and the keys."""

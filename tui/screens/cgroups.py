@@ -22,13 +22,14 @@ from collectors.tables.cgroup.subject import CGROUPS
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
+from tui.history.trends import rows_of
 from tui.keys import bindings_of
 from tui.processes.scope import Scope
 from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw
 from tui.screens.details import DiskView
-from tui.text.columns import default_columns, figure_lines
+from tui.text.columns import default_columns, figure_lines, with_trend
 from tui.text.glyphs import glyphs_of
 from tui.text.row_texts import cgroup_texts
 from tui.widgets.chart.widget import Chart
@@ -67,10 +68,10 @@ class CgroupsScreen(View):
     def compose_body(self) -> ComposeResult:
         """Summary, grid, figures and charts of the group under the cursor."""
         yield TextLine(" ", id="summary")
-        columns = default_columns(CGROUPS.table)
+        columns = with_trend(default_columns(CGROUPS.table), CGROUPS.table, after="")
         yield Grid(CGROUPS.table, columns, sort="iops", name_title="Group and device", name_part=2, id="groups")
         yield TextLine(" ", id="figures", classes="extra")
-        with Cells(id="charts", classes="extra"):
+        with Cells(id="charts", classes="extra chart-area"):
             yield from (panel.make() for panel in PANELS)
 
     def show_frame(self, frame: Frame) -> None:
@@ -79,6 +80,7 @@ class CgroupsScreen(View):
         grid = self.query_one("#groups", Grid)
         grid.waiting, grid.empty_text = self._empty_reason, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
+        grid.trends = self.trends(frame, rows_of(CGROUPS.table))
         if shown is None:
             grid.show(None)
         else:
@@ -108,8 +110,8 @@ class CgroupsScreen(View):
             line.put(" ")
             return
         fields = [field.id for field in CGROUPS.fields]
-        room, marks = Size(self.size.width, 1), glyphs_of(self).tier_marks
-        figures = figure_lines(table, CGROUPS.table, row, fields, room=room, marks=marks)
+        room = Size(self.size.width, 1)
+        figures = figure_lines(table, CGROUPS.table, row, fields, room=room, glyphs=glyphs_of(self))
         line.put(Content.assemble((f" {safe_text(table.rows.names[row])}\n", "bold"), figures))
         series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:

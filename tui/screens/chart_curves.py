@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from collectors.field import Unit
 from collectors.registry import get_field
 from collectors.series import Series
 from tui.app_state import AppState
-from tui.widgets.chart.widget import WAITING, Chart, ChartSeries
+from tui.axis_choice import AxisChoice
+from tui.widgets.chart.model import ChartSeries, Stack
+from tui.widgets.chart.widget import WAITING, Chart
 
 _STYLES = {
     "await_ms": "chart--total",
@@ -35,6 +37,8 @@ class Panel:
     unit: Unit
     fields: tuple[str, ...]
     table: str = "disks"
+    parts: tuple[str, str] | None = None
+    """Fields that add up to the first of `fields`, drawn as areas, the lower one first."""
 
     def make(self) -> Chart:
         """Make the widget."""
@@ -42,6 +46,8 @@ class Panel:
 
 
 LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "queue_ms", "service_ms", "p99_ms"))
+AWAIT = Panel("await", "Await", Unit.MILLISECONDS, ("await_ms",), parts=("service_ms", "queue_ms"))
+TAIL = Panel("tail", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms"))
 IOPS = Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",))
 THROUGHPUT = Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",))
 IN_FLIGHT = Panel("in_flight", "In flight", Unit.COUNT, ("in_flight",))
@@ -58,9 +64,21 @@ def draw(chart: Chart, series: Series | None, panel: Panel, app_state: AppState)
         return
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
-    chart.set_log(app_state.log_latency and panel.unit is Unit.MILLISECONDS)
+    chart.set_axis(app_state.latency_axis if panel.unit is Unit.MILLISECONDS else AxisChoice.LINEAR)
     known_ns = int(series.times_ns[-1] - series.times_ns[0]) if len(series.times_ns) else 0
-    chart.show(series.times_ns, shown, app_state.events.all(), span_ns=span_to_show_ns(known_ns, app_state))
+    span_ns = span_to_show_ns(known_ns, app_state)
+    chart.show(series.times_ns, shown, app_state.events.all(), span_ns=span_ns, stack=_stack(series, panel))
+
+
+def _stack(series: Series, panel: Panel) -> Stack | None:
+    """Stack the parts of a panel that has them; a part that is not recorded is not known."""
+    if panel.parts is None or panel.fields[0] not in series.values:
+        return None
+    missing = np.full(len(series), np.nan)
+    known = Series(series.times_ns, dict.fromkeys(panel.parts, missing) | dict(series.values))
+    lower, upper = (_curve(known, panel.table, field_id) for field_id in panel.parts)
+    # The title has the name of the whole.
+    return Stack(replace(_curve(known, panel.table, panel.fields[0]), name=""), lower, upper)
 
 
 def span_to_show_ns(known_ns: int, app_state: AppState) -> int:
@@ -75,6 +93,5 @@ def span_to_show_ns(known_ns: int, app_state: AppState) -> int:
 
 
 def _curve(series: Series, table: str, field_id: str) -> ChartSeries:
-    return ChartSeries(
-        get_field(table, field_id).title, series.values[field_id], _STYLES.get(field_id, "chart--series")
-    )
+    field, style = get_field(table, field_id), _STYLES.get(field_id, "chart--series")
+    return ChartSeries(field.title, series.values[field_id], style, field.hot)

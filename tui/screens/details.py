@@ -26,7 +26,7 @@ from tui.paths.facts import facts_of, path_facts, port_facts
 from tui.paths.text import path_summary, paths_by_key, port_summary, ports_by_key
 from tui.screen_registry import DETAIL
 from tui.screens.base import View
-from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
 from tui.text.columns import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
@@ -35,11 +35,14 @@ from tui.widgets.line import TextLine
 
 TITLE_WIDTH = 13
 TWO_COLUMNS_FROM = 70
-PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+PANELS = (AWAIT, TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
+
+FIRST_FIGURES = ("await_ms", "queue_ms", "service_ms", "busy_pct", "p99_ms", "max_ms", "iops", "bytes_per_s")
+"""Figures that come first where there is no room for all."""
 
 
 class DetailView(View):
-    """A sentence and attributes above charts of latency, IOPS, throughput and I/Os in flight."""
+    """A sentence and attributes above charts: await as Q on S, latencies, IOPS, throughput, I/Os in flight."""
 
     ENTRY = DETAIL
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(DETAIL.actions)
@@ -50,7 +53,12 @@ class DetailView(View):
     DetailView #figures { height: 1; }
     DetailView.-tall #figures { height: 3; }
     DetailView.-tiny #facts, DetailView.-flat #facts { height: 1fr; }
+    DetailView.-lite #figures { height: 1fr; }
     DetailView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
+    DetailView #tail { display: none; }
+    DetailView.-tall.-wide #charts { grid-size: 3 2; }
+    DetailView.-tall.-wide #await { column-span: 2; }
+    DetailView.-tall.-wide #tail { display: block; }
     """
     TABLE: ClassVar[str]
     """Frame table of the shown row."""
@@ -65,7 +73,7 @@ class DetailView(View):
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
         yield TextLine(" ", id="figures", classes="extra")
-        with Cells(id="charts", classes="extra"):
+        with Cells(id="charts", classes="extra chart-area"):
             yield from (panel.make() for panel in self._panels)
 
     @abstractmethod
@@ -86,16 +94,20 @@ class DetailView(View):
             self.query_one("#facts", TextLine).put(f" not there at {clock_text(frame.time_ns)}")
         table = frame.tables.get(self.TABLE)
         row = row_of(self._key, table)
-        fields = [field.id for field in fields_of(self.TABLE)]
+        every = [field.id for field in fields_of(self.TABLE)]
+        fields = [*(field_id for field_id in FIRST_FIGURES if field_id in every), *every]
+        fields = list(dict.fromkeys(fields))
         line = self.query_one("#figures", TextLine)
         if table is None or row is None:
             line.put(" no figures")
         else:
-            room, marks = Size(self.size.width, line.size.height), glyphs_of(self).tier_marks
-            line.put(figure_lines(table, self.TABLE, row, fields, room=room, marks=marks))
+            room = Size(self.size.width, line.size.height)
+            line.put(figure_lines(table, self.TABLE, row, fields, room=room, glyphs=glyphs_of(self)))
         series = self.app_state.history.series(self.TABLE, self._key, frame.time_ns, self.app_state.span_ns)
         for panel in self._panels:
-            draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if chart.display:
+                draw(chart, series, panel, self.app_state)
 
     def load_device(self) -> str | None:
         """Return the disk or path."""

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
+from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
 from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
@@ -18,6 +19,7 @@ from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import EVENTS
 from tui.screens.base import View
+from tui.screens.subject_charts import SubjectCharts
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
 from tui.widgets.line import TextLine
@@ -35,6 +37,7 @@ class EventsScreen(View):
     EventsScreen OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     EventsScreen #detail { height: 3; padding: 0 1; text-wrap: wrap; color: $text-muted; }
     EventsScreen.-tiny #count { display: none; }
+    EventsScreen.-tall SubjectCharts { display: block; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -47,9 +50,11 @@ class EventsScreen(View):
         yield TextLine(" no events yet", id="count")
         yield OptionList(markup=False, compact=True)
         yield TextLine(" ", id="detail", classes="extra")
+        yield SubjectCharts()
 
     def show_frame(self, frame: Frame) -> None:
         """Update the list if the events changed, and how many of them are later than the frame."""
+        self.query_one(SubjectCharts).show(self.app_state, frame, (ALL_DISKS, ALL_DISKS))
         log = self.app_state.events
         events = log.all()
         if log.version != self._version:
@@ -90,6 +95,7 @@ class EventsScreen(View):
         """Show the full text of the event, which the list cuts."""
         if isinstance(event.option, ItemOption):
             self.query_one("#detail", TextLine).put(safe_text(event.option.item.text))
+            self.query_one(SubjectCharts).inspect(event.option.item.time_ns)
 
     def _line(self, event: Event) -> Content:
         mark = glyphs_of(self).event_marks[event.kind]

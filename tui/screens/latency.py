@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,9 +20,11 @@ from tui.keys import bindings_of
 from tui.screen_registry import LATENCY
 from tui.screens.chart_curves import span_to_show_ns
 from tui.screens.latency_actions import LatencyActions
-from tui.screens.latency_panels import InQuestion, LatencyPanels
+from tui.screens.latency_panels import PANELS, InQuestion, LatencyPanels
+from tui.screens.latency_stack import SPLIT, latency_stack
 from tui.screens.latency_text import subject_line, summary_line
 from tui.transport import ReplayTransport
+from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine
 
@@ -33,6 +36,17 @@ class LatencyScreen(LatencyActions):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(LATENCY.actions)
     DEFAULT_CSS = """
     LatencyScreen HeatMap { height: 1fr; min-height: 6; }
+    LatencyScreen #split { height: 6; display: none; }
+    LatencyScreen.-split #split { display: block; }
+    LatencyScreen.-split LatencyPanels { display: none; }
+    LatencyScreen LatencyPanels { height: 6; }
+    LatencyScreen.-tall #split { display: block; height: 20%; min-height: 8; max-height: 14; }
+    LatencyScreen.-tall LatencyPanels { display: block; height: 22%; min-height: 6; max-height: 16; }
+    LatencyScreen.-lite LatencyPanels { height: 1fr; max-height: 100%; display: block; }
+    LatencyScreen.-tall LatencyPanels.split #peaks { display: block; }
+    LatencyScreen.-wide LatencyPanels #peaks { display: block; width: 52; }
+    LatencyScreen.-wide LatencyPanels #slow { display: block; }
+    LatencyScreen.-wide LatencyPanels.waterfall #slow { display: none; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -43,8 +57,11 @@ class LatencyScreen(LatencyActions):
     def compose_body(self) -> ComposeResult:
         """Compose subject line, heat map, figures and panels."""
         yield TextLine(" ", id="subject")
-        yield HeatMap()
+        yield HeatMap(classes="chart-area")
         yield TextLine(" ", id="summary")
+        chart = SPLIT.make()
+        chart.add_class("extra", "chart-area")
+        yield chart
         yield LatencyPanels()
 
     def on_mount(self) -> None:
@@ -105,6 +122,20 @@ class LatencyScreen(LatencyActions):
         question = InQuestion(self._stretch(), self.heat.interval_ns or asked, *self._listed_peaks())
         peak_key = self.key_text("latency.next_peak")
         self.query_one(LatencyPanels).show(self.app_state.history, frame, self.choice.subject, question, peak_key)
+        self._show_split()
+
+    def _show_split(self) -> None:
+        """Show the mean latencies of the time of the heat map."""
+        chart, ticks = self.query_one("#split", Chart), self.app_state.history.latencies.ticks()
+        if not chart.display:
+            return
+        start_ns, end_ns = self.heat.shown_ns
+        if ticks is None or not len(seen := ticks.between(start_ns, end_ns)):
+            chart.show(np.empty(0, np.int64), ())
+            return
+        chart.set_axis(self.app_state.latency_axis)
+        stack = latency_stack(seen, self.choice.direction)
+        chart.show(seen.times_ns, (), self.app_state.events.all(), span_ns=end_ns - start_ns, stack=stack)
 
     def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
         """Peaks of the whole recording, or of the range if it is marked or live; returns title and peaks."""
@@ -146,7 +177,7 @@ class LatencyScreen(LatencyActions):
         if jump is None:
             return
         self.follow(jump.subject)
-        self.query_one(LatencyPanels).show_panel("slow")
+        self._show_panel("slow")
         self._moment_ns = jump.moment_ns
         if jump.moment_ns is not None:
             self.heat.go_to(jump.moment_ns)
@@ -202,5 +233,14 @@ class LatencyScreen(LatencyActions):
 
     def action_latency_panel(self) -> None:
         """Show the next panel."""
-        self.query_one(LatencyPanels).show_next_panel()
+        panels = self.query_one(LatencyPanels)
+        # On a tall screen the chart is always there, in a lite view never.
+        fixed = self.has_class("-tall") or self.has_class("-lite")
+        offered = [name for name in PANELS if not fixed or name != SPLIT.id]
+        present = offered.index(panels.panel) if panels.panel in offered else -1
+        self._show_panel(offered[(present + 1) % len(offered)])
         self.call_after_refresh(self.show_figures)
+
+    def _show_panel(self, panel: str) -> None:
+        self.query_one(LatencyPanels).show_panel(panel)
+        self.set_class(panel == SPLIT.id, "-split")

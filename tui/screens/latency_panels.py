@@ -25,7 +25,8 @@ from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 
 MOST_SLOW = 60
-PANELS = ("peaks", "slow", "waterfall")
+PANELS = ("peaks", "slow", "waterfall", "split")
+"""What can be shown below the heat map; the last is the chart of the screen, in place of these panels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +43,12 @@ class InQuestion:
 
 
 class LatencyPanels(Horizontal):
-    """One panel at a time; on a wide screen peaks and one other."""
+    """One panel at a time; on a wide screen peaks and one other. Its height is that of the screen's style."""
 
     DEFAULT_CSS = """
-    LatencyPanels { height: 6; }
     LatencyPanels Lister { width: 1fr; display: none; }
     LatencyPanels #waterfall { height: 100%; display: none; }
     LatencyPanels.peaks #peaks, LatencyPanels.slow #slow, LatencyPanels.waterfall #waterfall { display: block; }
-    .-tall LatencyPanels { height: 16; }
-    .-wide LatencyPanels #peaks { display: block; width: 52; }
-    .-wide LatencyPanels #slow { display: block; }
-    .-wide LatencyPanels.waterfall #slow { display: none; }
     """
 
     @dataclass
@@ -91,15 +87,15 @@ class LatencyPanels(Horizontal):
         self._show_slow(history, frame, subject, stretch)
         self._show_waterfall(history, frame, stretch)
 
+    @property
+    def panel(self) -> str:
+        """The panel that is chosen."""
+        return next(name for name in PANELS if self.has_class(name))
+
     def show_panel(self, panel: str) -> None:
         """Show one of PANELS."""
         for each in PANELS:
             self.set_class(each == panel, each)
-
-    def show_next_panel(self) -> None:
-        """Show the next panel."""
-        present = next(number for number, name in enumerate(PANELS) if self.has_class(name))
-        self.show_panel(PANELS[(present + 1) % len(PANELS)])
 
     def take_peak(self) -> Peak | None:
         """Return the peak after the last returned one, the largest first; None without peaks."""

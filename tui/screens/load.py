@@ -26,6 +26,7 @@ from engine.job.describe import knob_changes, uses_policy
 from engine.job.spec import JobSpec
 from engine.running.status import LoadState
 from tui.app_state import AppState
+from tui.history.trends import rows_of
 from tui.keys import bindings_of
 from tui.load.effect import Effect, changes_text
 from tui.load.form import DESTROY, KEEP, has_policy, job_from
@@ -33,12 +34,12 @@ from tui.load.knob_memory import Flip
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
-from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
+from tui.screens.chart_curves import IN_FLIGHT, IOPS, LOAD_LATENCY, THROUGHPUT, draw
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
 from tui.screens.load_guard import LoadGuard
 from tui.screens.load_here import LoadHere
-from tui.text.columns import default_columns
+from tui.text.columns import default_columns, with_trend
 from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
@@ -51,6 +52,7 @@ from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
 
 STATUS_PERIOD_S = 0.2
+PANELS = (LOAD_LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
 
 class LoadScreen(LoadActions, LoadGuard):
@@ -72,6 +74,9 @@ class LoadScreen(LoadActions, LoadGuard):
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
+    LoadScreen #throughput, LoadScreen #in_flight { display: none; }
+    LoadScreen.-tall.-wide #charts { grid-size: 2 2; }
+    LoadScreen.-tall.-wide #throughput, LoadScreen.-tall.-wide #in_flight { display: block; }
     LoadScreen.-tall #knob_row { height: 8; }
     LoadScreen.-tall #knob_row.-policy { height: 9; }
     LoadScreen.-flat #load_message, LoadScreen.-narrow #load_message { height: 1; text-wrap: nowrap; }
@@ -106,10 +111,10 @@ class LoadScreen(LoadActions, LoadGuard):
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
             with Vertical(id="running"):
-                yield Grid("load", default_columns("load"), sort=NAME, id="targets_grid")
-                with Cells(id="charts", classes="extra"):
-                    yield LOAD_LATENCY.make()
-                    yield IOPS.make()
+                columns = with_trend(default_columns("load"), "load", after="errors")
+                yield Grid("load", columns, sort=NAME, id="targets_grid")
+                with Cells(id="charts", classes="extra chart-area"):
+                    yield from (panel.make() for panel in PANELS)
 
     def on_mount(self) -> None:
         """Update the state between frames while the load is busy, and start the load of `run`."""
@@ -127,10 +132,13 @@ class LoadScreen(LoadActions, LoadGuard):
         grid = self.query_one("#targets_grid", Grid)
         charts = self.query_one("#charts").display
         fit_to_rows(grid, targets, self.query_one("#lower").size.height // 3 if charts else None)
+        grid.trends = self.trends(frame, rows_of("load"))
         grid.show(targets, target_labels(targets))
         series = self._past(frame)
-        for panel in (LOAD_LATENCY, IOPS):
-            draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if charts and chart.display:
+                draw(chart, series, replace(panel, table="load_total"), self.app_state)
         self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
         self._show_state()
 

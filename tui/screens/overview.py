@@ -20,15 +20,17 @@ from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState, traced_subject
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
+from tui.history.trends import rows_of
 from tui.keys import bindings_of
 from tui.processes.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
-from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.text.columns import default_columns
+from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts
 from tui.text.safe import disk_labels
+from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
 from tui.widgets.grid.height import fit_to_rows
@@ -75,6 +77,8 @@ def _parts(host: FrameTable, field_ids: Sequence[str]) -> Iterator[tuple[str, st
 
 
 PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+MOST_PROCESS_LINES = 10
+LOAD_TABLE = "load_total"
 
 
 class OverviewScreen(View):
@@ -87,10 +91,14 @@ class OverviewScreen(View):
     OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; grid-gutter: 0 1; }
     OverviewScreen #charts Chart { width: 1fr; height: 1fr; }
     OverviewScreen #throughput, OverviewScreen #in_flight { display: none; }
-    OverviewScreen #processes { height: 10; display: none; }
+    OverviewScreen #processes { height: 5; display: none; }
     OverviewScreen.-tall #charts { grid-size: 2 2; }
     OverviewScreen.-tall #throughput, OverviewScreen.-tall #in_flight { display: block; }
     OverviewScreen.-tall #processes { display: block; }
+    OverviewScreen.-tall.-dense #charts { grid-size: 2 1; }
+    OverviewScreen.-tall.-dense #throughput, OverviewScreen.-tall.-dense #in_flight { display: none; }
+    OverviewScreen #verdict { height: 2; text-wrap: wrap; padding: 0 1; }
+    OverviewScreen.-wide #verdict, OverviewScreen.-flat #verdict, OverviewScreen.-dense #verdict { height: 1; }
     OverviewScreen.-tiny #verdict { display: none; }
     OverviewScreen.-narrow #charts { grid-size: 1 1; }
     OverviewScreen.-narrow #iops { display: none; }
@@ -100,22 +108,24 @@ class OverviewScreen(View):
         super().__init__(app_state)
         self._chosen: str | None = None
         self._subject: ChartSubject = ChartSubject.DISK
-        self._tabled: tuple[Frame | None, Size] = None, Size(0, 0)
-        """The frame that the tables show, and the size that they were fitted to."""
+        self._tabled: tuple[Frame | None, Size, Density] = None, Size(0, 0), Density.NORMAL
+        """The frame that the tables show, and the size and view that they were fitted to."""
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
-        yield Grid("disks", default_columns("disks"), sort="heat", id="disks")
+        columns = with_trend(default_columns("disks"), "disks", after="max_ms")
+        yield Grid("disks", columns, sort="heat", id="disks")
         yield TextLine(" ", id="verdict")
-        with Cells(id="charts", classes="extra"):
+        with Cells(id="charts", classes="extra chart-area"):
             yield from (panel.make() for panel in PANELS)
         yield Grid("processes", default_columns("processes"), sort="read_bytes_per_s", id="processes")
         yield TextLine(" ", id="host", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:
         """Grids, verdict, charts, host; of a frame that is shown again, as after a key of the charts, only these."""
-        if self._tabled != (frame, self.size):
-            self._tabled = frame, self.size
+        shown = frame, self.size, self.app_state.density
+        if self._tabled != shown:
+            self._tabled = shown
             self._show_tables(frame)
         self._show_verdict(frame)
         self._show_charts(frame)
@@ -125,13 +135,16 @@ class OverviewScreen(View):
         self._fit_grid(disks)
         texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
         ordered = None if disks is None else with_hot_order(disks, frame)
+        self.query_one("#disks", Grid).trends = self.trends(frame, rows_of("disks"))
         self.query_one("#disks", Grid).show(ordered, disk_labels(frame.topology), texts)
-        self.query_one("#processes", Grid).show(frame.tables.get("processes"))
+        processes = self.query_one("#processes", Grid)
+        processes.show(frame.tables.get("processes"))
+        fit_to_rows(processes, frame.tables.get("processes"), MOST_PROCESS_LINES)
         self.query_one("#host", TextLine).put(host_line(frame, self.size.width))
 
     def _show_verdict(self, frame: Frame) -> None:
         row = row_of(self._followed(frame), frame.tables.get("disks"))
-        self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}" if row is not None else " ")
+        self.query_one("#verdict", TextLine).put(verdict(frame, row) if row is not None else " ")
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the subject of the charts."""
@@ -149,18 +162,21 @@ class OverviewScreen(View):
 
     def _show_charts(self, frame: Frame) -> None:
         trace = trace_of(self._subject, self._followed(frame), frame)
-        if trace is None:
+        if trace is None or not self.query_one("#charts").display:
             return
         series = self.app_state.history.series(trace.table, trace.key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
-            chart.set_title(f"{panel.title} of {trace.title}")
+            # The parts of the latency of a load are not known, but its percentiles are.
+            drawn = AWAIT if panel is LATENCY and trace.table != LOAD_TABLE else panel
+            chart.set_title(f"{drawn.title} of {trace.title}")
             if chart.display:
-                draw(chart, series, panel, self.app_state)
+                draw(chart, series, drawn, self.app_state)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:
-        """Fit the grid to its rows, up to half of the screen, or all of it without charts."""
-        most = self.size.height // 2 - 3 if self.query_one("#charts").display else None
+        """Fit the grid to its rows, up to half of the screen, more in a dense view, or all of it without charts."""
+        half, dense = self.size.height // 2 - 3, self.size.height * 3 // 4 - 4
+        most = (dense if self.has_class("-dense") else half) if self.query_one("#charts").display else None
         fit_to_rows(self.query_one("#disks", Grid), disks, most)
 
     @on(Grid.RowHighlighted, "#disks")

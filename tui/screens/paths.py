@@ -21,8 +21,10 @@ from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.screens.subject_charts import SubjectCharts
 from tui.text.row_texts import WithStates, device_texts
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
+from tui.widgets.grid.height import fit_to_count
 from tui.widgets.grid.outline import Outline
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -51,6 +53,7 @@ class PathsScreen(View):
     PathsScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
     PathsScreen.-tiny #summary, PathsScreen.-tiny #row-summary { display: none; }
     PathsScreen.-flat #row-summary { height: 1; }
+    PathsScreen.-tall SubjectCharts { display: block; }
     """
     COLUMNS = path_columns()
 
@@ -65,6 +68,7 @@ class PathsScreen(View):
         yield TextLine(" ", id="summary")
         yield Grid("paths", self.COLUMNS, sort=STATE, arrangement=self._outline, id="paths")
         yield TextLine(" ", id="row-summary")
+        yield SubjectCharts()
 
     def show_frame(self, frame: Frame) -> None:
         """Show the figures in the current grouping."""
@@ -72,12 +76,14 @@ class PathsScreen(View):
         fields = [column.field_id for column in self.COLUMNS]
         board = path_table(frame, self._by, self._only, fields, self.app_state.history.gone_paths.at(frame.time_ns))
         self._outline.board = board
+        grid.trends = self.trends(frame, self._history_of)
         self._outline.passes = None if board is None else board.passes
         if board is not None:
             self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
         grid.empty_text = self._only.empty_text if self._only is not Only.ALL else _empty_reason(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
         grid.show(None if board is None else board.table, texts=self._texts(board, frame.topology))
+        fit_to_count(grid, grid.row_count, self.query_one(SubjectCharts).most_rows(self.size.height))
         self._show_summary(board)
 
     @staticmethod
@@ -105,6 +111,8 @@ class PathsScreen(View):
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         self.query_one("#row-summary", TextLine).put("" if board is None or row is None else row_summary(board, row))
+        if self.app_state.frame is not None:
+            self.query_one(SubjectCharts).show(self.app_state, self.app_state.frame, self._selected())
 
     @on(Grid.RowHighlighted, "#paths")
     def _highlighted(self) -> None:
@@ -117,7 +125,7 @@ class PathsScreen(View):
         key = grid.cursor_key
         if key is not None and self._outline.is_branch(key):
             self._outline.toggle(key)
-            grid.rearrange()
+            self._rearrange()
         else:
             self.action_paths_details()
 
@@ -150,7 +158,12 @@ class PathsScreen(View):
         if board is not None:
             keys = set(board.layout.groups.rows.keys)
             self._outline.opened = self._outline.opened - keys if keys & self._outline.opened else keys
-            self.query_one("#paths", Grid).rearrange()
+            self._rearrange()
+
+    def _rearrange(self) -> None:
+        grid = self.query_one("#paths", Grid)
+        grid.rearrange()
+        fit_to_count(grid, grid.row_count, self.query_one(SubjectCharts).most_rows(self.size.height))
 
     def action_paths_details(self) -> None:
         """Show the path, LUN or port under the cursor."""
@@ -160,16 +173,21 @@ class PathsScreen(View):
         elif self._outline.board is not None:
             self.notify("this group has no detail page; Enter opens it", markup=False)
 
-    def _selected(self) -> tuple[str, str] | None:
-        """Frame table and key of the row under the cursor; None for groups that are neither a LUN nor a port."""
-        board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
-        row = None if board is None or key is None else board.layout.rows.positions.get(key)
-        if board is None or row is None or key is None:
+    def _history_of(self, key: str) -> tuple[str, str] | None:
+        """Frame table and key of a row; None for groups that are neither a LUN nor a port."""
+        board = self._outline.board
+        row = None if board is None else board.layout.rows.positions.get(key)
+        if board is None or row is None:
             return None
         if board.path_row(row) is not None:
             return "paths", key
         groups = board.layout.groups
         return (_TABLE_OF[groups.by], groups.of[row]) if groups.by in _TABLE_OF else None
+
+    def _selected(self) -> tuple[str, str] | None:
+        """Frame table and key of the row under the cursor, if it has one."""
+        key = self.query_one("#paths", Grid).cursor_key
+        return None if key is None else self._history_of(key)
 
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -19,8 +19,10 @@ from tui.paths.tree_table import FIELDS, TreeTable, node_summary, tree_layout, t
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.text.columns import grid_columns
+from tui.screens.subject_charts import SubjectCharts
+from tui.text.columns import grid_columns, trend_column
 from tui.text.row_texts import DeviceTexts
+from tui.widgets.grid.height import fit_to_count
 from tui.widgets.grid.outline import Outline
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
@@ -52,6 +54,7 @@ class TreeScreen(View):
     TreeScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
     TreeScreen.-tiny #row-summary { display: none; }
     TreeScreen.-flat #row-summary { height: 1; }
+    TreeScreen.-tall SubjectCharts { display: block; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -63,10 +66,11 @@ class TreeScreen(View):
         """Compose the grid, and the description of the node under the cursor."""
         figures = {column.field_id: column for column in grid_columns("paths", FIELDS)}
         figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, as_text=True)
-        columns = (state_column(), *figures.values())
+        columns = (state_column(), *figures.values(), trend_column("paths"))
         title = "HBA port / target / path / LUN / ..."
         yield Grid("tree", columns, sort=NAME, name_title=title, name_part=2, arrangement=self._outline, id="tree")
         yield TextLine(" ", id="row-summary")
+        yield SubjectCharts()
 
     def show_frame(self, frame: Frame) -> None:
         """Show the figures of the nodes."""
@@ -75,13 +79,18 @@ class TreeScreen(View):
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
         grid.empty_text = "no device graph: recorded without one, or the scan is not done"
+        positions = layout.rows.positions
+        grid.trends = self.trends(frame, lambda key: _history_of(layout.nodes[positions[key]]))
         grid.show(board.table, texts=DeviceTexts([node.of for node in layout.nodes], frame.topology))
+        fit_to_count(grid, grid.row_count, self.query_one(SubjectCharts).most_rows(self.size.height))
         self._show_summary()
 
     def _show_summary(self) -> None:
         node = self._node()
         text = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
         self.query_one("#row-summary", TextLine).put(text)
+        if self.app_state.frame is not None:
+            self.query_one(SubjectCharts).show(self.app_state, self.app_state.frame, _history_of(node))
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""
@@ -143,6 +152,12 @@ class TreeScreen(View):
         if node is None or table is None or self.app_state.frame is None:
             return
         self.app.push_screen(detail_view(self.app_state, table, node.of))
+
+
+def _history_of(node: Node | None) -> tuple[str, str] | None:
+    """Frame table and key of a node; None for one without figures of its own."""
+    table = None if node is None else _TABLES.get(node.kind)
+    return None if node is None or table is None else (table, node.of)
 
 
 def _is_below(node: Node, other: Node) -> bool:

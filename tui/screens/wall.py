@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,9 +11,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.css.scalar import Scalar
 from textual.geometry import Size
 
 from collectors.derive.roles import present_disks
+from collectors.field import Unit
 from collectors.hotness import HEAT_ORDER, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
@@ -20,11 +23,14 @@ from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
+from tui.history.trends import Trends, rows_of
 from tui.keys import bindings_of
 from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.text.columns import GridColumn, figure_lines, grid_columns
+from tui.screens.subject_charts import SubjectCharts
+from tui.text.columns import GridColumn, figure_lines, grid_columns, trend_text
+from tui.text.format import MISSING_TEXT
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, short_labels
 from tui.widgets.grid.rows import RowNames
@@ -36,6 +42,30 @@ FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
 FIGURES = ("heat", "busy_pct", "queue_ms", "service_ms", "await_ms", "iops", "bytes_per_s", "in_flight")
 
 
+@dataclass(frozen=True, slots=True)
+class DiskTiles:
+    """Figure and recent latency of each disk, for cells with room for them."""
+
+    disks: FrameTable
+    column: GridColumn
+    glyphs: str
+    trends: Trends
+
+    def lines_of(self, row: int, width: int) -> tuple[str, str]:
+        """Write the figure that colours the cell, await and IOPS; then draw the recent history of await."""
+        shown = tuple(dict.fromkeys((self.column.field_id, "await_ms", "iops")))
+        figures = " ".join(self._figure(field_id, row) for field_id in shown)
+        values = self.trends.of((self.disks.rows.keys[row],), "await_ms", width)[0]
+        return figures, trend_text(values, self.glyphs)
+
+    def _figure(self, field_id: str, row: int) -> str:
+        column = _columns()[field_id]
+        unit = {Unit.PERCENT: "%", Unit.MILLISECONDS: "ms", Unit.PER_SECOND: "/s"}.get(column.unit, "")
+        title = f"{column.title} " if column.unit is Unit.COUNT else ""
+        text = column.format(self.disks.value(field_id, row))
+        return f"{title}{text}" if text == MISSING_TEXT else f"{title}{text}{unit}"
+
+
 class WallScreen(View):
     """All disks at once, the figures of the one under the cursor, and its verdict."""
 
@@ -43,6 +73,7 @@ class WallScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(WALL.actions)
     DEFAULT_CSS = """
     WallScreen Wall { height: 1fr; margin: 0 1; }
+    WallScreen.-tall SubjectCharts { display: block; }
     WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }
     """
 
@@ -57,6 +88,7 @@ class WallScreen(View):
         yield Wall(id="wall")
         yield TextLine(" ", id="figures")
         yield TextLine(" ", id="verdict")
+        yield SubjectCharts()
 
     def show_frame(self, frame: Frame) -> None:
         """Cells, legend, and the disk under the cursor."""
@@ -69,9 +101,18 @@ class WallScreen(View):
             thresholds = self._column.hot
             assert thresholds is not None, "every field of the wall has thresholds"
             wall.empty_text = "no disks"
-            wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds))
+            tiles = DiskTiles(disks, self._column, glyphs_of(self).trend, self.trends(frame, rows_of("disks")))
+            wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds), tiles)
+            self._fit_wall(wall)
         self._show_legend()
         self._show_figures()
+
+    def _fit_wall(self, wall: Wall) -> None:
+        """Fit the wall to its cells where charts take the rest."""
+        most = self.query_one(SubjectCharts).most_rows(self.size.height)
+        wanted = "1fr" if most is None else str(max(1, wall.lines_within(self.size.width - 2, most)))
+        if wall.styles.height != Scalar.parse(wanted):
+            wall.styles.height = wanted
 
     @property
     def _column(self) -> GridColumn:
@@ -99,10 +140,11 @@ class WallScreen(View):
         if frame is None or disks is None or row is None or key is None:
             return
         name = safe_text(disk_labels(frame.topology).get(key) or disks.rows.names[row])
-        room, marks = Size(self.size.width - len(name) - 2, 1), glyphs_of(self).tier_marks
-        figures = figure_lines(disks, "disks", row, FIGURES, room=room, marks=marks)
+        room = Size(self.size.width - len(name) - 2, 1)
+        figures = figure_lines(disks, "disks", row, FIGURES, room=room, glyphs=glyphs_of(self))
         self.query_one("#figures", TextLine).put(Content.assemble((f" {name} ", "bold"), figures))
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
+        self.query_one(SubjectCharts).show(self.app_state, frame, ("disks", key))
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the disk under the cursor."""

@@ -19,6 +19,7 @@ from collectors.model import FrameTable, Tier
 from collectors.registry import fields_of, subject_of
 from engine.errors import UsageError
 from tui.text.format import format_count, format_integer, format_quantity
+from tui.text.glyphs import Glyphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class GridColumn:
     hot: Thresholds | None = None
     as_text: bool = False
     """Whether the arrangement may show text instead of the figure, which then only sorts and marks."""
+    trend_of: str = ""
+    """Field whose recent history the column draws in place of a figure."""
 
 
 class UnitStyle(StrEnum):
@@ -100,6 +103,63 @@ def _column(field: Field) -> GridColumn:
     return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", field.hot)
 
 
+TREND = "trend"
+"""Id of the column that draws a recent history."""
+TREND_WIDTH = 12
+_TRENDS = ("await_ms", "iops")
+"""Fields whose history is drawn: the first that a table keeps."""
+
+
+def trend_column(table: str) -> GridColumn:
+    """Column with the recent history of the latency of each row of a table, or of its IOPS."""
+    kept, fields = subject_of(table).charts, {field.id: field for field in fields_of(table)}
+    field = next(fields[field_id] for field_id in _TRENDS if field_id in kept)
+    return GridColumn(
+        TREND,
+        f"{field.title} trend",
+        max(TREND_WIDTH, len(field.title) + len(" trend")),
+        functools.partial(format_quantity, unit=field.unit, width=TREND_WIDTH),
+        field.unit,
+        Tier.NONE,
+        hot=field.hot,
+        trend_of=field.id,
+    )
+
+
+def with_trend(columns: Sequence[GridColumn], table: str, after: str) -> tuple[GridColumn, ...]:
+    """Insert the column with the history after the one of a field: what is before it is shown first."""
+    position = next((number for number, column in enumerate(columns, 1) if column.field_id == after), len(columns))
+    return (*columns[:position], trend_column(table), *columns[position:])
+
+
+_TREND_ROOM = 1.2
+"""Above the largest value, so that steady values do not fill their cells."""
+TREND_HELP = "Recent history: a cell holds the largest of five samples, the newest at the right; a blank is not known."
+
+
+def trend_text(values: NDArray[np.float64], glyphs: str) -> str:
+    """Draw one row's history, a character per value: heights from 0 to a round number above the largest."""
+    known = values[np.isfinite(values)]
+    largest = float(known.max(initial=0.0))
+    top = _round_top(largest * _TREND_ROOM)
+    steps = len(glyphs) - 1
+    chars = []
+    for value in values.tolist():
+        if not math.isfinite(value):
+            chars.append(" ")
+        else:
+            chars.append(glyphs[min(steps, 1 + int(value / top * (steps - 1) + 0.5)) if value > 0 else 0])
+    return "".join(chars)
+
+
+def _round_top(largest: float) -> float:
+    """Round up to 1, 2, 5, 10, ...: a scale that seldom changes."""
+    if largest <= 0:
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(largest))
+    return next(mantissa * power for mantissa in (1.0, 2.0, 5.0, 10.0) if largest <= mantissa * power * (1 + 1e-9))
+
+
 def hot_rows(table: FrameTable, fields: Iterable[Field]) -> NDArray[np.bool_]:
     """Rows in which any of these figures is at its `hot` threshold."""
     hot = np.zeros(len(table.rows), np.bool_)
@@ -115,9 +175,11 @@ _PLAIN = {Unit.PER_SECOND, Unit.COUNT, Unit.BYTES}
 
 
 def figure_lines(
-    table: FrameTable, name: str, row: int, field_ids: Sequence[str], *, room: Size, marks: Sequence[str]
+    table: FrameTable, name: str, row: int, field_ids: Sequence[str], *, room: Size, glyphs: Glyphs
 ) -> Content:
     """Format title, value, tier mark and unit of the fields that have a value, within `room`.
+
+    A figure at a threshold has its mark and colour, as in the tables.
 
     Args:
         table: any frame table.
@@ -125,13 +187,13 @@ def figure_lines(
         row: row of the table.
         field_ids: most important first; those without a figure are left out.
         room: cells per line, and lines; a figure that does not fit is left out, as a cut one reads as another value.
-        marks: of the tiers.
+        glyphs: marks of tiers and thresholds.
     """
     written: list[Content] = [Content(" ")]
     for column in grid_columns(name, field_ids):
         if math.isnan(table.value(column.field_id, row)):
             continue
-        part = _figure(table, row, column, marks)
+        part = _figure(table, row, column, glyphs)
         if written[-1].cell_length + part.cell_length > room.width:
             if len(written) >= room.height:
                 break
@@ -140,10 +202,15 @@ def figure_lines(
     return Content("\n").join(written)
 
 
-def _figure(table: FrameTable, row: int, column: GridColumn, marks: Sequence[str]) -> Content:
-    codes = table.tiers.get(column.field_id)
-    mark = marks[int(column.tier) if codes is None else int(codes[row])].strip()
+def severity(value: float, hot: Thresholds | None, glyphs: Glyphs) -> tuple[str, str]:
+    """Mark and style of a figure by its thresholds, both empty below them: the colour says no more than the mark."""
+    level = 0 if hot is None else hot.level(value)
+    return (("", ""), (glyphs.warm, "$warm"), (glyphs.hot, "bold $hot"))[level]
+
+
+def _figure(table: FrameTable, row: int, column: GridColumn, glyphs: Glyphs) -> Content:
+    codes, value = table.tiers.get(column.field_id), table.value(column.field_id, row)
+    reached, style = severity(value, column.hot, glyphs)
+    mark = glyphs.tier_marks[int(column.tier) if codes is None else int(codes[row])].strip()
     unit = "" if column.unit in _PLAIN or column.title.endswith(column.unit) else f" {column.unit}"
-    return Content.assemble(
-        (f"{column.title} ", "dim"), f"{column.format(table.value(column.field_id, row))}{mark}{unit}  "
-    )
+    return Content.assemble((f"{column.title} ", "dim"), (f"{reached}{column.format(value)}{mark}{unit}", style), "  ")

@@ -54,6 +54,14 @@ class Glyphs:
     """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
     curve_marks: tuple[str, ...]
     """Characters of curves without braille."""
+    areas: tuple[str, str, str]
+    """What areas are filled with: the lower part, the upper part, a whole whose parts are not known."""
+    area_levels: str
+    """Cells filled by eighths from the bottom, from none to all; empty if areas fill whole cells."""
+    area_floor: str
+    """A figure too small to fill a cell, where areas fill whole cells."""
+    trend: str
+    """Heights of a small history, from none to the largest."""
     heat: tuple[str, ...]
     """Density of a heat map cell from none to most, so that it reads without colour."""
     heat_lines: tuple[str, str, str]
@@ -104,6 +112,10 @@ UNICODE = Glyphs(
     },
     curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
+    areas=("█", "▒", "░"),
+    area_levels=" ▁▂▃▄▅▆▇█",
+    area_floor="▁",
+    trend="▁▂▃▄▅▆▇█",
     heat=(" ", "·", "░", "░", "▒", "▒", "▓", "▓", "█"),
     heat_lines=("─", "═", "▴"),
     stages={
@@ -162,6 +174,10 @@ ASCII = Glyphs(
     },
     curve_samples=("*", "o", "x", "+"),
     curve_marks=("*", "o", "x", "+"),
+    areas=("#", "q", "%"),
+    area_levels="",
+    area_floor="_",
+    trend="_.:-=+*#",
     heat=(" ", ".", ":", ";", "+", "x", "X", "#", "@"),
     heat_lines=("-", "=", "^"),
     stages={

@@ -15,8 +15,10 @@ from engine.config import config_file, state_folder
 from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
+from tui.theme.density import VIEW_FILE, Density
 
-_SECTIONS = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", *SECTIONS}
+_SECTIONS = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", "screen", *SECTIONS}
+_SCREEN = {"save_folder", "view"}
 COLUMNS_FILE, TABLES_FILE = "columns.json", "tables.json"
 """Names of the files of what was chosen for tables, beside the settings."""
 HINTS_FILE = "hints-dismissed"
@@ -56,6 +58,12 @@ class Settings:
     """Settings of readers, which hold from the start of the source on."""
     mouse: bool = True
     """Whether clicks and moves of the mouse are asked of the terminal, which then selects no text by itself."""
+    view_file: Path | None = None
+    """File of the view chosen on the screens; None keeps it until the end."""
+    view: Density | None = None
+    """View at the start; None is the one last chosen."""
+    save_folder: Path | None = None
+    """Where the screen is saved; None is a folder of the user's (tui.screen_files)."""
 
 
 def load_settings(path: Path | None = None) -> Settings:
@@ -65,6 +73,7 @@ def load_settings(path: Path | None = None) -> Settings:
         file=file,
         columns_file=file.with_name(COLUMNS_FILE),
         tables_file=file.with_name(TABLES_FILE),
+        view_file=file.with_name(VIEW_FILE),
         hints_file=state_folder() / HINTS_FILE,
     )
     try:
@@ -80,6 +89,8 @@ def load_settings(path: Path | None = None) -> Settings:
 def merged(former: Settings, new: Settings) -> Settings:
     """Take new settings; those with an error keep their former values."""
     kept = {name: getattr(former, name) for name in ("theme", "glyphs", "hints", "keys") if name in new.failed}
+    if "screen" in new.failed:
+        new = replace(new, view=former.view, save_folder=former.save_folder)
     reading = former.reading if new.failed & SECTIONS else new.reading
     return replace(
         new,
@@ -118,8 +129,11 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         wrong["mouse"] = [f"{file}: mouse must be true or false"]
         mouse = True
     keys = _keys(document.get("keys", {}), file, wrong.setdefault("keys", []))
+    view, save_folder = _screen(document.get("screen", {}), file, wrong.setdefault("screen", []))
     return replace(
         base,
+        view=view,
+        save_folder=save_folder,
         theme=theme,
         glyphs=glyphs or "auto",
         hints=hints,
@@ -130,6 +144,31 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         reading=reading,
         mouse=mouse,
     )
+
+
+def _screen(section: object, file: Path, problems: list[str]) -> tuple[Density | None, Path | None]:
+    """Read view and folder; what is wrong is listed in `problems`."""
+    if not isinstance(section, dict):
+        problems.append(f'{file}: screen must be a table: [screen] and then lines such as view = "dense"')
+        return None, None
+    problems += [
+        f"{file}: [screen] has no setting {name!r}{_suggestion(name, _SCREEN)}" for name in section.keys() - _SCREEN
+    ]
+    wanted = section.get("view")
+    view = next((known for known in Density if known == wanted), None)
+    if wanted is not None and view is None:
+        problems.append(f"{file}: [screen] view must be one of {', '.join(Density)}")
+    folder = section.get("save_folder")
+    if folder is None:
+        return view, None
+    try:
+        path = Path(folder).expanduser() if isinstance(folder, str) else None
+    except RuntimeError:  # There is no such home.
+        path = None
+    if path is None or not path.is_absolute():
+        problems.append(f'{file}: [screen] save_folder must be a path such as "~/lunscope" or "/srv/screens"')
+        return view, None
+    return view, path
 
 
 def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -9,19 +9,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from engine.events import Event
 from tui.text.glyphs import Glyphs
 from tui.widgets.chart.axes import TimeScale, clock_ticks
 from tui.widgets.chart.model import ChartFrame, cell_of
+from tui.widgets.event_marks import EventGroup, mark_cells
 
 _CELLS_PER_CLOCK = 12
-
-
-def events_in_sight(events: Sequence[Event], scale: TimeScale, frame: ChartFrame) -> list[tuple[int, Event]]:
-    """List cells and events in order of time."""
-    seen = [event for event in events if scale.start_ns <= event.time_ns < scale.end_ns]
-    seen.sort(key=lambda event: event.time_ns)
-    return [(cell_of(scale, event.time_ns, frame), event) for event in seen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +27,15 @@ class TimeAxisStyle:
 
 
 def time_axis_line(
-    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], axis_style: TimeAxisStyle
+    scale: TimeScale, frame: ChartFrame, groups: Sequence[EventGroup], axis_style: TimeAxisStyle, note: str = ""
 ) -> Strip:
-    """Draw clock labels and event marks below the plot."""
-    marks = {cell: axis_style.glyphs.event_marks[event.kind] for cell, event in events}
+    """Draw clock labels and event marks below the plot; `note` stands below the labels of the values."""
+    marks = mark_cells(groups, frame.cells, axis_style.glyphs.event_marks)
     chars = _clock_chars(scale, frame, marks, axis_style.glyphs)
-    segments = [Segment(axis_style.glyphs.corner.rjust(frame.axis_width), axis_style.axis)] if frame.axis_width else []
+    corner = (note + axis_style.glyphs.corner).rjust(frame.axis_width)
+    segments = [Segment(corner, axis_style.axis)] if frame.axis_width else []
     start = 0
-    for cell, mark in marks.items():
+    for cell, mark in sorted(marks.items()):
         if cell > start:
             segments.append(Segment("".join(chars[start:cell]), axis_style.axis))
         segments.append(Segment(mark, axis_style.event))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,12 @@ STYLES = ("missing", "idle", "low", "middle", "warm", "hot")
 _LOW_PART = 4.0
 """A figure below this part of the warm threshold is low."""
 
-_WIDTHS = (16, 3, 2, 1)
-"""Cell widths; the widest that shows all disks at once is used. From the first on a cell shows its name."""
-NAMED_WIDTH = _WIDTHS[0]
+NAMED_WIDTH = 16
+"""Width from which on a cell shows its name."""
+_TILE = Size(28, 4)
+"""A cell with figures and a recent history below its name, and a blank line."""
+_CELLS = (_TILE, Size(NAMED_WIDTH, 1), Size(3, 1), Size(2, 1), Size(1, 1))
+"""Sizes of a cell; the largest that shows all disks at once is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +43,29 @@ class WallLayout:
 
     columns: int
     cell_width: int
+    cell_height: int
     lines: int
 
     @classmethod
     def of(cls, cells: int, size: Size) -> WallLayout:
-        """Choose the widest cells with which all are visible, or else the narrowest."""
-        width = next((width for width in _WIDTHS if _lines(cells, size.width, width) <= size.height), _WIDTHS[-1])
-        return cls(max(1, size.width // width), width, _lines(cells, size.width, width))
+        """Choose the largest cells with which all are visible, or else the smallest."""
+        cell = next((cell for cell in _CELLS if _lines(cells, size.width, cell) <= size.height), _CELLS[-1])
+        return cls(max(1, size.width // cell.width), cell.width, cell.height, _lines(cells, size.width, cell))
+
+    def line_of(self, position: int) -> int:
+        """First line of a cell."""
+        return position // self.columns * self.cell_height
 
 
-def _lines(cells: int, width: int, cell_width: int) -> int:
-    return -(-cells // max(1, width // cell_width))
+def _lines(cells: int, width: int, cell: Size) -> int:
+    return -(-cells // max(1, width // cell.width)) * cell.height
+
+
+class Tiles(Protocol):
+    """What tiles show below their names."""
+
+    def lines_of(self, row: int, width: int) -> Sequence[str]:
+        """Lines of the tile of a row, each at most that wide."""
 
 
 def strengths(values: NDArray[np.float64], thresholds: Thresholds) -> NDArray[np.intp]:
@@ -108,6 +123,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         self._names: Sequence[str] = ()
         self._order = _NO_ROWS
         self._strengths = _NO_ROWS
+        self._tiles: Tiles | None = None
         self._cursor = 0
         self._cursor_key: str | None = None
         self._styles: dict[str, Style] | None = None
@@ -117,7 +133,18 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         """Key of the cell under the cursor; None without cells."""
         return self._cursor_key
 
-    def show(self, rows: Rows, names: Sequence[str], order: NDArray[np.intp], strengths: NDArray[np.intp]) -> None:
+    def lines_within(self, width: int, most: int) -> int:
+        """Lines of all cells in an area of this width and at most that height."""
+        return min(most, WallLayout.of(len(self._order), Size(width, most)).lines)
+
+    def show(
+        self,
+        rows: Rows,
+        names: Sequence[str],
+        order: NDArray[np.intp],
+        strengths: NDArray[np.intp],
+        tiles: Tiles | None = None,
+    ) -> None:
         """Take new cells.
 
         Args:
@@ -125,8 +152,10 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
             names: labels by row.
             order: rows from the first cell to the last.
             strengths: MISSING to HOT, by row.
+            tiles: what large cells show besides their names.
         """
         self._rows, self._names, self._order, self._strengths = rows, names, order, strengths
+        self._tiles = tiles
         row = rows.positions.get(self._cursor_key or "")
         positions = _NO_ROWS if row is None else np.flatnonzero(order == row)
         self._put(int(positions[0]) if len(positions) else self._cursor, follow=False)
@@ -137,7 +166,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by pages."""
-        self.action_move(0, pages * max(1, self.area.height - 1))
+        self.action_move(0, pages * max(1, self.area.height // self._layout.cell_height - 1))
 
     def action_select(self) -> None:
         """Select the cell under the cursor."""
@@ -149,7 +178,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         offset, layout = event.get_content_offset(self), self._layout
         if offset is None or offset.x >= layout.columns * layout.cell_width:
             return
-        position = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
+        line = (offset.y + self.scroll_offset.y) // layout.cell_height
+        position = line * layout.columns + offset.x // layout.cell_width
         if position < len(self._order):
             self._put(position)
             if event.chain == 2:
@@ -172,7 +202,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         layout = self._layout
         if self.virtual_size.height != layout.lines:
             self.virtual_size = Size(0, layout.lines)
-        line, top = self._cursor // layout.columns, self.scroll_offset.y
+        line, top = layout.line_of(self._cursor), self.scroll_offset.y
         if follow and not top <= line < top + self.area.height:
             self.scroll_to(y=line if line < top else line - self.area.height + 1, animate=False, force=True)
         self.repaint()
@@ -192,7 +222,9 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _line(self, line: int, layout: WallLayout) -> Strip:
         """Draw one line, adjacent cells of one style as one segment."""
         styles, segments = self._cached_style(), list[Segment]()
-        start = line * layout.columns
+        start, below = line // layout.cell_height * layout.columns, line % layout.cell_height
+        if below:
+            return self._tile_line(self._order[start : start + layout.columns].tolist(), below - 1, layout.cell_width)
         text, style = "", styles["idle"]
         for position, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
             strength = int(self._strengths[row])
@@ -204,6 +236,16 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         segments.append(Segment(text, style))
         strip = Strip([segment for segment in segments if segment.text])
         return strip.adjust_cell_length(self.area.width, styles["idle"])
+
+    def _tile_line(self, rows: Sequence[int], number: int, width: int) -> Strip:
+        """Draw one line below the names."""
+        styles, segments = self._cached_style(), list[Segment]()
+        for row in rows:
+            lines = () if self._tiles is None else self._tiles.lines_of(row, width - 4)
+            text = lines[number] if number < len(lines) else ""
+            style = styles["idle" if number else STYLES[int(self._strengths[row])]]
+            segments.append(Segment(f"   {fit(text, width - 4)} ", style))
+        return Strip(segments).adjust_cell_length(self.area.width, styles["idle"])
 
     def _cell(self, row: int, strength: int, width: int, *, at_cursor: bool) -> Iterator[tuple[str, Style]]:
         """Yield the parts of a cell: cursor and strength mark side by side, where there is room."""

@@ -117,13 +117,16 @@ class TimeScale:
         return self.start_ns + self.column_ns * self.columns
 
 
-def scale_to(first_ns: int, last_ns: int, columns: int, previous: TimeScale | None) -> TimeScale:
-    """Choose columns for a range; the width of the previous scale is kept while it fits within 10 %."""
-    needed = max(1, -(-(last_ns - first_ns + 1) // max(1, columns - 1)))
+def scale_to(first_ns: int, last_ns: int, columns: int, previous: TimeScale | None, *, per_cell: int = 1) -> TimeScale:
+    """Choose columns for a range; the width of the previous scale is kept while it fits within 10 %.
+
+    The scale begins at a multiple of `per_cell` columns: a picture moves by whole cells, which the terminal shifts.
+    """
+    needed = max(1, -(-(last_ns - first_ns + 1) // max(1, columns - per_cell)))
     column_ns = math.ceil(needed * 1.02)
     if previous is not None and previous.columns == columns and needed <= previous.column_ns <= needed * 1.1:
         column_ns = previous.column_ns
-    last_column = last_ns // column_ns
+    last_column = last_ns // column_ns // per_cell * per_cell + per_cell - 1
     return TimeScale((last_column - columns + 1) * column_ns, column_ns, columns)
 
 

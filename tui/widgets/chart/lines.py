@@ -4,80 +4,139 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from rich.color import Color, blend_rgb
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Size
 from textual.strip import Strip
 
-from collectors.field import Unit
+from collectors.field import Thresholds, Unit
 from tui.text.format import format_quantity
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of
+from tui.widgets.chart.areas import (
+    LOWER,
+    LOWER_ON_UPPER,
+    UNSPLIT,
+    UNSPLIT_TOP,
+    UPPER,
+    UPPER_TOP,
+    area_columns,
+    fill_areas,
+)
 from tui.widgets.chart.axes import LABEL_WIDTH, envelope, tick_label
-from tui.widgets.chart.model import ChartData, ChartFrame, ChartStyle, Scales, ValueAxis, cell_of
-from tui.widgets.chart.plot import EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
-from tui.widgets.time_axis import TimeAxisStyle, events_in_sight, time_axis_line
+from tui.widgets.chart.model import (
+    ChartData,
+    ChartFrame,
+    ChartSeries,
+    ChartStyle,
+    Scales,
+    Stack,
+    ValueAxis,
+    cell_of,
+)
+from tui.widgets.chart.plot import EVENT_LABEL, EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
+from tui.widgets.event_marks import groups_in_sight, place_labels
+from tui.widgets.time_axis import TimeAxisStyle, time_axis_line
 
 _VALUE_WIDTH = 5
+Run = tuple[str, str]
+"""Text and component class."""
 
 
-def heading(title: str, unit: Unit, inspected_ns: int | None) -> str:
-    """Heading of a chart: title, unit, and the inspected time, if any."""
+def heading(title: str, unit: Unit, inspected_ns: int | None, *, log: bool = False) -> str:
+    """Heading of a chart: title, unit, whether its axis is logarithmic, and the inspected time, if any."""
     moment = "" if inspected_ns is None else time.strftime(" at %H:%M:%S", time.localtime(inspected_ns / 1e9))
-    return cell_text(title) + (f" {unit}" if unit else "") + moment
+    return cell_text(title) + (f" {unit}" if unit else "") + (" log" if log else "") + moment
 
 
-def title_runs(
-    head: str, unit: Unit, curves: Sequence[tuple[str, float]], width: int, glyphs: Glyphs
-) -> list[tuple[str, int | None]]:
-    """Lay out the line as runs of text and curve number, None for the heading; exactly `width` cells.
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A curve or an area in the legend: how it is drawn, its name, its value now or at the inspected time."""
 
-    `curves` are names and values, now or at the inspected time. If room is short, padding of the values is dropped
-    first, then curves from the end.
+    sample: str
+    name: str
+    value: float
+    style: str
+    hot: Thresholds | None = None
+
+
+def title_runs(head: str, unit: Unit, entries: Sequence[LegendEntry], width: int, glyphs: Glyphs) -> list[Run]:
+    """Lay out the line as runs of text and style; exactly `width` cells.
+
+    If room is short, padding of the values is dropped first, then entries from the end.
     """
-    runs: list[tuple[str, int | None]] = [(fit(head, min(width, width_of(head)), glyphs.ellipsis), None)]
+    runs: list[Run] = [(fit(head, min(width, width_of(head)), glyphs.ellipsis), "chart--title")]
     room = width - width_of(runs[0][0])
-    entries = _entries(curves, unit, glyphs, value_width=_VALUE_WIDTH, gap="  ")
-    if sum(map(width_of, entries)) > room:
-        entries = _entries(curves, unit, glyphs, value_width=0, gap=" ")
-    for number, entry in enumerate(entries):
-        if width_of(entry) > room:
+    texts = [_entry_runs(entry, unit, glyphs, value_width=_VALUE_WIDTH, gap="  ") for entry in entries]
+    if sum(map(_width, texts)) > room:
+        texts = [_entry_runs(entry, unit, glyphs, value_width=0, gap=" ") for entry in entries]
+    for text in texts:
+        if _width(text) > room:
             break
-        runs.append((entry, number))
-        room -= width_of(entry)
-    return [*runs, (" " * room, None)] if room else runs
+        runs += text
+        room -= _width(text)
+    return [*runs, (" " * room, "chart--title")] if room else runs
 
 
-def _entries(
-    curves: Sequence[tuple[str, float]], unit: Unit, glyphs: Glyphs, *, value_width: int, gap: str
-) -> list[str]:
-    """Legend entry of each curve."""
-    samples = glyphs.curve_samples
-    return [
-        f"{gap}{samples[number % len(samples)]} {cell_text(name)} "
-        f"{format_quantity(value, unit, _VALUE_WIDTH).rjust(value_width)}"
-        for number, (name, value) in enumerate(curves)
-    ]
+def _width(runs: Sequence[Run]) -> int:
+    return sum(width_of(text) for text, _ in runs)
 
 
-_OWNER_PARTS = {GRID_LINE: "grid-line", EVENT_LINE: "event", INSPECT_LINE: "inspect", NOTHING: "empty"}
+def _entry_runs(entry: LegendEntry, unit: Unit, glyphs: Glyphs, *, value_width: int, gap: str) -> list[Run]:
+    """Legend of one curve or area; a value at a threshold has its mark and colour."""
+    level = 0 if entry.hot is None else entry.hot.level(entry.value)
+    name = " ".join(filter(None, (entry.sample, cell_text(entry.name))))
+    value = format_quantity(entry.value, unit, _VALUE_WIDTH)
+    if not level:
+        return [(f"{gap}{name} {value.rjust(value_width)}", entry.style)]
+    marked = (glyphs.warm, glyphs.hot)[level - 1] + value
+    return [(f"{gap}{name} ", entry.style), (marked.rjust(value_width), ("chart--warm", "chart--hot")[level - 1])]
+
+
+_OWNER_PARTS = {
+    GRID_LINE: "grid-line",
+    EVENT_LINE: "event",
+    EVENT_LABEL: "event",
+    INSPECT_LINE: "inspect",
+    NOTHING: "empty",
+}
 _CELLS_PER_EVENT_LINE = 4
-"""Events denser than this get no lines, which would fill the plot; the marks on the axis remain."""
-_EVENT_LABEL_MOST = 24
+"""Groups of events denser than this get no lines, which would fill the plot; the marks on the axis remain."""
 
 
-def title_line(data: ChartData, subject: ValueAxis, width: int, chart_style: ChartStyle) -> Strip:
+def legend_of(data: ChartData, glyphs: Glyphs) -> list[LegendEntry]:
+    """Entries of all curves; of a stack, of the whole and its parts, the upper one first."""
+    if data.stack is None:
+        samples = glyphs.curve_samples
+        return [
+            _entry(samples[number % len(samples)], series, data)
+            for number, series in enumerate(data.series)
+            if len(series.values)
+        ]
+    stack, (lower, upper, unsplit) = data.stack, glyphs.areas
+    whole = replace(stack.whole, values=stack.totals)
+    split = np.isfinite(stack.lower.values + stack.upper.values)
+    parts = [_entry(upper, stack.upper, data), _entry(lower, stack.lower, data)] if split.any() else []
+    has_unsplit = bool((np.isfinite(whole.values) & ~split).any())
+    return [_entry(unsplit if has_unsplit else "", whole, data), *parts]
+
+
+def _entry(sample: str, series: ChartSeries, data: ChartData) -> LegendEntry:
+    value = float(series.values[-1 if data.inspected is None else data.inspected])
+    return LegendEntry(sample, series.name, value, series.style, series.hot)
+
+
+def title_line(data: ChartData, subject: ValueAxis, width: int, chart_style: ChartStyle, *, log: bool = False) -> Strip:
     """Draw the title with the legend."""
-    point = -1 if data.inspected is None else data.inspected
-    curves = [(series.name, float(series.values[point])) for series in data.series if len(series.values)]
     inspected_ns = None if data.inspected is None else int(data.times_ns[data.inspected])
-    head = heading(subject.title, subject.unit, inspected_ns)
-    segments = [
-        Segment(text, chart_style.style("chart--title" if number is None else data.series[number].style))
-        for text, number in title_runs(head, subject.unit, curves, width, chart_style.glyphs)
-    ]
-    return Strip(segments, width)
+    head = heading(subject.title, subject.unit, inspected_ns, log=log)
+    entries = legend_of(data, chart_style.glyphs)
+    runs = title_runs(head, subject.unit, entries, width, chart_style.glyphs)
+    return Strip([Segment(text, chart_style.style(style)) for text, style in runs], width)
 
 
 def empty_lines(subject: ValueAxis, size: Size, chart_style: ChartStyle, reason: str) -> list[Strip]:
@@ -101,11 +160,13 @@ class ChartPainter:
         self._scales = scales
         self._style = chart_style
         self._width = frame.axis_width + frame.cells
-        self._events = events_in_sight(data.events, scales.time, frame)
+        self._groups = groups_in_sight(data.events, scales.time, frame)
 
     def lines(self) -> list[Strip]:
-        """Draw title, plot and time axis."""
-        lines = [title_line(self._data, self._subject, self._width, self._style)]
+        """Draw title, plot and time axis; a logarithmic axis is named below its labels, or else in the title."""
+        is_log, has_corner = self._scales.values.log, self._frame.time_axis and self._frame.axis_width > 0
+        log_in_title = is_log and not has_corner
+        lines = [title_line(self._data, self._subject, self._width, self._style, log=log_in_title)]
         if self._frame.rows:
             lines += self._plot_lines()
         if self._frame.time_axis:
@@ -113,7 +174,8 @@ class ChartPainter:
             axis_style = TimeAxisStyle(
                 chart_style.glyphs, chart_style.style("chart--axis"), chart_style.style("chart--event")
             )
-            lines.append(time_axis_line(self._scales.time, self._frame, self._events, axis_style))
+            note = "log" if is_log else ""
+            lines.append(time_axis_line(self._scales.time, self._frame, self._groups, axis_style, note))
         return lines
 
     def _plot_lines(self) -> list[Strip]:
@@ -122,11 +184,14 @@ class ChartPainter:
         heights = axis.position(np.array(axis.ticks))
         labels = {plot.row_of(height): tick for height, tick in zip(heights, axis.ticks, strict=True)}
         self._fill(plot, list(labels))
-        parts = {number: series.style for number, series in enumerate(self._data.series)}
-        parts |= {owner: f"chart--{part}" for owner, part in _OWNER_PARTS.items()}
+        styles = {owner: chart_style.style(f"chart--{part}") for owner, part in _OWNER_PARTS.items()}
+        if self._data.stack is None:
+            styles |= {number: chart_style.style(series.style) for number, series in enumerate(self._data.series)}
+        else:
+            styles |= area_styles(self._data.stack, chart_style)
         lines = []
         for row in range(frame.rows):
-            segments = [Segment(text, chart_style.style(parts[owner])) for text, owner in plot.runs(row)]
+            segments = [Segment(text, styles[owner]) for text, owner in plot.runs(row)]
             if frame.axis_width:
                 segments.insert(0, Segment(self._axis_text(labels.get(row)), chart_style.style("chart--axis")))
             lines.append(Strip(segments, self._width))
@@ -137,28 +202,59 @@ class ChartPainter:
         scales, data = self._scales, self._data
         for row in tick_rows:
             plot.draw_grid_line(row)
-        if len(self._events) <= self._frame.cells // _CELLS_PER_EVENT_LINE:
-            for cell, _ in self._events:
-                plot.draw_event_line(cell)
-        spans = []
-        for series in data.series:
-            low, high = envelope(data.times_ns, series.values, scales.time)
-            spans.append(Span(scales.values.position(low), scales.values.position(high)))
-        plot.draw_curves(spans, scales.time.start_ns // scales.time.column_ns)
-        self._label_events(plot)
+        if len(self._groups) <= self._frame.cells // _CELLS_PER_EVENT_LINE:
+            for group in self._groups:
+                plot.draw_event_line(group.cell)
+        if data.stack is None:
+            self._draw_curves(plot)
+        else:
+            self._draw_areas(plot, data.stack)
+        for label in place_labels(self._groups, self._frame.rows, plot.free_cells, self._style.glyphs.ellipsis):
+            plot.draw_label(label.row, label.cell, label.text)
         if data.inspected is not None:
             plot.draw_inspect_line(cell_of(scales.time, int(data.times_ns[data.inspected]), self._frame))
 
-    def _label_events(self, plot: Plot) -> None:
-        """Write the text of each event next to its line, if there is room before the next."""
-        ends = [cell for cell, _ in self._events] + [self._frame.cells]
-        for (cell, event), end in zip(self._events, ends[1:], strict=True):
-            text = cell_text(event.text)[:_EVENT_LABEL_MOST]
-            if width_of(text) == len(text) < end - cell - 1:
-                plot.draw_label(0, cell + 1, text)
+    def _draw_curves(self, plot: Plot) -> None:
+        scales, spans = self._scales, []
+        for series in self._data.series:
+            low, high = envelope(self._data.times_ns, series.values, scales.time)
+            spans.append(Span(scales.values.position(low), scales.values.position(high)))
+        plot.draw_curves(spans, scales.time.start_ns // scales.time.column_ns)
+
+    def _draw_areas(self, plot: Plot, stack: Stack) -> None:
+        whole, lower, upper = stack.whole.values, stack.lower.values, stack.upper.values
+        columns = area_columns(self._data.times_ns, whole, lower, upper, self._scales.time)
+        shades = dimmed(self._style.style(stack.upper.style)) is None
+        glyphs = self._style.glyphs
+        plot.draw_areas(*fill_areas(columns, self._scales.values, self._frame.rows, glyphs, shades=shades))
 
     def _axis_text(self, tick: float | None) -> str:
         glyphs = self._style.glyphs
         if tick is None:
             return glyphs.vertical.rjust(self._frame.axis_width)
         return tick_label(tick, self._subject.unit).rjust(LABEL_WIDTH) + glyphs.tick_left
+
+
+_SHADE, _LIGHT_SHADE = 0.5, 0.25
+"""Share of the colour in a cell that is filled with a shade: of the upper part, and of a whole without parts."""
+
+
+def dimmed(style: Style, share: float = _SHADE) -> Color | None:
+    """Colour of a block that looks as the style's shade; None with the terminal's own colours."""
+    colour, ground = style.color, style.bgcolor
+    if colour is None or ground is None or colour.triplet is None or ground.triplet is None:
+        return None
+    return Color.from_triplet(blend_rgb(ground.triplet, colour.triplet, share))
+
+
+def area_styles(stack: Stack, chart_style: ChartStyle) -> dict[int, Style]:
+    """Styles of the cells of a stack by owner."""
+    whole, lower, upper = (chart_style.style(part.style) for part in (stack.whole, stack.lower, stack.upper))
+    return {
+        LOWER: lower,
+        UPPER: upper,
+        UNSPLIT: whole,
+        LOWER_ON_UPPER: lower + Style(bgcolor=dimmed(upper) or upper.color),
+        UPPER_TOP: upper + Style(color=dimmed(upper)),
+        UNSPLIT_TOP: whole + Style(color=dimmed(whole, _LIGHT_SHADE)),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from rich.style import Style
 from textual.geometry import Size
 
-from collectors.field import Unit
+from collectors.field import Thresholds, Unit
 from engine.events import Event
+from tui.axis_choice import AxisChoice
 from tui.text.glyphs import Glyphs
 from tui.widgets.chart.axes import LABEL_WIDTH, Axis, TimeScale, linear_axis, log_axis, scale_to
 from tui.widgets.chart.plot import columns_for
@@ -28,6 +29,23 @@ class ChartSeries:
     name: str
     values: NDArray[np.float64]
     style: str = "chart--series"
+    hot: Thresholds | None = None
+    """When its value is marked in the legend."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """Two parts that add up to a whole, drawn as areas, the lower one at the bottom."""
+
+    whole: ChartSeries
+    lower: ChartSeries
+    upper: ChartSeries
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """The sum of the parts, or the whole where they are not known."""
+        sums = self.lower.values + self.upper.values
+        return np.where(np.isnan(sums), self.whole.values, sums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +58,13 @@ class ChartData:
     span_ns: int
     inspected: int | None = None
     """Number of the inspected point."""
+    stack: Stack | None = None
+    """Areas in place of curves."""
+
+    @property
+    def scaled(self) -> Sequence[NDArray[np.float64]]:
+        """Values that the axis has to hold, by curve."""
+        return [self.stack.totals] if self.stack is not None else [series.values for series in self.series]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +73,7 @@ class ValueAxis:
 
     title: str
     unit: Unit
-    log: bool
+    axis: AxisChoice = AxisChoice.LINEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +119,40 @@ def choose_scales(
     """Fit both axes to the figures, changing them no more than needed."""
     last = int(data.times_ns[-1])
     first = min(int(data.times_ns[0]), last - data.span_ns)
-    columns = columns_for(frame.cells, glyphs)
-    time_scale = scale_to(first, last, columns, None if previous is None else previous.time)
+    columns = frame.cells if data.stack is not None else columns_for(frame.cells, glyphs)
+    per_cell = columns // max(1, frame.cells)
+    time_scale = scale_to(first, last, columns, None if previous is None else previous.time, per_cell=per_cell)
     before = None if previous is None else previous.values
-    finite = np.concatenate([series.values for series in data.series]) if data.series else np.empty(0)
-    finite = finite[np.isfinite(finite)]
-    largest = float(finite.max(initial=0.0))
-    if subject.log and largest > 0:
-        return Scales(time_scale, log_axis(float(finite[finite > 0].min()), largest, frame.rows, before))
+    finite = [values[np.isfinite(values)] for values in data.scaled]
+    largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
+    has_room = frame.rows >= _LOG_FROM_ROWS or subject.axis is AxisChoice.LOG
+    was_log = before is not None and before.log
+    if largest > 0 and has_room and is_logarithmic(subject.axis, finite, was_log=was_log):
+        smallest = min(float(values[values > 0].min(initial=np.inf)) for values in finite)
+        return Scales(time_scale, log_axis(smallest, largest, frame.rows, before))
     return Scales(time_scale, linear_axis(largest, subject.unit, frame.rows, before))
+
+
+_LOG_FROM_ROWS = 4
+"""With fewer rows decades have no labels of their own."""
+_FLAT_TIMES = 25.0
+"""A curve whose typical value is below the largest by this factor is a line at the bottom of a linear axis."""
+_LEVEL_TIMES = 12.0
+"""Below this factor the axis is linear again; the range between the two keeps it from alternating."""
+
+
+def is_logarithmic(choice: AxisChoice, finite: Sequence[NDArray[np.float64]], *, was_log: bool) -> bool:
+    """Whether the axis is logarithmic: as chosen, or where the largest value would flatten one of the curves.
+
+    The typical value of a curve is the median of its values above 0; `finite` are the values of each curve.
+    """
+    if choice is not AxisChoice.AUTO:
+        return choice is AxisChoice.LOG
+    typical = [float(np.median(above)) for above in (values[values > 0] for values in finite) if len(above)]
+    if not typical:
+        return False
+    largest = max(float(values.max(initial=0.0)) for values in finite)
+    return largest > min(typical) * (_LEVEL_TIMES if was_log else _FLAT_TIMES)
 
 
 def cell_of(scale: TimeScale, time_ns: int, frame: ChartFrame) -> int:

@@ -59,6 +59,7 @@ GRID_LINE = -1
 EVENT_LINE = -2
 INSPECT_LINE = -3
 NOTHING = -4
+EVENT_LABEL = -5
 _SPACE = ord(" ")
 
 
@@ -112,12 +113,21 @@ class Plot:
         else:
             self._draw_marks(spans, first_column)
 
+    def draw_areas(self, codes: NDArray[np.uint32], owners: NDArray[np.int8]) -> None:
+        """Fill cells with areas; owners below 0 leave a cell as it is."""
+        filled = owners >= 0
+        self.codes[filled] = codes[filled]
+        self.owners[filled] = owners[filled]
+
+    def free_cells(self, row: int, cell: int) -> int:
+        """Count the cells from one on that hold nothing but lines."""
+        hidden = np.flatnonzero(self.owners[row, cell:] >= 0)
+        return int(hidden[0]) if len(hidden) else self.shape[1] - cell
+
     def draw_label(self, row: int, cell: int, text: str) -> None:
-        """Write an event label if it hides nothing but lines."""
-        end = cell + len(text)
-        if end <= self.shape[1] and (self.owners[row, cell:end] < 0).all():
-            self.codes[row, cell:end] = [ord(char) for char in text]
-            self.owners[row, cell:end] = EVENT_LINE
+        """Write an event label."""
+        self.codes[row, cell : cell + len(text)] = [ord(char) for char in text]
+        self.owners[row, cell : cell + len(text)] = EVENT_LABEL
 
     def draw_inspect_line(self, cell: int) -> None:
         """Mark the inspected time in front of everything; the dots of curves stay visible."""

@@ -16,16 +16,26 @@ from textual.strip import Strip
 
 from collectors.field import Unit
 from engine.events import Event
+from tui.axis_choice import AxisChoice
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.lines import ChartPainter, empty_lines
-from tui.widgets.chart.model import ChartData, ChartSeries, ChartStyle, Scales, ValueAxis, choose_scales, divide
+from tui.widgets.chart.model import (
+    ChartData,
+    ChartSeries,
+    ChartStyle,
+    Scales,
+    Stack,
+    ValueAxis,
+    choose_scales,
+    divide,
+)
 from tui.widgets.painted import Painted
 
 __all__ = ["Chart", "ChartSeries"]
 
 WAITING = "waiting for data"
 _CURVES = ("series", "read", "write", "total", "queue", "service", "peak", "busy")
-_PARTS = ("title", "axis", "grid-line", "event", "inspect", "empty", *_CURVES)
+_PARTS = ("title", "axis", "grid-line", "event", "inspect", "empty", "warm", "hot", *_CURVES)
 
 
 class Chart(Painted, can_focus=True):
@@ -58,12 +68,12 @@ class Chart(Painted, can_focus=True):
         title: str,
         unit: Unit,
         *,
-        log: bool = False,
+        axis: AxisChoice = AxisChoice.LINEAR,
         id: str | None = None,  # noqa: A002 - Textual's name for it
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._subject = ValueAxis(title, unit, log)
+        self._subject = ValueAxis(title, unit, axis)
         self.empty_text = WAITING
         """Shown while there are no figures."""
         self._data: ChartData | None = None
@@ -83,14 +93,17 @@ class Chart(Painted, can_focus=True):
         events: Sequence[Event] = (),
         *,
         span_ns: int = 0,
+        stack: Stack | None = None,
     ) -> None:
         """Take new figures; repaints changed lines only.
 
         `times_ns` and the values of every series have one shape. The chart covers the times given, and at least the
-        last `span_ns` before their end. Clock steps back are drawn as standstill.
+        last `span_ns` before their end. Clock steps back are drawn as standstill. A stack is drawn in place of curves.
         """
         steady = np.maximum.accumulate(times_ns) if len(times_ns) else times_ns
-        self._data = ChartData(steady, tuple(series), tuple(events), span_ns) if len(times_ns) else None
+        self._data = None
+        if len(times_ns):
+            self._data = ChartData(steady, tuple(series), tuple(events), span_ns, stack=stack)
         if self._inspected_ns is not None and (self._data is None or self._inspected_ns < int(steady[0])):
             self._inspected_ns = None
         self.repaint()
@@ -99,13 +112,13 @@ class Chart(Painted, can_focus=True):
         """Set what the chart shows, from the next figures on; another unit needs another axis."""
         if unit is not None and unit is not self._subject.unit:
             self._scales = None
-        self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.log)
+        self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.axis)
 
-    def set_log(self, log: bool) -> None:
-        """Choose a logarithmic or a linear value axis, likewise."""
-        if log != self._subject.log:
+    def set_axis(self, axis: AxisChoice) -> None:
+        """Choose how the axis of values runs, likewise."""
+        if axis is not self._subject.axis:
             self._scales = None
-            self._subject = replace(self._subject, log=log)
+            self._subject = replace(self._subject, axis=axis)
 
     def inspect(self, time_ns: int | None) -> None:
         """Move the cursor to the point nearest to a time; None removes it."""

@@ -7,14 +7,22 @@ from textual.css.scalar import Scalar
 from collectors.model import FrameTable
 from tui.widgets.grid.table import Grid
 
-HEAD_LINES = 3
-"""Titles, units, and a blank line that shows the end of the list."""
+HEAD_LINES = 2
+"""Titles and units."""
 FEWEST_LINES = 2
 
 
 def fit_to_rows(grid: Grid, table: FrameTable | None, most: int | None) -> None:
     """Fit a grid's height to its rows, up to `most`; causes a layout only when the number of rows changes."""
-    rows = 0 if table is None else len(table.rows)
-    wanted = "1fr" if most is None else str(max(min(rows + HEAD_LINES, most), FEWEST_LINES))
+    fit_to_count(grid, 0 if table is None else len(table.rows), most)
+
+
+def fit_to_count(grid: Grid, rows: int, most: int | None) -> None:
+    """Fit a grid's height to a number of rows, up to `most`; None gives it all the room.
+
+    A blank line shows the end of the list, but for a dense view.
+    """
+    lines = HEAD_LINES + rows + (not grid.screen.has_class("-dense"))
+    wanted = "1fr" if most is None else str(max(min(lines, most), FEWEST_LINES))
     if grid.styles.height != Scalar.parse(wanted):
         grid.styles.height = wanted

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from textual.strip import Strip
 
 from collectors.model import FrameTable, Tier
 from engine.text import safe_text
-from tui.text.columns import GridColumn
+from tui.text.columns import GridColumn, trend_text
 from tui.text.glyphs import Glyphs
 from tui.text.safe import fit, fit_name, width_of
 from tui.widgets.grid.filtering import GridFilter
@@ -78,6 +80,22 @@ def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: 
     return GridLayout(width, name_width, tuple(fitting), room, first > 0, first + len(fitting) < len(columns))
 
 
+_WIDEST_TREND = 36
+
+
+def with_wide_trend(layout: GridLayout) -> GridLayout:
+    """Give the cells left over to the column with the history, if all columns are shown."""
+    if layout.more_left or layout.more_right or layout.rest <= _EDGE:
+        return layout
+    columns = list(layout.columns)
+    for number, column in enumerate(columns):
+        if column.trend_of:
+            width = max(column.width, min(column.width + layout.rest - _EDGE, _WIDEST_TREND))
+            columns[number] = replace(column, width=width)
+            return replace(layout, columns=tuple(columns), rest=layout.rest - (width - column.width))
+    return layout
+
+
 def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle) -> Strip:
     """Titles, with an arrow at the sorted column and marks for hidden columns."""
     glyphs = style.glyphs
@@ -132,13 +150,26 @@ def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) 
     return Strip([Segment(fit(text, layout.width, style.glyphs.ellipsis), style.plain[style_name])], layout.width)
 
 
+class TrendSource(Protocol):
+    """Where the recent histories of rows come from."""
+
+    def of(self, keys: Sequence[str], field_id: str, cells: int) -> NDArray[np.float64]:
+        """History of a field by row, of shape (rows, cells), NaN where it is not known."""
+
+
 class RowPainter:
     """Draws rows of one table in one layout; rows drawn before are kept, as long as it is used."""
 
     def __init__(
-        self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT, pinned: Sequence[str] = ()
+        self,
+        layout: GridLayout,
+        style: GridStyle,
+        arrangement: Arrangement = FLAT,
+        pinned: Sequence[str] = (),
+        trends: TrendSource | None = None,
     ) -> None:
         """Take where and how to draw; `pinned` holds keys of rows that are marked as pinned."""
+        self._trends = trends
         self._pinned = frozenset(pinned)
         self._layout = layout
         self._style = style
@@ -176,6 +207,8 @@ class RowPainter:
 
     def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[tuple[str, str]]:
         """List the cells of one column, by row: text between its heat and tier marks, and style."""
+        if column.trend_of:
+            return self._trend_cells(column, table, rows)
         values = table.columns.get(column.field_id)
         if values is None:
             return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
@@ -186,6 +219,19 @@ class RowPainter:
                 self._worded(column, *each) for each in zip(values[rows].tolist(), codes, rows.tolist(), strict=True)
             ]
         return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
+
+    def _trend_cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[tuple[str, str]]:
+        """Draw the histories of rows, marked by the largest of each."""
+        if self._trends is None:
+            return [(" " * (column.width + _MARKS), "exact")] * len(rows)
+        keys = [table.rows.keys[row] for row in rows.tolist()]
+        glyphs, cells = self._style.glyphs, []
+        for values in self._trends.of(keys, column.trend_of, column.width):
+            largest = float(np.fmax.reduce(values, initial=-math.inf))
+            level = 0 if column.hot is None else column.hot.level(largest)
+            mark, style = ((" ", "trend"), (glyphs.warm, "warm"), (glyphs.hot, "hot"))[level]
+            cells.append((f"{mark}{trend_text(values, glyphs.trend)} ", style))
+        return cells
 
     def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
         """Draw the arrangement's text for a cell, with the marks of its figure."""

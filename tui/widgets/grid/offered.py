@@ -23,7 +23,7 @@ def offered_columns(table: str, columns: Sequence[GridColumn]) -> tuple[GridColu
 def filter_fields(table: str, columns: Sequence[GridColumn]) -> tuple[FilterField, ...]:
     """Figures that a filter can compare: those of the columns, then all other fields of the table."""
     # A column of texts without a unit has ranks in place of figures.
-    shown = [column for column in columns if column.unit or not column.as_text]
+    shown = [column for column in columns if not column.trend_of and (column.unit or not column.as_text)]
     return (
         *(FilterField(column.field_id, column.title, column.unit) for column in shown),
         *figures_of(fields_of(table)),

@@ -20,19 +20,21 @@ from tui.widgets.grid.lines import (
     GridLayout,
     GridStyle,
     RowPainter,
+    TrendSource,
     filter_line,
     header_line,
     lay_out,
     text_line,
     unit_line,
+    with_wide_trend,
 )
 from tui.widgets.grid.offered import active_of, filter_fields, offered_columns
 from tui.widgets.grid.row_view import RowView
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, Sorting
 from tui.widgets.painted import Paged
 
-_PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
-_UNITS_FROM_HEIGHT = 12
+_PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty", "trend")
+_UNITS_FROM_HEIGHT = 4
 """Height from which one line shows units."""
 _FILTER_FROM_HEIGHT = 3
 """Height from which the filter has a line of its own; below, it takes that of the titles."""
@@ -189,6 +191,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         """Text shown without a table."""
         """Text shown without rows, unless a filter is the cause."""
         self._filter = GridFilter(filter_fields(table, columns))
+        self.trends: TrendSource | None = None
+        """Histories for the column that draws them."""
         self._view = RowView(Sorting(sort), arrangement, self._filter, active_of(table))
         self._first_column = 0
         self._announced_key: str | None = None
@@ -335,7 +339,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def action_sort(self, step: int) -> None:
         """Order by the next or previous column."""
-        fields = [NAME, *(column.field_id for column in self._columns)]
+        fields = [NAME, *(column.field_id for column in self._columns if not column.trend_of)]
         current = self.sorting.field_id
         position = fields.index(current) + step if current in fields else 0
         self._choose_sort(Sorting(fields[position % len(fields)]))
@@ -414,7 +418,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         if offset.y < self._header_height:
             field_id = self._fitted().field_at(offset.x)
             if event.button != _RIGHT_BUTTON:
-                self._sort_by_click(field_id)
+                trend_of = {column.field_id: column.trend_of for column in self._columns if column.trend_of}
+                self._sort_by_click(None if field_id is None else trend_of.get(field_id, field_id))
             elif field_id is not None and field_id != NAME:
                 self.post_message(self.ColumnHelpWanted(self, field_id))
             return
@@ -454,7 +459,13 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
     def _fitted(self) -> GridLayout:
         widest = 0 if self._view.names is None else self._view.names.widest + self._view.arrangement.prefix_width
         name_width = max(widest, len(self._name_title) + 2)
-        return lay_out(self._columns, self.area.width, name_width, self._first_column, self._name_part)
+        columns = [column for column in self._columns if not column.trend_of or self._has_trends]
+        return with_wide_trend(lay_out(columns, self.area.width, name_width, self._first_column, self._name_part))
+
+    @property
+    def _has_trends(self) -> bool:
+        """Whether histories are drawn: they change more often than all else."""
+        return self.trends is not None and not self.screen.has_class("-lite")
 
     def choose_sort(self, field_id: str) -> None:
         """Order by a column as if its title were clicked, the largest first."""
@@ -510,7 +521,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
             if self._painter is None or not self._painter.draws(layout, style):
-                self._painter = RowPainter(layout, style, view.arrangement, view.top_keys)
+                self._painter = RowPainter(layout, style, view.arrangement, view.top_keys, self.trends)
             lines += self._painter.paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, style.plain["exact"])
         return (lines + [blank] * self.area.height)[: self.area.height]

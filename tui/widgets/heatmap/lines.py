@@ -13,10 +13,10 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from collectors.field import Unit
-from engine.events import Event
 from tui.text.glyphs import Glyphs
-from tui.text.safe import cell_text, fit, width_of
+from tui.text.safe import fit, width_of
 from tui.widgets.chart.axes import LABEL_WIDTH, tick_label
+from tui.widgets.event_marks import EventGroup, groups_in_sight, place_labels
 from tui.widgets.heatmap.model import LEVELS, HeatData, HeatPicture, label_values_ns
 from tui.widgets.heatmap.plot import (
     BEYOND,
@@ -34,7 +34,7 @@ from tui.widgets.heatmap.plot import (
     HeatPlot,
 )
 from tui.widgets.heatmap.text import LEAST_MS_NS, PLAIN, cursor_text, latency_text, legend
-from tui.widgets.time_axis import TimeAxisStyle, events_in_sight, time_axis_line
+from tui.widgets.time_axis import TimeAxisStyle, time_axis_line
 
 PARTS: Mapping[int, str] = {
     PLAIN: "title",
@@ -52,7 +52,6 @@ PARTS: Mapping[int, str] = {
 _LEVEL_BITS = 0xF
 _SHINING_THROUGH = 0.4
 _CELLS_PER_EVENT_LINE = 4
-_EVENT_LABEL_MOST = 24
 _NS_PER_MS = 1e6
 
 
@@ -104,13 +103,13 @@ def empty_heat_lines(text: str, size: Size, map_style: HeatmapStyle) -> list[Str
 def heat_lines(data: HeatData, picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle) -> list[Strip]:
     """Draw legend or cursor, plot and time axis."""
     frame = picture.frame
-    events = events_in_sight(data.events, picture.time, frame)
+    groups = groups_in_sight(data.events, picture.time, frame)
     lines = [_title_line(picture, marks, map_style)]
     if frame.rows:
-        lines += _plot_lines(picture, _plot(picture, events, marks, map_style), map_style)
+        lines += _plot_lines(picture, _plot(picture, groups, marks, map_style), map_style)
     if frame.time_axis:
         axis = TimeAxisStyle(map_style.glyphs, map_style.styles["axis"], map_style.styles["event"])
-        lines.append(time_axis_line(picture.time, frame, events, axis))
+        lines.append(time_axis_line(picture.time, frame, groups, axis))
     return lines
 
 
@@ -128,17 +127,18 @@ def _title_line(picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle)
     return Strip([*segments, Segment(" " * room, map_style.styles["title"])], width)
 
 
-def _plot(picture: HeatPicture, events: list[tuple[int, Event]], marks: HeatMarks, map_style: HeatmapStyle) -> HeatPlot:
+def _plot(picture: HeatPicture, groups: list[EventGroup], marks: HeatMarks, map_style: HeatmapStyle) -> HeatPlot:
     """Draw the plot from back to front."""
     plot = HeatPlot(picture, map_style.glyphs)
     for row in _labels(picture):
         plot.draw_grid_line(row)
-    if len(events) <= picture.frame.cells // _CELLS_PER_EVENT_LINE:
-        for cell, _ in events:
-            plot.draw_event_line(cell)
+    if len(groups) <= picture.frame.cells // _CELLS_PER_EVENT_LINE:
+        for group in groups:
+            plot.draw_event_line(group.cell)
     if marks.lines:
         plot.draw_lines()
-    _label_events(plot, events, picture.frame.cells)
+    for label in place_labels(groups, picture.frame.rows, plot.free_cells, map_style.glyphs.ellipsis):
+        plot.draw_label(label.row, label.cell, label.text)
     if marks.marked_ns is not None:
         start, end = (picture.time.column_of(time_ns) for time_ns in marks.marked_ns)
         plot.highlight_cells(slice(max(min(start + 1, end), 0), max(end + 1, 0)), MARKED)
@@ -153,15 +153,6 @@ def _draw_cursor(plot: HeatPlot, picture: HeatPicture, cursor: tuple[int, int]) 
     plot.highlight_cells(cells, CROSS)
     plot.highlight_row(row, CROSS)
     plot.owners[row, cells] |= CURSOR
-
-
-def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -> None:
-    """Write the text of each event next to its line, if there is room before the next."""
-    ends = [cell for cell, _ in events] + [cells]
-    for (cell, event), end in zip(events, ends[1:], strict=True):
-        text = cell_text(event.text)[:_EVENT_LABEL_MOST]
-        if width_of(text) == len(text) < end - cell - 1:
-            plot.draw_label(cell + 1, text)
 
 
 def _labels(picture: HeatPicture) -> dict[int, float]:

@@ -45,13 +45,17 @@ class HeatPlot:
         self.codes[blank, cell] = ord(self._glyphs.event_line)
         self.owners[blank, cell] = EVENT
 
-    def draw_label(self, cell: int, text: str) -> None:
-        """Write an event label into the top row if it hides no I/O."""
+    def free_cells(self, row: int, cell: int) -> int:
+        """Count the cells from one on that hold no I/O."""
+        own = self.owners[row, cell:]
+        hidden = np.flatnonzero((own != 0) & (own < UNKNOWN))
+        return int(hidden[0]) if len(hidden) else len(own)
+
+    def draw_label(self, row: int, cell: int, text: str) -> None:
+        """Write an event label."""
         end = cell + len(text)
-        own = self.owners[0, cell:end]
-        if end <= self.owners.shape[1] and ((own == 0) | (own >= UNKNOWN)).all():
-            self.codes[0, cell:end] = [ord(char) for char in text]
-            self.owners[0, cell:end] = EVENT
+        self.codes[row, cell:end] = [ord(char) for char in text]
+        self.owners[row, cell:end] = EVENT
 
     def draw_lines(self) -> None:
         """Draw median, 99th percentile and peak of every column, the peak in front."""

@@ -1,0 +1,71 @@
+"""Charts of the row under the cursor, for screens whose table leaves room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from textual.app import ComposeResult
+from textual.containers import Grid as Cells
+
+from collectors.derive.roles import ALL_DISKS
+from collectors.model import Frame
+from engine.text import safe_text
+from tui.app_state import AppState
+from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
+from tui.text.safe import disk_labels
+from tui.widgets.chart.widget import Chart
+
+PANELS = (AWAIT, TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
+_LINES_AROUND = 4
+"""Half of the lines of a screen besides table and charts."""
+
+
+class SubjectCharts(Cells):
+    """Await, latencies, IOPS, throughput and I/Os in flight of one row; shown on tall screens only."""
+
+    DEFAULT_CSS = """
+    SubjectCharts { display: none; height: 1fr; min-height: 12; grid-size: 2 2; grid-gutter: 0 1; }
+    SubjectCharts Chart { width: 1fr; height: 1fr; }
+    SubjectCharts #tail { display: none; }
+    SubjectCharts.wide { grid-size: 3 2; }
+    SubjectCharts.wide #await { column-span: 2; }
+    SubjectCharts.wide #tail { display: block; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Compose the charts."""
+        yield from (panel.make() for panel in PANELS)
+
+    def show(self, app_state: AppState, frame: Frame, row: tuple[str, str] | None) -> None:
+        """Show the history of a row of a frame table, given as table and key; None for a row without a history."""
+        self.set_class(self.screen.has_class("-wide"), "wide")
+        if not self.display:
+            return
+        series, name = None, ""
+        if row is not None:
+            series = app_state.history.series(*row, frame.time_ns, app_state.span_ns)
+            name = f" of {'all disks' if row[0] == ALL_DISKS else _name(frame, *row)}"
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if chart.display:
+                chart.set_title(panel.title + name)
+                # The sum of all disks has the fields of a disk.
+                fields_of = "disks" if row is None or row[0] == ALL_DISKS else row[0]
+                draw(chart, series, replace(panel, table=fields_of), app_state)
+
+    def inspect(self, time_ns: int | None) -> None:
+        """Mark a time in all charts, and give the figures of then."""
+        for chart in self.query(Chart):
+            chart.inspect(time_ns)
+
+    def most_rows(self, height: int) -> int | None:
+        """Lines that a table above the charts may have on a screen of this height; None without charts."""
+        return height // 2 - _LINES_AROUND if self.display else None
+
+
+def _name(frame: Frame, table: str, key: str) -> str:
+    """Name of a row, with the alias of its device if there is one."""
+    label = disk_labels(frame.topology).get(key)
+    figures = frame.tables.get(table)
+    row = None if figures is None else figures.rows.positions.get(key)
+    return safe_text(label or ("" if figures is None or row is None else figures.rows.names[row]))
