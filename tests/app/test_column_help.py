@@ -60,6 +60,8 @@ async def test_columns_of_text_and_of_ports_are_explained_too() -> None:
             await pilot.press("right")
             await pilot.pause()
             text = screen_text(pilot)
+            if columns[(number + 1) % len(columns)].trend_of:
+                assert "largest of five samples" in text
             assert "source" in text or "State of the path" in text or "compared with its peers" in text, number
         await pilot.press("escape")
 

@@ -16,7 +16,7 @@ from collectors.model import Tier
 from collectors.registry import fields_of
 from engine.text import safe_text
 from tui.help.sections import TIER_TEXTS
-from tui.text.columns import GridColumn
+from tui.text.columns import TREND_HELP, GridColumn
 from tui.theme.laid_out import Modal
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -77,7 +77,7 @@ class ColumnHelp(Modal[None]):
 
     def action_sort(self) -> None:
         """Order the table by this column, the largest first."""
-        self._grid.choose_sort(self._column.field_id)
+        self._grid.choose_sort(self._column.trend_of or self._column.field_id)
         self.dismiss(None)
 
     @property
@@ -92,12 +92,14 @@ class ColumnHelp(Modal[None]):
 
 def column_lines(grid: Grid, column: GridColumn) -> Iterator[Content]:
     """Describe a column, and its figure in the row under the cursor."""
-    field = field_of(grid.table_name, column.field_id)
+    field = field_of(grid.table_name, column.trend_of or column.field_id)
     yield Content.assemble((column.title, "bold"), f"  {field.unit or 'a number' if field else 'text'}")
+    if column.trend_of:
+        yield Content(TREND_HELP)
     yield Content(OF_SCREENS.get(column.field_id, "") if field is None else field.help)
     yield Content("")
     yield from _present(grid, column)
-    yield _line("id", f"{column.field_id}, in filters, exports and JSON")
+    yield _line("id", f"{column.trend_of or column.field_id}, in filters, exports and JSON")
     if field is None:
         return
     if field.hot is not None:
