@@ -85,8 +85,8 @@ class ProcessesView(View):
             line.put(" ")
             return
         fields = [field.id for field in fields_of(PROCESS_IOS.table) if field.id != "cgroup"]
-        room, marks = Size(self.size.width, 2), glyphs_of(self).tier_marks
-        figures = figure_lines(table, PROCESS_IOS.table, row, fields, room=room, marks=marks)
+        room = Size(self.size.width, 2)
+        figures = figure_lines(table, PROCESS_IOS.table, row, fields, room=room, glyphs=glyphs_of(self))
         name = PROCESS_IOS.labels(table.rows, frame.topology)[row]
         line.put(Content.assemble((f" {name}\n", "bold"), figures))
 
