@@ -29,11 +29,25 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
+from tests.app.process_samples import with_processes
 from tests.app.sources import ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, make_app, play, screen_text, until
 from tests.app.sweep_states import StillSession
 from tui.app import LunscopeApp
-from tui.screen_registry import CGROUPS, COMPARE, DETAIL, LATENCY, LOAD, OVERVIEW, PATHS, SCREENS, SWEEP, TREE, WALL
+from tui.screen_registry import (
+    CGROUPS,
+    COMPARE,
+    DETAIL,
+    LATENCY,
+    LOAD,
+    OVERVIEW,
+    PATHS,
+    PROCESSES,
+    SCREENS,
+    SWEEP,
+    TREE,
+    WALL,
+)
 from tui.screens.base import View, view_class
 from tui.terminal.tty import TerminalUse, Tty
 from tui.theme.laid_out import Modal
@@ -63,9 +77,10 @@ _SAMPLES: Mapping[str, Samples] = {
     TREE.id: _paths,
     WALL.id: _paths,
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
+    PROCESSES.id: lambda: with_processes(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
-_OF_PAGES: Mapping[str, tuple[str, ...]] = {DETAIL.id: ("enter",)}
+_OF_PAGES: Mapping[str, tuple[str, ...]] = {DETAIL.id: ("enter",), PROCESSES.id: ("J",)}
 _FURTHER: Mapping[str, tuple[str, ...]] = {PATHS.id: ("x",), TREE.id: ("x", "x", "x")}
 """Keys on a screen, so that there is more on it."""
 
