@@ -14,10 +14,11 @@ from engine.statistics.verdict import Better
 from engine.text import safe_text
 
 TABLE = "process_ios"
+_SOURCE = "tracepoints block_rq_issue and block_rq_complete, by the process that submitted the I/O"
 
 
 def _field(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, TABLE, title, unit, help_, tier=Tier.EXACT, **shown)
+    return Field(id_, TABLE, title, unit, help_, tier=Tier.EXACT, source=_SOURCE, **shown)
 
 
 _FIELDS = (
