@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,8 @@ from engine.hostfs.writers import has_unseen_writer
 from engine.job.sizes import human_size
 from engine.job.spec import Permissions
 from engine.text import safe_text
+
+_RELEASE_S, _ASK_AGAIN_S = 1.0, 0.01
 
 
 def refuse_unpermitted(path: str, permissions: Permissions) -> None:
@@ -127,12 +130,19 @@ def claimed_relative_refusal(shown: str, relative: Relative) -> RefusedError:
 def refuse_hidden_writer(found: Found) -> None:
     """Refuse a file that something has open for writing which the process list does not show.
 
+    It is asked again for a moment: the kernel releases the files of an io_uring after the process that used them has
+    closed it, or ended (io_ring_exit_work in io_uring/io_uring.c), as that of the load before this one.
+
     Raises:
         RefusedError: names the file.
     """
     fd = reopen(found, os.O_RDONLY)
+    deadline_s = time.monotonic() + _RELEASE_S
     try:
-        if has_unseen_writer(fd):
+        while has_unseen_writer(fd):
+            if time.monotonic() < deadline_s:
+                time.sleep(_ASK_AGAIN_S)
+                continue
             raise RefusedError(
                 f"{safe_text(found.path)} is open for writing elsewhere (another container, a kernel service): "
                 "never written to: close it there first"

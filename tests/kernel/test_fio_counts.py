@@ -30,7 +30,7 @@ ENDS_BY_BYTES = (
     ),
     *("half-blocks", "less-than-size", "more-than-size", "no-slower", "pages", "pauses", "quarter"),
     *("second-half",),
-    *("small-share-of-a-file", "so-many-ios", "two-passes"),
+    *("small-share-of-a-file", "so-many-ios", "two-passes", "unlike-jobs-at-once", "held-together"),
 )
 VISITS_ARE_KNOWN = (
     *("backwards", "clones-on-one-sequence", "clones-side-by-side", "less-than-size", "more-than-size", "pages"),
@@ -221,7 +221,7 @@ def test_fio_reads_the_job_files_too(data: Path) -> None:
 def test_the_others_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATA", str(data))
     refused = sorted((JOBS / "refused").glob("*.fio"))
-    assert len(refused) == 5
+    assert len(refused) == 3
     for job in refused:
         with pytest.raises(Exception, match=job.name):
             read_fio(job)

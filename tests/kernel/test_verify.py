@@ -497,6 +497,7 @@ def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop:
 # ------------------------------------------------------------------------------------- devices that stop answering
 
 
+@pytest.mark.alone
 @throttle
 @needs.loop
 def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[..., str]) -> None:
