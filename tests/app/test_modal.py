@@ -119,3 +119,17 @@ async def test_the_mouse_may_go_down_on_a_widget_that_is_being_removed(monkeypat
         monkeypatch.setattr(screen, "get_widget_and_offset_at", lambda _x, _y: (removed, Offset(0, 0)))
         await pilot.mouse_down(offset=(9, 6))
         assert pilot.app.screen is screen
+
+
+async def test_a_key_before_the_widgets_of_a_dialog_are_there_does_nothing() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source)) as pilot:
+        screen = await opened(pilot, source, "V")
+        shift = "shift(1)"
+        assert await pilot.app.run_action(shift, screen)
+        screen._is_mounted = False
+        assert not await pilot.app.run_action(shift, screen)
+        screen._is_mounted = True
+        screen.dismiss()
+        await until(pilot, lambda: is_closed(pilot))
+        assert not await pilot.app.run_action(shift, screen)

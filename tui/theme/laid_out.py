@@ -55,6 +55,10 @@ class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generi
     Keys pressed while it closes still reach it: a second Escape would close the screen below, or end the app.
     """
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key may do something: not before the widgets of the dialog are there, nor while they go."""
+        return super().check_action(action, parameters) if self.is_mounted and self.is_active else False
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this dialog if it is still the topmost screen."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
