@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -72,9 +73,9 @@ class Reloading(SessionActions):
             self.notify(f"settings reloaded: {', '.join(changed)}", timeout=5, markup=False)
         self.redraw_view()
 
+    @abstractmethod
     def redraw_view(self) -> None:
         """Draw the view again with its key line."""
-        raise NotImplementedError
 
     def _apply(self, before: Settings, read: SettingsRead) -> Iterator[str]:
         """Take up each setting that changed; yields their names."""

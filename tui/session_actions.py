@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,9 +50,9 @@ class SessionActions(ThemedApp[None]):
     save_folder: Path | None = None
     """Where the screen is saved, by the settings."""
 
+    @abstractmethod
     def paint(self) -> None:
         """Draw the screen on top again."""
-        raise NotImplementedError
 
     @property
     def _transport(self) -> Transport:

@@ -103,9 +103,12 @@ _OF_OTHERS = (
 ATTRIBUTES = (*_COMMON, *_OF_OTHERS)
 """Below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
 
+HIDDEN_PATH = "nvme-path"
+"""Kind of a path of NVMe multipath, which has no device node (drivers/nvme/host/multipath.c, GENHD_FL_HIDDEN)."""
+
 _SCSI_DISK = re.compile(r"sd[a-z]+")
 _KINDS = (
-    (re.compile(r"nvme\d+c\d+n\d+"), "nvme-path"),
+    (re.compile(r"nvme\d+c\d+n\d+"), HIDDEN_PATH),
     (re.compile(r"dm-\d+"), "dm"),
     (re.compile(r"md\d+|md_.*"), "md"),
     (re.compile(r"sr\d+"), "cdrom"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
+from collectors.kernel.devices import HIDDEN_PATH
 from collectors.kernel.sysfs import Facts, SysfsLocation
 from collectors.model import Device
 from collectors.tables.tape.reader import TapeRecord
@@ -189,7 +190,7 @@ def _luns_of_paths(records: Mapping[str, DeviceRecord], maps: frozenset[str]) ->
             for name in one.device.slaves:
                 if name in keys and keys[name] not in maps:
                     found.setdefault(keys[name], key)
-        elif one.device.kind == "nvme-path":
+        elif one.device.kind == HIDDEN_PATH:
             match = _HEAD_OF_PATH.fullmatch(one.device.name)
             head = keys.get(match[1] + match[2]) if match else None
             if head is not None:

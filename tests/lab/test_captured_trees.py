@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from collectors.kernel.devices import HIDDEN_PATH
 from collectors.model import Device
 from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
@@ -74,5 +75,5 @@ def test_stacked_devices_are_bio_based_and_drivers_are_not(devices: dict[str, De
     for device in devices.values():
         if device.kind in {"md", "zram"}:
             assert device.bio_based, device.name
-        if device.name.startswith(("sd", "vd")) or device.kind == "nvme-path":
+        if device.name.startswith(("sd", "vd")) or device.kind == HIDDEN_PATH:
             assert not device.bio_based, device.name

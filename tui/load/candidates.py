@@ -10,6 +10,7 @@ from pathlib import Path
 
 from collectors.graph import Layer, Lun
 from collectors.kernel.device_ids import label_of
+from collectors.kernel.devices import HIDDEN_PATH
 from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Device, Topology
 from collectors.topology.ports import natural
@@ -17,9 +18,6 @@ from engine.errors import UsageError
 from engine.job.limits import MAX_PATHS
 from engine.job.target_text import LUN, SCRATCH
 from engine.text import safe_text
-
-HIDDEN_KIND = "nvme-path"
-"""Paths of NVMe multipath have no device node (drivers/nvme/host/multipath.c, GENHD_FL_HIDDEN)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Candidate:
 def candidates(topology: Topology) -> tuple[Candidate, ...]:
     """List whole disks, maps, arrays and partitions by name, then the paths of maps; cached by the topology."""
     paths = {path.key for path in topology.graph.paths if path.lun != path.key}
-    shown = [device for device in topology.devices.values() if device.kind != HIDDEN_KIND and device.size_bytes != 0]
+    shown = [device for device in topology.devices.values() if device.kind != HIDDEN_PATH and device.size_bytes != 0]
     ordered = sorted(shown, key=lambda device: (device.key in paths, natural(device.name)))
     found = [_of_device(device, is_path=device.key in paths) for device in ordered]
     parts = sorted(_partitions(topology), key=lambda part: natural(part.name))
@@ -93,7 +91,7 @@ def load_targets(key: str, topology: Topology) -> tuple[Candidate, ...]:
     path = next((path for path in topology.graph.paths if path.key == key and path.lun != key), None)
     lun = next((lun for lun in topology.graph.luns if lun.key == (key if path is None else path.lun)), None)
     over = topology.devices.get(lun.key) if path is not None and lun is not None else None
-    if device.kind == HIDDEN_KIND:
+    if device.kind == HIDDEN_PATH:
         name = "the namespace" if over is None else over.name
         raise UsageError(f"{safe_text(device.name)}: NVMe paths have no device node: put the load on {safe_text(name)}")
     own = _of_device(device, is_path=path is not None)
