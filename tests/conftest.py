@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.attaching import attach_one
+
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
@@ -32,10 +34,6 @@ def _state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def _losetup(*arguments: str) -> str:
-    return subprocess.run(["losetup", *arguments], capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture
 def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Attach loop devices over new files: `make_loop(size_bytes, folder=..., direct=True)` returns /dev/loopN."""
@@ -46,7 +44,7 @@ def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
         with backing.open("wb") as file:
             file.truncate(size_bytes)
         flags = ["--direct-io=on"] if direct else []
-        device = _losetup("--find", "--show", *flags, str(backing))
+        device = attach_one("losetup", "--find", "--show", *flags, str(backing))
         attached.append((device, backing))
         return device
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import _native
+from tests.attaching import attach_one
 
 
 def run(*command: str) -> str:
@@ -43,7 +44,8 @@ class Storage:
 
     def loop(self, size_bytes: int = 64 << 20, backing: str | Path | None = None, options: tuple[str, ...] = ()) -> str:
         """A loop device over a new file, or over a given file or device; it can have partitions."""
-        device = run("losetup", "--find", "--show", "--partscan", *options, str(backing or self.image(size_bytes)))
+        image = str(backing or self.image(size_bytes))
+        device = attach_one("losetup", "--find", "--show", "--partscan", *options, image)
         self.undo("losetup", "--detach", device)
         return device
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.attaching import attach_one
+
 MIB = 1 << 20
 _UNDER_SILENT_MOUNT = """
 import ctypes, os, sys
@@ -54,12 +56,12 @@ def stalling_disk(folder: Path) -> Iterator[StallingDisk]:
         file.truncate(1536 * MIB)
     _run("mkfs.ext4", "-q", "-F", image)
     mount.mkdir()
-    _run("mount", "-o", "loop", image, mount)
+    attach_one("mount", "-o", "loop", str(image), str(mount))
     device = ""
     try:
         inner = mount / "inner.img"
         inner.write_bytes(bytes(range(256)) * (32 * MIB // 256))
-        device = _run("losetup", "--find", "--show", inner)
+        device = attach_one("losetup", "--find", "--show", str(inner))
         disk = StallingDisk(device, mount)
         try:
             yield disk
