@@ -133,6 +133,7 @@ def test_mounts_elsewhere_do_not_end_it(storage: Storage, load: LoadControl) -> 
     assert not load.wait(1.0), load.status.message
 
 
+@pytest.mark.alone  # Who mounts anything meanwhile is heard, too.
 def test_the_mount_table_is_heard_at_once_and_a_wake_ends_every_wait(tmp_path: Path) -> None:
     changes = MountChanges()
     try:
