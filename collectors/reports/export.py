@@ -47,7 +47,8 @@ SCHEMA = "lunscope.export/1"
 TABLES = tuple(subject.table for subject in SUBJECTS)
 """Tables that can be exported."""
 
-_HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
+HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
+"""Columns before the figures."""
 
 Derive = Callable[[Sample | None, Sample], Frame]
 
@@ -102,7 +103,7 @@ def export_lines(
     if format_ not in FORMATS:
         raise UsageError(f"format {format_!r}: unknown; choose from {', '.join(FORMATS)}")
     selection = selection or Selection()
-    first, last = _range(reader, start_ns, end_ns)
+    first, last = sample_range(reader, start_ns, end_ns)
     if SLOW_TABLE in selection.tables:
         if selection.tables != (SLOW_TABLE,):
             raise UsageError(f"table {SLOW_TABLE!r}: it has other columns than the rest; export it by itself")
@@ -115,7 +116,7 @@ def export_lines(
     return FORMATS[format_](export_rows(reader.steps(first, last), selection), selection)
 
 
-def _range(reader: SessionReader, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
+def sample_range(reader: SessionReader, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
     """Return the first and last sample of a time range.
 
     Raises:
@@ -146,7 +147,7 @@ def csv_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
     A name that begins with = + - or @ gets an apostrophe before it, so that no spreadsheet takes it for a formula.
     `tiers` reads `queue_ms=sampled busy_pct=kernel`.
     """
-    yield csv_line((*_HEAD, *selection.fields, "tiers"))
+    yield csv_line((*HEAD, *selection.fields, "tiers"))
     for row in rows:
         time, time_ns, interval_s, table, name, id_ = row.head
         tiers = " ".join(f"{field}={tier}" for field, tier in row.tiers.items())
@@ -158,7 +159,7 @@ def csv_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
 def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
     """Yield one strict JSON document per row, flat, by column and field id; missing values are null."""
     for row in rows:
-        head = dict(zip(_HEAD, row.head, strict=True)) | {"interval_s": _number(row.head[2])}
+        head = dict(zip(HEAD, row.head, strict=True)) | {"interval_s": _number(row.head[2])}
         figures = {field: _number(value) for field, value in zip(selection.fields, row.values, strict=True)}
         document = {"schema": SCHEMA, **head, **figures, "tiers": row.tiers}
         yield json.dumps(document, allow_nan=False, separators=(",", ":"))

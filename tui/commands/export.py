@@ -9,9 +9,11 @@ import click
 
 from collectors.reports.event_rows import EVENT_TABLE
 from collectors.reports.export import FORMATS, SLOW_TABLE, TABLES, Selection, export_lines
+from collectors.reports.parquet import PARQUET, write_parquet
 from collectors.reports.scenario import scenario_of
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
+from engine.errors import UsageError
 from engine.job.formats.choose import write_new
 from engine.job.scenario import Scenario, dump_scenario
 from engine.text import safe_text
@@ -21,10 +23,14 @@ SCENARIO = "scenario"
 """The format without rows."""
 
 
-@click.command(short_help="the figures of a recording as csv or jsonl")
+@click.command(short_help="the figures of a recording as csv, jsonl or parquet")
 @click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
-    "--format", "format_", type=click.Choice([*FORMATS, SCENARIO]), required=True, help="Output format; see below."
+    "--format",
+    "format_",
+    type=click.Choice([*FORMATS, SCENARIO, PARQUET]),
+    required=True,
+    help="Output format; see below.",
 )
 @click.option(
     "--table",
@@ -60,7 +66,12 @@ def command(
 
     The format scenario is the job of a recorded load with every knob turn and its time; `lunscope run` can
     run it again.
+
+    The format parquet has a column per figure, with its unit and tier in the metadata; it needs -o and pyarrow
+    (pip install 'lunscope[parquet]').
     """
+    if format_ == PARQUET and output is None:
+        raise UsageError("--format parquet: name the new file with -o FILE")
     reader = SessionReader(recording)
     if format_ == SCENARIO:
         _write(dump_scenario(_scenario(reader, load)).splitlines(), output)
@@ -69,7 +80,10 @@ def command(
     selection = Selection(tables or ("disks",), tuple(fields.split(",")) if fields else ())
     start_ns = None if start is None else parse_when(start, *span)
     end_ns = None if end is None else parse_when(end, *span)
-    _write(export_lines(reader, format_, selection, start_ns, end_ns), output)
+    if format_ == PARQUET and output is not None:
+        write_parquet(reader, output, selection, start_ns, end_ns)
+    else:
+        _write(export_lines(reader, format_, selection, start_ns, end_ns), output)
     if reader.notice:
         click.echo(f"lunscope: {safe_text(str(recording))}: {safe_text(reader.notice)}", err=True)
 
