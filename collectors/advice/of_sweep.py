@@ -24,6 +24,7 @@ from engine.sweep.trial import Trial
 
 _NO_MORE = frozenset({Shape.KNEE, Shape.PEAK, Shape.FLAT})
 """Curves on which more load gives no more throughput, up to the last one."""
+_NEVER_STEADY = frozenset({Shape.WARMING, Shape.SLOWING})
 
 
 def findings_of_sweep(result: SweepResult) -> tuple[Finding, ...]:
@@ -60,7 +61,19 @@ def _at_best(plan: SweepPlan, curve: CurveResult, known: Sequence[FindingKind]) 
     yield from (replace(each, where=where) for each in found)
     if not LIMITS.intersection(known) and not any(each.kind in LIMITS for each in found):
         full = full_devices(run) if curve.answer.shape in _NO_MORE else None
-        yield replace(full or unknown_limit(run, sampled=below is not None), where=where)
+        unknown = unknown_limit(run, sampled=below is not None, **_further(plan, curve))
+        yield replace(full or unknown, where=where)
+
+
+def _further(plan: SweepPlan, curve: CurveResult) -> dict[str, str]:
+    """Say why the loads of this sweep do not show whether a busy disk is the limit; nothing if none varied."""
+    if plan.load is None:
+        return {}
+    if curve.answer.shape is Shape.UNKNOWN or curve.answer.shape in _NEVER_STEADY:
+        return {
+            "further": f"whether throughput still rises with {plan.load.knob.key} is not seen: {curve.answer.words}"
+        }
+    return {"further": f"the curve over {plan.load.knob.key} does not show that more load gives no more"}
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

@@ -48,11 +48,18 @@ def _lanes(trial: Trial, name: str) -> Iterator[str]:
     if below is None:
         return
     paths = [path for path in below.paths if path.key not in {disk.key for disk in below.disks}]
-    rows = [_device(one) for one in (*below.disks[:_MOST_LANES], *paths[:_MOST_LANES], *below.ports[:_MOST_LANES])]
+    tables = ([one for one in table if _is_used(one, trial)] for table in (below.disks, paths, below.ports))
+    rows = [_device(one) for table in tables for one in table[:_MOST_LANES]]
     if rows:
         yield f"under the targets{at}, with all I/O of this host on them"
         yield from aligned(("", *_DEVICES), rows)
         yield LEGEND
+
+
+def _is_used(device: DeviceFigures, trial: Trial) -> bool:
+    """Whether a target of this point is on it, and not only one beyond the stripe width."""
+    used = {share.name for share in trial.targets}
+    return not used or not device.targets or bool(used.intersection(device.targets))
 
 
 _TARGETS = ("", "share of I/Os", "%", "IOPS", "mean ms", "p99 ms", "")

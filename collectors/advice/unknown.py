@@ -10,6 +10,7 @@ from collectors.advice.load_rules import is_measured
 from collectors.model import Tier
 
 _FULL_PCT = 90.0
+_FURTHER = "see whether throughput still rises with the load (--vary qd=1..64)"
 
 
 def full_devices(run: RunFigures) -> Finding | None:
@@ -18,6 +19,8 @@ def full_devices(run: RunFigures) -> Finding | None:
     Either alone says little: a disk is busy with one I/O after another, and throughput may end elsewhere.
     """
     disks = run.top_disks
+    used = {target.name for target in run.load.targets}
+    disks = tuple(disk for disk in disks if not disk.targets or used.intersection(disk.targets)) or disks
     if not is_measured(run.load) or not disks or not all(disk.value("busy_pct") >= _FULL_PCT for disk in disks):
         return None
     names = ", ".join(disk.name for disk in disks[:4]) + (", ..." if len(disks) > 4 else "")
@@ -33,17 +36,20 @@ def full_devices(run: RunFigures) -> Finding | None:
     )
 
 
-def unknown_limit(run: RunFigures | None, *, sampled: bool) -> Finding:
-    """Say why the limit is not known; `run` is None without a usable measurement."""
+def unknown_limit(run: RunFigures | None, *, sampled: bool, further: str = _FURTHER) -> Finding:
+    """Say why the limit is not known; `run` is None without a usable measurement.
+
+    `further` says what would decide whether a busy disk is the limit, or why the loads of a sweep do not.
+    """
     return Finding(
         FindingKind.UNKNOWN,
         Confidence.HINT,
-        f"not known: {_reason(run, sampled=sampled)}",
+        f"not known: {_reason(run, further, sampled=sampled)}",
         () if run is None else tuple(_evidence(run)),
     )
 
 
-def _reason(run: RunFigures | None, *, sampled: bool) -> str:
+def _reason(run: RunFigures | None, further: str, *, sampled: bool) -> str:
     if run is None:
         return "no measurement was steady, precise and without failed I/Os"
     if not is_measured(run.load):
@@ -57,7 +63,7 @@ def _reason(run: RunFigures | None, *, sampled: bool) -> str:
     if busiest.value("busy_pct") >= _FULL_PCT:
         return (
             f"{busiest.name} is busy {busiest.value('busy_pct'):.0f} %, but that is so with one I/O after another as "
-            "well; see whether throughput still rises with the load (--vary qd=1..64)"
+            f"well; {further}"
         )
     return "nothing that is measured is at its limit: no CPU, link, or queue, and no disk is busy all the time"
 

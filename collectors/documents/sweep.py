@@ -32,7 +32,7 @@ from engine.errors import UsageError
 from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
-from engine.sweep.text import PointSummary, shape_words, summaries
+from engine.sweep.text import PointSummary, evidence_lines, shape_words, summaries
 from engine.version import version
 
 _NAMES = ("mean", "p50", "p99", "p99.9")
@@ -111,7 +111,7 @@ def _curve_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> 
     if optima:
         head = (("", ""), (load, ""), ("between", ""), ("IOPS", "1/s"), ("mean latency", "ms"), ("", ""))
         yield DocumentTable("Best values", head, optima, note="between: the 95 % interval")
-    if evidence := tuple(_evidence(found)):
+    if evidence := tuple(evidence_lines(found)):
         yield Bullets(evidence)
     if len(points) > 1:
         charts = (
@@ -148,24 +148,10 @@ def _optimum_row(name: str, optimum: Optimum | None) -> tuple[str, ...]:
     if optimum is None:
         return (name, "-", "-", "-", "-", "no load keeps it")
     share = optimum.set_back_share
-    note = f"set back by {100 * share:.0f} % from {optimum.found:.0f}: it is steep there" if share >= 0.005 else ""
+    note = f"set back by {100 * share:.0f} % from {optimum.found:.0f}: it is steep there" if optimum.is_set_back else ""
     interval = f"{optimum.low:.0f} to {optimum.high:.0f}"
     reading = optimum.at
     return (name, str(optimum.whole_load), interval, figure(reading.iops), figure(reading.latency_ns / 1e6, 3), note)
-
-
-def _evidence(found: Answer) -> Iterator[str]:
-    ends = [("left", found.left), ("right", found.right)]
-    inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
-    if found.fit_error is not None:
-        yield f"fit error {100 * found.fit_error:.1f} %{inflections}"
-    if found.usl is not None:
-        yield f"scalability: {found.usl.words}"
-    if found.drift is not None and abs(found.drift) >= 0.02:
-        yield f"throughput drifted by {100 * found.drift:+.0f} % over the sweep, whatever the load; taken out"
-    if found.little is not None and not found.little.holds:
-        off = f"{100 * found.little.deviation:+.0f} % off IOPS x latency (Little's law)"
-        yield f"caution: at {found.little.load:g} the I/Os in flight are {off}"
 
 
 def _against_latency(

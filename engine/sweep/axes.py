@@ -8,7 +8,8 @@ from typing import Any
 
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob, Knobs
-from engine.job.knobs.kinds import WholeNumber
+from engine.job.knobs.kinds import BlockSizes, WholeNumber
+from engine.job.sizes import format_size, parse_size
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
 _LOADS = ("queue_depth", "threads", "stripe_width")
@@ -43,7 +44,7 @@ def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type 
 
 
 def parse_axis(text: str) -> SweepAxis:
-    """Read `qd=1..256`, `bs=4k,8k,64k` or `policy=round-robin,service-time`.
+    """Read `qd=1..256`, `bs=4k..64k`, `bs=4k,8k,64k` or `policy=round-robin,service-time`.
 
     Raises:
         UsageError: there is no such knob, or it cannot have these values.
@@ -55,21 +56,46 @@ def parse_axis(text: str) -> SweepAxis:
         raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {', '.join(KNOBS_BY_KEY)}")
     if not equals or not values.strip():
         raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
+    if ".." not in values:
+        return _list(text, knob, values)
+    if isinstance(knob.kind, BlockSizes):
+        return _sizes(text, knob, values)
+    if not isinstance(knob.kind, WholeNumber):
+        raise UsageError(f"--vary {text!r}: a range is for whole numbers and sizes: list the values of {knob.key}")
     match = _RANGE.fullmatch(values)
-    return _range(text, knob, int(match[1]), int(match[2])) if match else _list(text, knob, values)
+    if match is None:
+        raise UsageError(f"--vary {text!r}: not a range: write both ends and nothing else, like {key}=1..256")
+    return _range(text, knob, int(match[1]), int(match[2]))
 
 
 def _range(text: str, knob: Knob, low: int, high: int) -> SweepAxis:
     """Double from the lowest to the highest value."""
-    if not isinstance(knob.kind, WholeNumber):
-        raise UsageError(f"--vary {text!r}: a range is for whole numbers: list the values of {knob.key}")
-    if not knob.kind.least <= low <= high <= knob.kind.most:
-        limits = f"{knob.kind.least}..{knob.kind.most}"
-        raise UsageError(f"--vary {text!r}: a range goes upwards within {limits}")
+    kind = knob.kind
+    assert isinstance(kind, WholeNumber)
+    if not kind.least <= low <= high <= kind.most:
+        raise UsageError(f"--vary {text!r}: a range goes upwards within {kind.least}..{kind.most}")
+    return SweepAxis(knob, _doubled(low, high), is_range=True)
+
+
+def _sizes(text: str, knob: Knob, values: str) -> SweepAxis:
+    """Double from the smallest to the largest size; sizes between them are not refined."""
+    ends = [end.strip() for end in values.split("..")]
+    if len(ends) != 2 or "" in ends:
+        raise UsageError(f"--vary {text!r}: not a range: write both ends and nothing else, like {knob.key}=4k..64k")
+    try:
+        low, high = map(parse_size, ends)
+    except UsageError as error:
+        raise UsageError(f"--vary {text!r}: {error}") from None
+    if not 0 < low <= high:
+        raise UsageError(f"--vary {text!r}: a range goes upwards from 512 or more")
+    return _list(text, knob, ",".join(map(format_size, _doubled(low, high))))
+
+
+def _doubled(low: int, high: int) -> tuple[int, ...]:
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
-    return SweepAxis(knob, tuple(dict.fromkeys((*values, high))), is_range=True)
+    return tuple(dict.fromkeys((*values, high)))
 
 
 def _list(text: str, knob: Knob, values: str) -> SweepAxis:

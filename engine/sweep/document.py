@@ -63,6 +63,7 @@ def _answer(answer: Answer) -> Document:
         "drift": answer.drift,
         "usl": _usl(answer.usl),
         "little": _little(answer.little),
+        "noise": answer.noise,
     }
 
 

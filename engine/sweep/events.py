@@ -42,6 +42,8 @@ def begin_event(plan: SweepPlan) -> tuple[str, Data]:
     """Text and data of the start of a sweep."""
     axes, limits = ([each.text for each in group] for group in (plan.axes, plan.limits))
     data: Data = {_KEY: _BEGIN, "axes": "\n".join(axes), "limits": "\n".join(limits), "percent": plan.rule.percent}
+    if plan.preset:
+        data = {**data, "preset": plan.preset, "part": plan.part}
     return f"sweep over {' x '.join(axes)}: {plan.points} points", data
 
 
@@ -134,4 +136,9 @@ def _begun(data: Data) -> _Reading | None:
         return None
     rule = StopRule(percent=float(percent) if isinstance(percent, int | float) else 99.0)
     plan = combine(JobSpec(), axes, limits, rule)
+    preset, part = (str(data.get(key) or "") for key in ("preset", "part"))
+    if preset:
+        # Each of its points is measured once.
+        curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
+        plan = replace(plan, curves=curves, preset=preset, part=part)
     return _Reading(plan, [[] for _ in plan.curves], [])

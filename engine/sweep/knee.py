@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.statistics.batch_means import Stop
+from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
@@ -33,10 +36,15 @@ _RIGHT_GAIN = math.log2(1.05)
 _UNSETTLED = 0.25
 """Share of trials that never settled, above which nothing is concluded."""
 _DENSE_PER_OCTAVE = 16
+_CONFIDENCE = 0.95
 _RESOLUTION = 2 ** (1 / STEPS_PER_OCTAVE)
 """How much finer than this a knee is not looked for, and so the least of its interval."""
 _LITTLE = 0.05
 """Deviation from Little's law that is named."""
+_UNSEEN = math.log(1.5)
+"""Effect over the whole axis that scatter may hide at most where a curve is called flat."""
+_NOISY = 0.25
+"""Share of measurements that ended as their noise had settled, from which the device is called noisy."""
 
 
 class Shape(StrEnum):
@@ -53,7 +61,7 @@ class Shape(StrEnum):
     WARMING = "warming up"
     SLOWING = "slowing down"
     UNKNOWN = "unknown"
-    """Too few loads."""
+    """Too few loads, or too much scatter to see any effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,8 @@ class Answer:
     """Relative change of throughput from the first trial to the last that is no effect of the load."""
     usl: Usl | None = None
     little: LittleCheck | None = None
+    noise: float | None = None
+    """Usual relative half-width of IOPS on a device that was never steadier; None where most measurements were."""
 
 
 def answer(trials: Sequence[Trial], limits: Sequence[Limit] = ()) -> Answer:
@@ -103,7 +113,12 @@ def answer(trials: Sequence[Trial], limits: Sequence[Limit] = ()) -> Answer:
     unsettled = [trial for trial in used if not trial.is_settled]
     if len(unsettled) > _UNSETTLED * len(used):
         return _unsettled(used, unsettled, little)
-    return _Curve(used).answer(limits, little)
+    return replace(_Curve(used).answer(limits, little), noise=_noise(used))
+
+
+def _noise(trials: list[Trial]) -> float | None:
+    noisy = [trial.half_width for trial in trials if trial.stop is Stop.NOISY]
+    return statistics.median(noisy) if len(noisy) >= _NOISY * len(trials) else None
 
 
 def _unsettled(used: list[Trial], unsettled: list[Trial], little: LittleCheck | None) -> Answer:
@@ -142,6 +157,8 @@ class _Curve:
 
     def answer(self, limits: Sequence[Limit], little: LittleCheck | None) -> Answer:
         shape = self._shape()
+        if shape is Shape.UNKNOWN:
+            return self._unknown(limits, little)
         has_knee = shape in (Shape.KNEE, Shape.PEAK)
         left, right = self._inflections() if has_knee else (None, None)
         highest = None if shape is Shape.FLAT else self._optimum(_lowest_near_highest(self._y), self._y)
@@ -161,11 +178,19 @@ class _Curve:
             little=little,
         )
 
+    def _unknown(self, limits: Sequence[Limit], little: LittleCheck | None) -> Answer:
+        """Conclude nothing of throughput; that no load keeps a limit is seen by the latencies."""
+        never = tuple((limit, None) for limit in limits if load_within(self._trials, limit) is None)
+        first, last = self._loads[0], self._loads[-1]
+        scatter = f"measurements scatter by {100 * self._fit.error:.0f} %"
+        words = f"{scatter}: too much to see what the load changes from {first:g} to {last:g}"
+        return Answer(Shape.UNKNOWN, words, within=never, fit_error=self._fit.error, little=little)
+
     def _shape(self) -> Shape:
         best = self._y[0]
         top = int(np.argmax(best))
         if float(np.ptp(best)) < _EFFECT:
-            return Shape.FLAT
+            return Shape.FLAT if self._hidden_effect() < _UNSEEN else Shape.UNKNOWN
         if best[top] - best[0] < _FALL:
             return Shape.FALLING
         gain = best[-1] - best[-1 - _DENSE_PER_OCTAVE] if len(best) > _DENSE_PER_OCTAVE else best[-1] - best[0]
@@ -173,6 +198,13 @@ class _Curve:
             return Shape.PEAK
         still_rises = gain > math.log(2) / 2 or self._fit.terms is Terms.SLOPE or self._may_be_beyond()
         return Shape.RISING if still_rises else Shape.KNEE
+
+    def _hidden_effect(self) -> float:
+        """Half-width of the 95 % interval of a slope over the whole axis: a smaller effect may hide in the scatter."""
+        n = np.log([trial.load for trial in self._trials])
+        freedom = max(len(n) - 2, 1)
+        error = self._fit.error / math.sqrt(float(np.sum((n - n.mean()) ** 2)))
+        return t_quantile(_CONFIDENCE, freedom) * error * float(np.ptp(n))
 
     def _may_be_beyond(self) -> bool:
         """Whether a curve without any knee up to the last load fits as well."""
@@ -209,7 +241,8 @@ class _Curve:
         best = self._y[0][allowed]
         position = int(_lowest_near_highest(best[None, :])[0])
         at_limit = position >= int(allowed.sum()) - 2 and crossing.load < self._loads[-1]
-        load = crossing.load if at_limit else float(self._loads[position])
+        # Down to a whole load: the next one up exceeds the limit.
+        load = max(float(math.floor(crossing.load)), 1.0) if at_limit else float(self._loads[position])
         interval = (crossing.low, crossing.high) if at_limit else (min(crossing.low, load), load)
         return set_back(
             load,

@@ -30,6 +30,9 @@ _JUDGE_WINDOWS = 12
 """How many windows pass from one judgement to the next."""
 _GAP_S = 2.0
 """A window this long: the process was stopped, or the machine; the measurement begins anew."""
+_MOST_SETTLING_S = 15.0
+"""How long I/Os of before may take; a point that begins later still has measured nothing."""
+_SETTLING_LOOK_S = 0.005
 _ATTEMPTS = 3
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
 
@@ -144,13 +147,25 @@ class PointMeter:
 
     def _series(self) -> _Series:
         """Measure until the figures are good enough; begin anew while they move one way and time is left."""
-        begun_s = self.clock()
+        begun_s: float | None = None
         while True:
             self.watch.begin()
             self.load.part_epoch()
+            self._wait_until_begun()
+            begun_s = self.clock() if begun_s is None else begun_s
             series = self._steady_series(begun_s)
             if series.trend is Trend.NONE or self.clock() - begun_s > self.rule.most_s / 2:
                 return series
+
+    def _wait_until_begun(self) -> None:
+        """Wait for the I/Os outstanding at the parting: only then does the epoch count, which takes as long as they."""
+        most_s = self.clock() + _MOST_SETTLING_S
+        while self.clock() < most_s:
+            epoch = self.load.last_epoch()
+            if epoch is not None and epoch.duration_s > 0:
+                return
+            if self.ended() or self.load.wait(_SETTLING_LOOK_S):
+                raise EndedError
 
     def _steady_series(self, begun_s: float) -> _Series:
         windows, noise = _Windows(), list[float]()

@@ -37,6 +37,11 @@ class Optimum:
         return max(round(self.at.load), 1)
 
     @property
+    def is_set_back(self) -> bool:
+        """Whether the knob is set lower for it."""
+        return self.whole_load < round(self.found)
+
+    @property
     def set_back_share(self) -> float:
         """How much lower the load to use is than the one that was found."""
         return 1 - self.at.load / self.found

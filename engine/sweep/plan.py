@@ -56,6 +56,10 @@ class SweepPlan:
     curves: tuple[Curve, ...]
     limits: tuple[Limit, ...] = ()
     rule: StopRule = field(default_factory=StopRule)
+    preset: str = ""
+    """Name of the preset that it is a part of; empty for others."""
+    part: str = ""
+    """Name of that part; empty where the preset has one only."""
 
     def knobs_at(self, curve: Curve, load: int) -> Knobs:
         """Knobs of one point."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.statistics.batch_means import Stop
-from engine.sweep.knee import Answer
+from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
@@ -111,7 +111,7 @@ def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
     for name, optimum in named:
         if optimum is not None:
             yield f"  {name}: {_optimum(knob, optimum)}"
-    yield from _evidence(answer)
+    yield from (f"  {line}" for line in evidence_lines(answer))
 
 
 def shape_words(answer: Answer) -> str:
@@ -122,23 +122,33 @@ def shape_words(answer: Answer) -> str:
 def _optimum(knob: str, optimum: Optimum) -> str:
     text = f"{knob}={optimum.whole_load}  {optimum.at.iops:,.0f} IOPS at {optimum.at.latency_ns / 1e6:.3f} ms"
     text += f", between {optimum.low:.0f} and {optimum.high:.0f}"
-    if optimum.set_back_share >= 0.005:
+    if optimum.is_set_back:
         text += f", set back by {100 * optimum.set_back_share:.0f} % from {optimum.found:.0f} because it is steep there"
     return text
 
 
-def _evidence(answer: Answer) -> Iterator[str]:
+def evidence_lines(answer: Answer) -> Iterator[str]:
+    """Say how far the answer is certain, and what else the measurements show."""
+    if answer.noise is not None:
+        yield f"this device is noisy, +-{100 * answer.noise:.0f} %: that is how far IOPS of one measurement are certain"
     if answer.fit_error is not None:
         ends = [("left", answer.left), ("right", answer.right)]
         inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
-        yield f"  fit error {100 * answer.fit_error:.1f} %{inflections}"
+        yield f"fit error {100 * answer.fit_error:.1f} %{inflections}"
     if answer.usl is not None:
-        yield f"  scalability: {answer.usl.words}"
+        yield f"scalability: {answer.usl.words}"
     if answer.drift is not None and abs(answer.drift) >= 0.02:
-        yield f"  throughput drifted by {100 * answer.drift:+.0f} % over the sweep, whatever the load; taken out"
-    if answer.little is not None and not answer.little.holds:
-        off = f"{100 * answer.little.deviation:+.0f} % off IOPS x latency (Little's law)"
-        yield f"  caution: at {answer.little.load:g} the I/Os in flight are {off}"
+        yield f"throughput drifted by {100 * answer.drift:+.0f} % over the sweep, whatever the load; taken out"
+    if answer.little is not None:
+        yield little_words(answer.little)
+
+
+def little_words(check: LittleCheck) -> str:
+    """Say whether the figures fit each other."""
+    if check.holds:
+        return f"Little's law holds: I/Os in flight within {100 * abs(check.deviation):.1f} % of IOPS x latency"
+    off = f"{100 * check.deviation:+.0f} % off IOPS x latency (Little's law)"
+    return f"caution: at {check.load:g} the I/Os in flight are {off}"
 
 
 def _ms(value: float | None) -> str:

@@ -147,7 +147,7 @@ def test_what_is_wrong_with_the_load_is_said_before_anything_is_written(storage:
     [
         (("run",), "--precondition: a scratch file is made and filled for each load: name a --target"),
         (("sweep", "--vary", "qd=1,2"), "--precondition: a scratch file is made and filled for each load"),
-        (("sweep", "--preset", "scaling"), "--precondition: not with --preset"),
+        (("sweep", "--preset", "skytap"), "--precondition: a scratch file is made and filled for each load"),
     ],
 )
 def test_what_cannot_be_preconditioned(lunscope: Lunscope, arguments: tuple[str, ...], says: str) -> None:
@@ -168,6 +168,18 @@ def test_a_sweep_begins_after_it(storage: Storage, lunscope: Lunscope) -> None:
     assert document["ended"] == "complete"
     assert {trial["load"] for trial in document["curves"][0]["trials"]} >= {1, 2}
     assert 2 * SIZE <= writes.bytes < 2.1 * SIZE
+
+
+@needs.root
+@needs.loop
+def test_a_preset_begins_after_it(storage: Storage, lunscope: Lunscope) -> None:
+    device = storage.loop(SIZE)
+    axes = ("--vary", "bs=4k", "--vary", "qd=3", "--runtime", "200ms")
+    options = ("--precondition", "--target", device, "--allow-write", device, "--json")
+    done = lunscope("sweep", "--preset", "skytap", *axes, *options)
+    assert "preconditioning: done after" in done.stderr
+    document = json.loads(done.stdout)
+    assert (document["complete"], document["tables"][0]["rows"][0]["block"]) == (True, "4k")
 
 
 @throttle

@@ -51,7 +51,7 @@ from tui.options.work import read_work
     "--vary",
     multiple=True,
     metavar="KNOB=VALUES",
-    help="An axis: qd=1..256 (doubled, and finer around the knee), stripe_width=1,2,4, bs=4k,64k; repeat for more.",
+    help="An axis: qd=1..256 (doubled, and finer around the knee), bs=4k..64k, stripe_width=1,2,4; repeat for more.",
 )
 @click.option(
     "--slo",
@@ -68,7 +68,7 @@ from tui.options.work import read_work
     "--open-loop",
     "open_loop",
     is_flag=True,
-    help="After the closed loops, an open loop at 10 % to 100 % of the highest throughput of each curve; no screen.",
+    help="After the closed loops, an open loop at 10 % to 100 % of the highest throughput of each curve.",
 )
 @click.option(
     "--preset",
@@ -147,17 +147,18 @@ def command(
     axes, limits = tuple(map(parse_axis, closed)), tuple(map(_limit, slo))
     wants_rates = rates is not None or (bool(limits) and not axes)
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
-    _refuse_beside_presets(preset, toggle, precondition=precondition)
+    if toggle is not None and preset is None:
+        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
-    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json or open_loop)
+    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     alerts = alerts_of_load(alert, alert_command, on_screen=has_screen, is_recorded=record is not None)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
     if preset is not None:
         job = _job(read.scenarios, (), has_runtime=False)
-        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)
+        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings, precondition=precondition)
         if has_screen:
             study = replace(study, on_screen=partial(show_preset, command=toggle or ""))
         return run_preset(job, study, permissions, watching)
@@ -194,13 +195,6 @@ def _check_open_loop(
         raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
     if open_loop and (wants_rates or preset is not None or not axes):
         raise UsageError("--open-loop follows closed loops: give --vary qd=1..64 or the like, and no rate or --preset")
-
-
-def _refuse_beside_presets(preset: str | None, toggle: str | None, *, precondition: bool) -> None:
-    if toggle is not None and preset is None:
-        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
-    if precondition and preset is not None:
-        raise UsageError("--precondition: not with --preset: precondition with lunscope run before it")
 
 
 def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.measuring import Sampling
 from tui.headless.monitor import READING_S
 from tui.headless.one_run import exit_code
+from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
 from tui.options.job import with_scratch_targets
@@ -52,6 +53,8 @@ class PresetAsked:
     """A shell command between the parts."""
     warnings: tuple[str, ...]
     """Of the job file."""
+    precondition: bool = False
+    """Whether targets are written to before anything is measured."""
     on_screen: Callable[[PresetPlan, PresetFiles, Permissions, Watching], int] | None = None
     """Measures on the screens; None: without."""
 
@@ -74,7 +77,11 @@ def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watch
     click.echo(f"lunscope: {safe_text(plan.words)}", err=True)
     for remark in (*asked.warnings, *plan.remarks):
         click.echo(f"lunscope: {safe_text(remark)}", err=True)
+    first = preconditioning(plan.parts[0][1].armed, permissions, wanted=asked.precondition)
     go_on_in_child()
+    code = precondition_code(first)
+    if code:
+        return code
     with PresetFiles(plan, asked.trials) as files:
         for line in resumed_lines(plan, files, asked.toggle):
             click.echo(f"lunscope: {safe_text(line)}", err=True)

@@ -304,7 +304,7 @@ class SweepScreen(SweepStarts):
         self.query_one("#point", TextLine).put(
             " " if row is None else f" {point_text(state, row, self.size.width - 2)}"
         )
-        self.query_one("#answer", AnswerText).show(list(answer_text(state, answers, self._curve)), self._study())
+        self.query_one("#answer", AnswerText).show(list(answer_text(state, answers, self._curve)), self._study(state))
         knob = "" if state.plan.load is None else state.plan.load.knob.key
         name = curve_name(state, self._curve)
         self.query_one(SweepPlot).show(rows, self._curve, answers[self._curve], name, knob)
@@ -312,14 +312,14 @@ class SweepScreen(SweepStarts):
         self.query_one(SweepMap).show(map_grid(state.plan, rows, self._curve), rows, at)
         self.query_one(TargetLanes).show(row, "" if at is None else state.plan.point_name(at))
 
-    def _study(self) -> list[str]:
-        """Write the tables of the preset that the sweep is a part of, once one of its sweeps is over."""
+    def _study(self, state: SweepState) -> list[str]:
+        """Write the tables of the preset that the sweep is a part of; live once one of its sweeps is over."""
         session, controller = self._session, self.app_state.controller
         for group in self.app_state.sweeps.groups if controller is not None else ():
             if session in group.sessions and any(each.state.phase is SweepPhase.ENDED for each in group.sessions):
                 assert controller is not None
                 return study_lines(group, controller.status.targets)
-        return []
+        return list(state.study)
 
     def _lay_out(self, state: SweepState) -> None:
         """Show all views that have something to show, or the chosen one where there is no room for all."""

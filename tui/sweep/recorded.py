@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from engine.events import Event
-from engine.rate_search.events import is_rates_begin, recorded_rates
-from engine.sweep.events import is_sweep_begin
+from engine.rate_search.events import RecordedRates, is_rates_begin, recorded_rates
+from engine.sweep.events import RecordedSweep, is_sweep_begin, recorded_sweep
+from engine.sweep.presets.outcome import outcome_lines
+from engine.sweep.presets.recorded import recorded_study, studies
 from tui.sweep.rate_state import RateState, recorded_rate_state
 from tui.sweep.state import SweepState, recorded_state
 
@@ -18,12 +20,22 @@ def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
     """Read all that began among these events, in their order; without those that this version cannot read."""
     begins = [number for number, event in enumerate(events) if is_sweep_begin(event) or is_rates_begin(event)]
     spans = zip(begins, (*begins[1:], len(events)), strict=False)
-    states = (_state(events[first:end]) for first, end in spans)
-    return tuple(state for state in states if state is not None)
+    read = [_read(events[first:end]) for first, end in spans]
+    tables = _study_tables([each for each in read if isinstance(each, RecordedSweep)])
+    return tuple(
+        recorded_state(each, next(tables)) if isinstance(each, RecordedSweep) else recorded_rate_state(each)
+        for each in read
+        if each is not None
+    )
 
 
-def _state(events: Sequence[Event]) -> State | None:
-    if is_sweep_begin(events[0]):
-        return recorded_state(events)
-    found = recorded_rates(events)
-    return None if found is None else recorded_rate_state(found)
+def _read(events: Sequence[Event]) -> RecordedSweep | RecordedRates | None:
+    return recorded_sweep(events) if is_sweep_begin(events[0]) else recorded_rates(events)
+
+
+def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:
+    """Yield for each sweep the tables of its study; nothing for one that is of none."""
+    for parts in studies(sweeps):
+        study = recorded_study(parts)
+        lines = () if study is None else tuple(outcome_lines(study))
+        yield from (lines for _ in parts)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from engine.events import Event
-from engine.sweep.events import recorded_sweep
+from engine.sweep.events import RecordedSweep
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point, SweepPoints
 
@@ -47,6 +45,8 @@ class SweepState:
     """Targets that failed and points that were left out, one line each."""
     part: str = ""
     """Which of several measurements it is."""
+    study: tuple[str, ...] = ()
+    """Of a recording: the tables of the study that it is a part of."""
 
     @property
     def is_complete(self) -> bool:
@@ -54,11 +54,8 @@ class SweepState:
         return self.ended == "complete"
 
 
-def recorded_state(events: Sequence[Event]) -> SweepState | None:
-    """Read the last sweep that began among these events; None before the first."""
-    found = recorded_sweep(events)
-    if found is None:
-        return None
+def recorded_state(found: RecordedSweep, study: tuple[str, ...] = ()) -> SweepState:
+    """Show a recorded sweep, with the tables of the study that it is a part of."""
     phase = SweepPhase.ENDED if found.ended else SweepPhase.RECORDED
     notes = (f"{found.plan.point_name(each.point)}: {each.words}" for each in found.points.left_out)
     return SweepState(
@@ -68,4 +65,6 @@ def recorded_state(events: Sequence[Event]) -> SweepState | None:
         max(found.plan.trials, found.points.done),
         ended=found.ended,
         notes=tuple(notes),
+        part=": ".join(filter(None, (found.plan.preset, found.plan.part))),
+        study=study,
     )

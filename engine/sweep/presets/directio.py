@@ -33,6 +33,8 @@ def _parts(job: JobSpec, host: HostSize) -> tuple[PresetPart, ...]:
     axes = ("bs=1m", "read_pct=0,100", "mode=direct,buffered,sync", f"qd={','.join(map(str, _threads(host)))}")
     # A thread of this engine has one I/O outstanding: the total depth is the number of threads.
     job = replace(job, access=Access.SEQUENTIAL, backend=Backend.THREADS, total_queue_depth=True)
+    # Each block goes to one target whole, as to the files of a storage pool.
+    job = replace(job, stripe_unit_bytes=_BLOCK_BYTES)
     return (PresetPart("", job, axes),)
 
 

@@ -20,7 +20,7 @@ def block_bytes(point: PresetPoint) -> int | None:
 def expected_mb_per_s(point: PresetPoint) -> float | None:
     """IOPS x block size, which is to agree with the counted bytes per second."""
     size = block_bytes(point)
-    return None if size is None else point.trial.iops * size / 1e6
+    return None if size is None else _completed(point.trial.iops * size / 1e6, point)
 
 
 def _average_peak_ms(point: PresetPoint) -> float | None:
@@ -32,12 +32,19 @@ def _host_cpu(point: PresetPoint) -> float | None:
     return point.trial.host_cpu_s_per_gb
 
 
+def _completed(value: float, point: PresetPoint) -> float | None:
+    """Return a figure of the I/Os; None where none completed, as of a thousand threads on a slow disk."""
+    return value if point.trial.ios else None
+
+
 def _spread_pct(point: PresetPoint) -> float | None:
     # 1 and more: too few I/Os for an interval.
-    return 100 * point.trial.half_width if point.trial.half_width < 1 else None
+    return _completed(100 * point.trial.half_width, point) if point.trial.half_width < 1 else None
 
 
 def _note(point: PresetPoint) -> str:
+    if not point.trial.ios:
+        return "no I/O completed: give a longer --runtime"
     return "" if point.trial.is_settled else point.trial.trend.value
 
 
@@ -49,12 +56,18 @@ THREADS = StudyFigure(StudyColumn("threads", "threads"), lambda point: float(poi
 DIRECTION = StudyFigure(StudyColumn("direction", "direction"), direction)
 MODE = StudyFigure(StudyColumn("mode", ""), lambda point: point.knobs.mode.value)
 READ_PCT = StudyFigure(StudyColumn("read_pct", "read %"), lambda point: point.knobs.read_pct)
-IOPS = StudyFigure(StudyColumn("iops", "IOPS"), lambda point: point.trial.iops)
-MB_PER_S = StudyFigure(StudyColumn("megabytes_per_s", "MB/s", 1), lambda point: point.trial.bytes_per_s / 1e6)
-MIB_PER_S = StudyFigure(StudyColumn("mebibytes_per_s", "MiB/s", 1), lambda point: point.trial.bytes_per_s / (1 << 20))
+IOPS = StudyFigure(StudyColumn("iops", "IOPS"), lambda point: _completed(point.trial.iops, point))
+MB_PER_S = StudyFigure(
+    StudyColumn("megabytes_per_s", "MB/s", 1), lambda point: _completed(point.trial.bytes_per_s / 1e6, point)
+)
+MIB_PER_S = StudyFigure(
+    StudyColumn("mebibytes_per_s", "MiB/s", 1), lambda point: _completed(point.trial.bytes_per_s / (1 << 20), point)
+)
 CHECK = StudyFigure(StudyColumn("iops_x_block_megabytes_per_s", "IOPS x block MB/s", 1), expected_mb_per_s)
 SPREAD = StudyFigure(StudyColumn("iops_half_width_pct", "+-%"), _spread_pct)
-MEAN_MS = StudyFigure(StudyColumn("mean_ms", "mean ms", 3), lambda point: point.trial.latency_ns / 1e6)
+MEAN_MS = StudyFigure(
+    StudyColumn("mean_ms", "mean ms", 3), lambda point: _completed(point.trial.latency_ns / 1e6, point)
+)
 PEAK_MS = StudyFigure(StudyColumn("average_peak_ms", "avg peak ms", 2), _average_peak_ms)
 CPU_PER_GB = StudyFigure(
     StudyColumn("host_cpu_s_per_gb", "host CPU s/GB", 2), lambda point: point.trial.host_cpu_s_per_gb

@@ -18,6 +18,8 @@ from engine.text import safe_text
 POINT_S = 5.0
 """Measured time of a point: several of the per-second maxima whose mean is a figure of the studies."""
 _MOST_WARM_UP_S = 3.0
+_LEAST_FOR_PEAKS_S = 2.0
+"""Time of a point that holds a whole second, wherever it begins."""
 _TURN_S = 0.2
 """Usual time from one point to the warm-up of the next."""
 _FEW_IOS_PERCENT = 50.0
@@ -43,7 +45,9 @@ class PresetPlan:
         most_s = points * (rule.most_warm_up_s + rule.most_s + _TURN_S)
         axes = "; ".join(" x ".join(axis.text for axis in plan.axes) for plan in plans)
         each = f"{points} points of {rule.most_s:g} s"
-        return f"{self.preset.name}: {axes}: {each}, {rough_time(usual_s)} (up to {rough_time(most_s)})"
+        usual, most = rough_time(usual_s), rough_time(most_s)
+        longest = "" if usual == most else f" (up to {most})"
+        return f"{self.preset.name}: {axes}: {each}, {usual}{longest}"
 
 
 def plan_preset(
@@ -76,6 +80,8 @@ def plan_preset(
     nodes = (node for target in job.targets for node in target.nodes)
     unwritable = next((node for node in nodes if node not in permissions.allow_write), None)
     remarks = preset.remarks(job, host)
+    if point_s < _LEAST_FOR_PEAKS_S:
+        remarks = (*remarks, "average peak latencies need whole seconds: give --runtime 2s or more to have them")
     changed = {axis.knob.id: axis for axis in changes}
     made = []
     for part in parts:
@@ -83,7 +89,7 @@ def plan_preset(
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
-        plan = _grid(part.job, axes, point_s)
+        plan = replace(_grid(part.job, axes, point_s), preset=preset.name, part=part.name)
         require_write_permission(plan, permissions)
         made.append((part, plan))
     return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))

@@ -25,6 +25,8 @@ class FakeLoad:
         self.turns: list[Knobs] = []
         self.warm_up_s = 0.0
         """How long throughput rises after each turn."""
+        self.settling_s = 0.0
+        """How long I/Os of before are outstanding when an epoch is parted: it counts from then on."""
         self.fails_at_depth = 1 << 30
         self.ends_at_s = float("inf")
         self.refuses: dict[int, Exception] = {}
@@ -53,7 +55,7 @@ class FakeLoad:
         self.part_epoch()
 
     def part_epoch(self) -> None:
-        self._epoch_s, self._epoch_ios = self.now_s, self._done
+        self._epoch_s, self._epoch_ios = self.now_s + self.settling_s, self._done
 
     def wait(self, timeout_s: float) -> bool:
         self.on_wait()
@@ -62,6 +64,8 @@ class FakeLoad:
             self.now_s, self.gap_after_s = self.now_s + 60, float("inf")
         if timeout_s:
             self._done += timeout_s * self._rate() * (1 + self._noise * self._random.gauss(0, 1))
+        if self.now_s <= self._epoch_s:
+            self._epoch_ios = self._done
         return self.now_s >= self.ends_at_s
 
     def _rate(self) -> float:
@@ -79,8 +83,8 @@ class FakeLoad:
 
     def last_epoch(self) -> Any:
         """Measure an epoch whose I/Os took what Little's law says."""
-        ios, duration_s = int(self._done - self._epoch_ios), self.now_s - self._epoch_s
-        latency_ns = int(self.turns[-1].queue_depth / (ios / duration_s) * 1e9)
+        ios, duration_s = int(self._done - self._epoch_ios), max(self.now_s - self._epoch_s, 0.0)
+        latency_ns = int(self.turns[-1].queue_depth * duration_s / max(ios, 1) * 1e9)
         total = Measured(
             ios,
             4096 * ios,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine.errors import UsageError
+from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit, load_within
@@ -85,13 +86,18 @@ def test_knee_without_noise_is_the_closed_form(depth: int) -> None:
     assert found.right >= depth * 0.94
 
 
+def test_no_load_in_a_run_without_noise_is_more_than_a_step_off() -> None:
+    # Without noise a seed only changes the order of the measurements.
+    assert _within_a_step(_answers(corner(16), 10, noise=0.0), 16, _balance) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.20])
 @pytest.mark.parametrize(
     ("curve", "shape"), [(flat, Shape.FLAT), (falling(0.3), Shape.FALLING), (rising, Shape.RISING)]
 )
 def test_no_knee_is_invented(curve: Curve, shape: Shape, noise: float) -> None:
-    answers = _answers(curve, 60 if noise else 1, noise=noise)
+    answers = _answers(curve, RUNS if noise else 1, noise=noise)
     assert np.mean([each.shape is shape and each.balance is None for each in answers]) >= 0.95
 
 
@@ -145,6 +151,21 @@ def test_what_never_settled_is_called_that() -> None:
     warming = answer(_trials(is_settled=False, trend=Trend.WARMING))
     assert (warming.shape, warming.balance, warming.highest) == (Shape.WARMING, None, None)
     assert answer(_trials(is_settled=False, trend=Trend.SLOWING)).shape is Shape.SLOWING
+
+
+def test_scatter_that_would_hide_an_effect_is_not_called_flat() -> None:
+    # What a neighbour of a shared disk did to four loads, measured two or three times each.
+    measured = {1: (48844, 40937, 9800), 2: (8100, 64060), 4: (32000, 112528), 8: (9400, 113701, 118000)}
+    trials = [
+        Trial(load, load, iops, load / iops * 1e9, latencies_ns={"p99": 2e6}, stop=Stop.NOISY, half_width=0.3)
+        for load, each in measured.items()
+        for iops in each
+    ]
+    found = answer(trials, [Limit.parse("p99<=5ms"), Limit.parse("p99<=1ms")])
+    assert (found.shape, found.balance, found.highest, found.usl) == (Shape.UNKNOWN, None, None, None)
+    assert found.words.endswith("too much to see what the load changes from 1 to 8")
+    assert found.within == ((Limit.parse("p99<=1ms"), None),)
+    assert found.noise == pytest.approx(0.3)
 
 
 def test_too_few_loads_are_no_curve() -> None:
@@ -207,6 +228,9 @@ def test_limit_below_the_knee_binds_and_one_above_gives_the_knee() -> None:
     tight, loose, never = answer(trials, [Limit("mean", 7.5e5), Limit("mean", 1e9), Limit("mean", 1e5)]).within
     assert tight[1] is not None
     assert tight[1].found == pytest.approx(13, rel=0.1)
+    # The next whole load has a higher latency than the limit allows.
+    assert tight[1].found == tight[1].whole_load
+    assert soft.measure(tight[1].whole_load, SearchStage.REPEAT).latency_ns <= 7.6e5
     assert loose[1] is not None
     assert loose[1].found > 100
     assert never[1] is None

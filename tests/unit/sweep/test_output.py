@@ -15,6 +15,7 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.document import sweep_document
 from engine.sweep.knee import answer
 from engine.sweep.limit import Limit
+from engine.sweep.optimum import CurveReading, Optimum
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.text import sweep_lines
@@ -55,7 +56,8 @@ def test_text_names_the_optima_with_interval_and_evidence() -> None:
         "sigma 0.0",
     ):
         assert words in text
-    assert "Little" not in text
+    assert "  Little's law holds: I/Os in flight within 0.0 % of IOPS x latency" in lines
+    assert "noisy" not in text
     assert "not complete" not in text
 
 
@@ -67,12 +69,19 @@ def test_text_of_a_flat_curve_recommends_nothing() -> None:
 
 
 def test_text_says_what_makes_figures_less_than_they_seem() -> None:
-    text = _text(_result(stop=Stop.NOISY, in_flight=1000.0))
+    text = _text(_result(stop=Stop.NOISY, half_width=0.02, in_flight=1000.0))
     assert text.count("noisy") >= 9
+    assert "  this device is noisy, +-2 %: that is how far IOPS of one measurement are certain" in text.splitlines()
     assert "Little's law" in text
     assert "disk b fails" in _text(_result(failing=("disk b",)))
     result = replace(_result(), ended="load failed: gone")
     assert "not complete: load failed: gone" in _text(result)
+
+
+def test_set_back_is_said_where_it_changes_the_knob() -> None:
+    base = Optimum(CurveReading(2.0, 1e4, 1e5), 2.03, 1, 3)
+    assert (base.whole_load, base.is_set_back) == (2, False)
+    assert replace(base, at=CurveReading(27.2, 1e4, 1e5), found=30).is_set_back
 
 
 def test_table_leaves_out_what_measured_fewer_targets() -> None:
@@ -142,6 +151,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "drift",
         "usl",
         "little",
+        "noise",
     ]
     assert list(curve["trials"][0]) == [
         "load",

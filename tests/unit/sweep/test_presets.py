@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
+from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import RefusedError, UsageError
+from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
 from engine.sweep.axes import parse_axis
+from engine.sweep.events import RecordedSweep, recorded_sweep
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, doubled
+from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.presets.registry import PRESETS, preset_named
 from engine.sweep.runner import SweepResult, SweepRunner
 from tests.unit.sweep.fake_load import FakeLoad
@@ -117,6 +122,7 @@ def test_disks_follow_the_targets_and_threads_the_memory() -> None:
     assert _axis(_plan("fourcorners", job=_scratch(32)), "stripe_width") == (1, 2, 4, 8)
     assert _plan("skytap", job=_scratch(1)).remarks == (
         "one target: the number of disks does not vary; give more with --target",
+        "average peak latencies need whole seconds: give --runtime 2s or more to have them",
     )
     assert _axis(_plan("directio"), "qd") == (1, 10, 100, 1000)
     small = HostSize(cpus=1, memory_bytes=512 << 20)
@@ -160,7 +166,66 @@ def test_multipath_needs_a_lun_of_several_paths() -> None:
 
 def test_time_is_said_for_all_parts_together() -> None:
     plan = _plan("fourcorners")
-    assert "30 points of 1 s, about 66 s" in plan.words
+    assert plan.words.endswith("30 points of 1 s, about 66 s")
+    job, changes = _scratch(4), tuple(map(parse_axis, ()))
+    longer = plan_preset(preset_named("fourcorners"), job, changes, WRITABLE, host=HOST, point_s=5.0)
+    assert longer.words.endswith("30 points of 5 s, about 3 min (up to about 4 min)")
+    assert longer.remarks == ()
+
+
+def test_a_point_where_nothing_completed_has_no_figures() -> None:
+    plan = _plan("directio")
+    outcome = _measured(plan)
+    curve = outcome.results[0].curves[0]
+    none = replace(curve.trials[0], ios=0, iops=0.0, bytes_per_s=0.0, latency_ns=0.0)
+    result = replace(outcome.results[0], curves=(replace(curve, trials=(none,)),))
+    lines = list(outcome_lines(replace(outcome, results=(result,))))
+    (line,) = (line for line in lines if "no I/O completed" in line)
+    assert line.split()[:8] == ["write", "direct", "1", "1m", "-", "-", "-", "-"]
+    assert not any(" 0.0" in each or " 0 " in each for each in lines if each.lstrip().startswith("write"))
+
+
+def test_blocks_of_directio_and_dump_are_not_cut() -> None:
+    for name in ("directio", "dump"):
+        assert _plan(name).parts[0][1].job.stripe_unit_bytes == 1 << 20
+
+
+def _recorded(name: str, parts: int | None = None) -> tuple[PresetOutcome, list[RecordedSweep]]:
+    """Measure parts of a preset with an event for everything, and read the sweeps back."""
+    plan, events, results = _plan(name), list[list[Event]](), list[SweepResult]()
+    for _, part in plan.parts[:parts]:
+        load, kept = FakeLoad(lambda depth: 5000 * min(depth, 10)), list[Event]()
+        events.append(kept)
+
+        def note(text: str, data: Mapping[str, str | float | None], kept: list[Event] = kept) -> None:
+            kept.append(event_from_json(event_to_json(Event.now(EventKind.LOAD, text, **data))))
+
+        results.append(SweepRunner(part, load, clock=load.clock, note=note).run())
+    read = [sweep for kept in events if (sweep := recorded_sweep(kept)) is not None]
+    return PresetOutcome(plan, tuple(results), ()), read
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_tables_of_a_recording_are_those_that_were_printed(name: str) -> None:
+    outcome, sweeps = _recorded(name)
+    (parts,) = studies(sweeps)
+    study = recorded_study(parts)
+    assert study is not None
+    assert list(outcome_lines(study)) == list(outcome_lines(outcome))
+    assert all(sweep.plan.trials == sweep.points.done for sweep in sweeps)
+
+
+def test_a_recorded_study_that_is_not_complete_says_so_and_others_begin_anew() -> None:
+    _, (before,) = _recorded("flashcache", parts=1)
+    study = recorded_study((before,))
+    assert study is not None
+    assert list(outcome_lines(study))[-1] == "not complete: stopped; 8 measurements were made"
+    assert [len(parts) for parts in studies([before, before])] == [1, 1]
+    unknown = replace(before, plan=replace(before.plan, preset="of another version"))
+    assert recorded_study((unknown,)) is None
+    plain = replace(before, plan=replace(before.plan, preset="", part=""))
+    assert [len(parts) for parts in studies([plain, plain])] == [1, 1]
+    assert recorded_study((plain,)) is None
 
 
 def test_stopped_preset_shows_what_was_measured() -> None:

@@ -66,6 +66,17 @@ def test_percentile_of_a_limit_gets_the_ios_it_needs(limit: str, ios: int) -> No
     assert min(trial.ios for trial in trials) >= 0.95 * ios
 
 
+def test_slow_ios_of_before_cost_time_and_no_figure() -> None:
+    load = FakeLoad(corner(16))
+    load.settling_s = 4.0
+    trials = _run(load, _plan("qd=16,32")).curves[0].trials
+    assert min(trial.duration_s for trial in trials) >= 0.9
+    assert {round(trial.iops, -3) for trial in trials} == {32_000}
+    load = FakeLoad(corner(16))
+    load.settling_s = 1e6
+    assert {trial.ios for trial in _run(load, _plan("qd=16,32")).curves[0].trials} == {0}
+
+
 def test_noisy_device_is_called_noisy_and_does_not_take_for_ever() -> None:
     result = _run(FakeLoad(corner(16), noise=3.0))
     stops = [trial.stop for trial in result.curves[0].trials]

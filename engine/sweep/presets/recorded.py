@@ -1,0 +1,64 @@
+"""The study that recorded sweeps are parts of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.job.spec import JobSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.events import RecordedSweep
+from engine.sweep.knee import Answer, Shape
+from engine.sweep.limit import rule_for
+from engine.sweep.plan import SweepPlan, combine
+from engine.sweep.presets.outcome import PresetOutcome
+from engine.sweep.presets.plans import PresetPlan
+from engine.sweep.presets.preset import HostSize, PresetPart
+from engine.sweep.presets.registry import PRESETS
+from engine.sweep.runner import CurveResult, SweepResult
+
+_NOT_FITTED = Answer(Shape.UNKNOWN, "points of a study, without a curve")
+
+
+def studies(sweeps: Sequence[RecordedSweep]) -> tuple[tuple[RecordedSweep, ...], ...]:
+    """Put the parts of one study together that follow each other; a sweep that is no part of any is alone."""
+    groups: list[list[RecordedSweep]] = []
+    for sweep in sweeps:
+        if groups and _goes_on(groups[-1], sweep):
+            groups[-1].append(sweep)
+        else:
+            groups.append([sweep])
+    return tuple(map(tuple, groups))
+
+
+def _goes_on(group: Sequence[RecordedSweep], sweep: RecordedSweep) -> bool:
+    plan = sweep.plan
+    begun = [each.plan.part for each in group]
+    return bool(plan.preset) and group[0].plan.preset == plan.preset and plan.part not in begun
+
+
+def recorded_study(parts: Sequence[RecordedSweep]) -> PresetOutcome | None:
+    """Return what the parts measured, for the tables of their study; None without measurements, or a known study."""
+    preset = PRESETS.get(parts[0].plan.preset) if parts else None
+    if preset is None or not any(part.points.done for part in parts):
+        return None
+    begun = {part.plan.part: part for part in parts}
+    named = tuple(_part(each, begun.get(each.name)) for each in preset.parts(JobSpec(), HostSize.here()))
+    results = tuple(_result(part) for part in parts)
+    return PresetOutcome(PresetPlan(preset, named, ()), results, ())
+
+
+def _part(part: PresetPart, begun: RecordedSweep | None) -> tuple[PresetPart, SweepPlan]:
+    """Return a part with its recorded plan; with that of the study where it did not begin."""
+    if begun is not None:
+        return part, begun.plan
+    axes = tuple(map(parse_axis, part.axes))
+    return part, combine(part.job, axes, (), rule_for(()))
+
+
+def _result(part: RecordedSweep) -> SweepResult:
+    curves = tuple(
+        CurveResult(curve, trials, _NOT_FITTED)
+        for curve, trials in zip(part.plan.curves, part.points.trials, strict=True)
+    )
+    troubles = tuple(f"{part.plan.point_name(each.point)}: {each.words}" for each in part.points.left_out)
+    return SweepResult(part.plan, curves, part.ended or "goes on", troubles, 0.0)
