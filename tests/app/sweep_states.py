@@ -123,9 +123,11 @@ class StillSession(SweepSession):
         self.asked.append(point)
 
 
-def with_sweep(samples: Sequence[Sample], count: int, first: int = 5, *, ends: bool = True) -> list[Sample]:
+def with_sweep(
+    samples: Sequence[Sample], count: int, first: int = 5, *, ends: bool = True, plan: SweepPlan | None = None
+) -> list[Sample]:
     """The samples with a recorded sweep: a measurement at each sample from `first` on."""
-    plan = swept_plan()
+    plan = plan or swept_plan()
     points = swept_points(plan, count)
     trials = [(curve, trial) for curve, of_curve in enumerate(points.trials) for trial in of_curve]
     happened = [begin_event(plan)]

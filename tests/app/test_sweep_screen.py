@@ -19,9 +19,12 @@ from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import make_plan
 from engine.sweep.points import Point
+from engine.sweep.presets.plans import plan_preset
+from engine.sweep.presets.preset import HostSize
+from engine.sweep.presets.registry import PRESETS
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tests.app.sweep_states import StillSession, swept_plan, with_sweep
+from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
 from tui.load.load_controller import LoadController
 from tui.screens.sweep import SweepScreen
 from tui.sweep.rate_state import RateState
@@ -219,6 +222,21 @@ async def test_replay_shows_the_sweep_as_of_the_moment() -> None:
         await until(pilot, lambda: "COMPLETE" in screen_text(pilot))
         await rewind_to(pilot, source, 8)
         await until(pilot, lambda: "unknown: fewer than 4 loads" in screen_text(pilot))
+
+
+async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
+    job = replace(JOB, knobs=replace(JOB.knobs, stripe_width=1))
+    writable = Permissions(frozenset(node for target in JOB.targets for node in target.nodes))
+    ((_, plan),) = plan_preset(PRESETS["dump"], job, (), writable, host=HostSize(2, 1 << 30)).parts
+    source = ListRecording(with_sweep(make_samples(count=30), 3, plan=plan))
+    async with on_stage(make_app(source), LARGE) as pilot:
+        await pilot.press("9")
+        await rewind_to(pilot, source, 7)
+        await until(pilot, lambda: "not complete: goes on; 2 measurements were made" in screen_text(pilot))
+        await rewind_to(pilot, source, 25)
+        await until(pilot, lambda: "[throughput of targets written in parallel]" in screen_text(pilot))
+        assert "[dump] COMPLETE: 3 measurements" in screen_text(pilot)
+        assert "published elsewhere, on other hardware (HP-UX 11i v3" in screen_text(pilot)
 
 
 # ------------------------------------------------------------------------------------------------ over a real load

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collectors.field import Unit
-from engine.sweep.knee import Answer
+from engine.sweep.knee import Answer, Shape
 from engine.sweep.target_share import hottest_target
 from engine.sweep.text import answer_lines, shape_words
 from engine.text import safe_text
@@ -14,6 +14,7 @@ from tui.sweep.state import SweepPhase, SweepState
 from tui.text.format import format_quantity
 
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64 measures one; a recording of one shows it here"
+STUDY_POINTS = "points of a study: its tables are in the view answer"
 SHORT_CELLS = 36
 """Up to this a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
@@ -72,6 +73,8 @@ def verdict_text(state: SweepState, curve: int, answer: Answer | None, width: in
     if answer is None:
         return f"{name}..."
     best, knob = answer.balance or answer.highest, state.plan.load.knob.key
+    if best is None and _is_of_study(state, answer):
+        return f"{name}{STUDY_POINTS}"
     if best is None:
         return f"{name}{shape_words(answer)}"
     what = "best balance" if answer.balance is not None else "highest throughput"
@@ -93,6 +96,8 @@ def answer_text(state: SweepState, answers: Sequence[Answer | None], first: int)
     else:
         for index in (first, *(each for each in range(len(answers)) if each != first)):
             found, name = answers[index], state.plan.curves[index].name
+            if found is not None and _is_of_study(state, found):
+                continue
             if name:
                 yield f"[{name}]"
             yield from ["..."] if found is None else answer_lines(found, state.plan)
@@ -100,6 +105,11 @@ def answer_text(state: SweepState, answers: Sequence[Answer | None], first: int)
         yield f"note: {safe_text(note)}"
     if state.phase is SweepPhase.ENDED and not state.is_complete:
         yield f"not complete: {safe_text(state.ended)}"
+
+
+def _is_of_study(state: SweepState, answer: Answer) -> bool:
+    """Whether a curve without an answer is one of a study, whose tables are what it is measured for."""
+    return bool(state.plan.preset) and answer.shape is Shape.UNKNOWN
 
 
 def point_text(state: SweepState, row: PointRow, width: int) -> str:

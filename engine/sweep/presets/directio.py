@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.config import DEFAULT_SCRATCH_BYTES
+from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DETAIL, DIRECTION, MB_PER_S, MODE, THREADS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
@@ -39,8 +40,9 @@ def _parts(job: JobSpec, host: HostSize) -> tuple[PresetPart, ...]:
 
 
 def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
-    direction, threads = cells[0], cells[1]
-    return _PUBLISHED.get((str(direction), threads), ()) if isinstance(threads, float) else ()
+    direction, threads, block = cells[:3]
+    is_same = isinstance(threads, float) and block == format_size(_BLOCK_BYTES)
+    return _PUBLISHED.get((str(direction), threads), ()) if is_same else ()
 
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:

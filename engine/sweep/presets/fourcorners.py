@@ -11,6 +11,7 @@ from engine.sweep.presets.figures import BLOCK, DEPTH, DISKS, IOPS, MIB_PER_S, P
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable
 
+_RANDOM_BLOCK = "8k"
 _RANDOM, _SEQUENTIAL = "random", "sequential"
 _PUBLISHED = {
     1: ("1 VM, 1 disk", "73,040 IOPS 8K average over the mix"),
@@ -32,7 +33,7 @@ def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     common = (f"stripe_width={doubled(min(len(job.targets), 8))}", "qd=16", "read_pct=0,25,50,75,100")
     return (
         PresetPart(_SEQUENTIAL, replace(job, access=Access.SEQUENTIAL), ("bs=64k", *common)),
-        PresetPart(_RANDOM, replace(job, access=Access.RANDOM), ("bs=8k", *common)),
+        PresetPart(_RANDOM, replace(job, access=Access.RANDOM), (f"bs={_RANDOM_BLOCK}", *common)),
     )
 
 
@@ -65,7 +66,7 @@ def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> 
         fastest = [point for point in sequential if point.knobs.stripe_width == width and _depth(point) == depth]
         speed = max((point.trial.bytes_per_s / (1 << 20) for point in fastest), default=None)
         cells: tuple[Cell, ...] = (float(width), float(depth), block, average, 100 * gain, max(iops), speed)
-        rows.append(StudyRow(cells, _PUBLISHED.get(width, ())))
+        rows.append(StudyRow(cells, _PUBLISHED.get(width, ()) if block == _RANDOM_BLOCK else ()))
     return StudyTable("scale over disks", _SCALE, tuple(rows), ("case", "result"), tuple(_PUBLISHED.values()))
 
 

@@ -20,6 +20,7 @@ _PUBLISHED = {
     ("write", "round-robin"): ("write, round-robin", "280,000", "298,000", "296,000", "296,000"),
     ("write", "least-command-load"): ("write, least-command-load", "279,000", "296,000", "290,000", "288,000"),
 }
+_BLOCK = "1k"
 _HEADS = ("1 KiB IOPS", "QD 4", "QD 8", "QD 16", "QD 32")
 _ROWS = tuple(_PUBLISHED.values())
 
@@ -34,11 +35,12 @@ _POLICY = StudyFigure(StudyColumn("policy", "policy"), _policy)
 
 
 def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
-    return _PUBLISHED.get((str(cells[0]), str(cells[1])), ())
+    direction, policy, block = map(str, cells[:3])
+    return _PUBLISHED.get((direction, policy), ()) if block == _BLOCK else ()
 
 
 def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
-    axes = ("bs=1k", "read_pct=100,0", "policy=preferred-path,round-robin,least-command-load", "qd=4,8,16,32")
+    axes = (f"bs={_BLOCK}", "read_pct=100,0", "policy=preferred-path,round-robin,least-command-load", "qd=4,8,16,32")
     return (PresetPart("", replace(job, access=Access.RANDOM), axes),)
 
 

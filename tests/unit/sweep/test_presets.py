@@ -117,6 +117,15 @@ def test_fourcorners_averages_the_mix_and_compares_with_the_fewest_disks() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "vary"), [("multipath", "bs=4k"), ("directio", "bs=64k"), ("fourcorners", "bs=16k"), ("skytap", "bs=32k")]
+)
+def test_published_figures_are_beside_the_same_block_size_only(name: str, vary: str) -> None:
+    for table in _measured(_plan(name, vary)).tables:
+        assert not any(row.published for row in table.rows)
+        assert table.published_only == table.published
+
+
 def test_disks_follow_the_targets_and_threads_the_memory() -> None:
     assert _axis(_plan("skytap", job=_scratch(6)), "stripe_width") == (1, 2, 4, 6)
     assert _axis(_plan("fourcorners", job=_scratch(32)), "stripe_width") == (1, 2, 4, 8)
