@@ -14,6 +14,7 @@ import click
 
 from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
+from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
@@ -21,6 +22,7 @@ from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
+from engine.sweep.stepped_job import axis_of_steps
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.commands.measured_on_screen import show_preset, show_rates, show_sweep
@@ -145,10 +147,11 @@ def command(
         slo = slo or ((read.search.slo,) if read.search.slo else ())
     rates, closed = rate_ranges(vary)
     axes, limits = tuple(map(parse_axis, closed)), tuple(map(_limit, slo))
+    if preset is None:
+        read, axes = _with_steps(read, axes)
     wants_rates = rates is not None or (bool(limits) and not axes)
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
-    if toggle is not None and preset is None:
-        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
+    _check_toggle(toggle, preset)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
@@ -197,6 +200,27 @@ def _check_open_loop(
         raise UsageError("--open-loop follows closed loops: give --vary qd=1..64 or the like, and no rate or --preset")
 
 
+def _check_toggle(toggle: str | None, preset: str | None) -> None:
+    if toggle is not None and preset is None:
+        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
+
+
+def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tuple[SweepAxis, ...]]:
+    """Make the steps of a job file an axis, unless --vary has that knob."""
+    steps = axis_of_steps(read.scenarios[0])
+    if steps is None or len(read.scenarios) > 1:
+        return read, axes
+    words = [f"{steps.text}: the steps of the job file; each is measured as long as it needs"]
+    if any(axis.knob is steps.knob for axis in axes):
+        words = [f"the steps of the job file, {steps.text}, are replaced by --vary"]
+    else:
+        axes = (steps, *axes)
+    if read.response_limits_s or read.response_edges_s:
+        words.append("shares and histogram of response times are of lunscope run; --slo is a limit of latency")
+    alone = replace(read.scenarios[0], turns=())
+    return replace(read, phases=(alone,), warnings=(*read.warnings, *words)), axes
+
+
 def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:
     """Whether somebody chose the queue depth."""
     return job_file is not None or knobs.get("qd") is not None
@@ -216,7 +240,7 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
         UsageError: there are several, it turns knobs itself, or it asks for what a sweep does not do.
     """
     if len(scenarios) > 1 or scenarios[0].turns:
-        raise UsageError("a sweep takes one job whose knobs stay: give another file, or the options of one")
+        raise UsageError("a sweep takes one job in which one knob turns at most: give another file, or its options")
     job = replace(scenarios[0].job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
     if has_runtime:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")

@@ -41,8 +41,9 @@ def _parts(job: JobSpec, host: HostSize) -> tuple[PresetPart, ...]:
 
 def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     direction, threads, block = cells[:3]
-    is_same = isinstance(threads, float) and block == format_size(_BLOCK_BYTES)
-    return _PUBLISHED.get((str(direction), threads), ()) if is_same else ()
+    if not isinstance(threads, float) or block != format_size(_BLOCK_BYTES):
+        return ()
+    return _PUBLISHED.get((str(direction), threads), ())
 
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:

@@ -1,7 +1,8 @@
-"""Which sweeps have a screen: all of them on a terminal, unless something else was asked for."""
+"""What the verb `sweep` makes of its arguments: whether it has a screen, and which axes a job file gives."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import tui.commands.sweep as verb
+from engine.sweep.plan import SweepPlan
+from tui.headless.sweep import SweepOrder
 
 TERMINAL = SimpleNamespace(isatty=lambda: True)
 
@@ -29,3 +32,49 @@ def test_rates_and_open_loops_have_a_screen(
     done = CliRunner().invoke(verb.command, [*axes, *option], standalone_mode=False)
     assert done.exception is None
     assert seen == [has_screen]
+
+
+def _job(tmp_path: Path, text: str, name: str = "a.ndisk") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+NDISK = "NBROFPROC -> 8 1 4 4\nDURATION -> 1\nBUCKETS -> .002 .005\nRECSIZE -> 4096\n"
+
+
+@pytest.mark.parametrize(
+    ("vary", "axes", "says"),
+    [
+        ((), "qd=1,4,8", "qd=1,4,8: the steps of the job file"),
+        (("--vary", "bs=4k,8k"), "qd=1,4,8 x bs=4k,8k", "qd=1,4,8: the steps of the job file"),
+        (("--vary", "qd=2..16"), "qd=2..16", "the steps of the job file, qd=1,4,8, are replaced by --vary"),
+    ],
+)
+def test_steps_of_a_job_file_are_an_axis(
+    vary: tuple[str, ...], axes: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[SweepPlan] = []
+
+    def run(order: SweepOrder, _watching: Any) -> int:
+        seen.append(order.plan)
+        return 0
+
+    monkeypatch.setattr(verb, "run_sweep", run)
+    monkeypatch.setattr(verb, "go_on_in_child", lambda: None)
+    done = CliRunner().invoke(
+        verb.command, [str(_job(tmp_path, NDISK)), *vary, "--headless"], standalone_mode=False, catch_exceptions=False
+    )
+    (plan,) = seen
+    assert " x ".join(axis.text for axis in plan.axes) == axes
+    assert (plan.job.total_queue_depth, plan.job.runtime_s) == (True, None)
+    assert says in done.output
+    assert "response times are of lunscope run" in done.output
+
+
+@pytest.mark.parametrize("axes", [("--vary", "qd=1,2"), ("--preset", "skytap")])
+def test_jobs_in_which_several_knobs_turn_are_refused(axes: tuple[str, ...], tmp_path: Path) -> None:
+    text = 'schema = "lunscope.scenario/1"\n[job]\nruntime = "9s"\n[[turn]]\nat = "1s"\nqd = 2\nbs = "8k"\n'
+    path = _job(tmp_path, text, "a.toml")
+    done = CliRunner().invoke(verb.command, [str(path), *axes, "--headless"], standalone_mode=False)
+    assert "in which one knob turns at most" in str(done.exception)
