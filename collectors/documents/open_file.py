@@ -11,6 +11,7 @@ from collectors.documents.content import Document
 from collectors.documents.json_values import read_document
 from collectors.documents.recording import recording_document
 from collectors.documents.run import run_report
+from collectors.documents.study import study_report
 from collectors.documents.sweep import sweep_report
 from collectors.documents.sweep_file import read_sweep_document, read_trial_file
 from collectors.session.reader import SessionReader
@@ -36,5 +37,7 @@ def document_of(path: Path, options: DocumentOptions) -> Document:
         return run_report(path, values)
     if schema.startswith("lunscope.sweep/"):
         return sweep_report(path, read_sweep_document(values))
+    if schema.startswith("lunscope.preset/"):
+        return study_report(path, values)
     shown = safe_text(str(path))
     raise UsageError(f"{shown}: neither a recording nor a document of run --json, sweep --json or sweep --trials")

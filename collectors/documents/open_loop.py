@@ -116,6 +116,14 @@ def _row(point: OpenPoint) -> tuple[str, ...]:
 
 
 def _answer(answer: Values) -> str:
-    rates = [figure(number(part(answer, bound), "rate")) for bound in ("lower", "upper")]
-    verdict = text_of(answer.get("verdict")).replace("_", " ")
-    return f"{text_of(answer.get('limit'))}: {verdict}: {rates[0]} IOPS keep it, {rates[1]} exceed it."
+    lower, upper = (figure(number(part(answer, bound), "rate")) for bound in ("lower", "upper"))
+    limit = text_of(answer.get("limit"))
+    match answer.get("verdict"):
+        case "found":
+            return f"{limit}: {lower} IOPS keep it, {upper} exceed it."
+        case "none_keeps":
+            return f"{limit}: no rate keeps it: not even {upper} IOPS does."
+        case "all_keep":
+            return f"{limit}: even the highest rate keeps it, {lower} IOPS."
+        case _:
+            return f"{limit}: undecided: lower bound {lower} IOPS, upper bound {upper}."

@@ -17,13 +17,15 @@ from collectors.documents.content import (
     Facts,
     Form,
     Mark,
+    Paragraph,
     Section,
 )
 from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
 from collectors.documents.latency import Distribution, distribution_chart, distributions, percentile_grid
 from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
+from collectors.documents.study import study_sections
 from collectors.documents.sweep import sweep_sections
-from collectors.documents.sweep_file import read_recorded_sweep
+from collectors.documents.sweep_file import Swept, read_recorded_sweeps
 from collectors.latency.subjects import WHOLE_LOAD, disk_subject
 from collectors.model import FrameTable
 from collectors.registry import REPORTED
@@ -32,6 +34,8 @@ from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
 from engine.events import Event
 from engine.text import safe_text
+
+_MOST_SWEEPS = 8
 
 
 def recording_document(reader: SessionReader, options: DocumentOptions | None = None) -> Document:
@@ -42,14 +46,14 @@ def recording_document(reader: SessionReader, options: DocumentOptions | None = 
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), options.best)
     found = read_recorded(steps, reader.interval_s, point_s, options.tables)
     events = reader.events()
-    hot, swept = hot_disks(found), read_recorded_sweep(events)
+    hot, swept = hot_disks(found), read_recorded_sweeps(events)
     host = found.topology.host.hostname or "unknown host"
     return Document(
         f"Storage report of {safe_text(host)}",
         f"{safe_text(reader.path.name)}: {span_text(found)}",
         (
             Section("Averages", tuple(average_blocks(found, options))),
-            *(() if swept is None else sweep_sections(swept)),
+            *_measured(swept),
             Section("Load", tuple(_load_blocks(found, events))),
             Section("Hot disks", tuple(_hot_blocks(found, hot, events))),
             Section("Latency", tuple(_latency_blocks(found, hot))),
@@ -59,6 +63,15 @@ def recording_document(reader: SessionReader, options: DocumentOptions | None = 
             caveats_section(found, events, reader.notice),
         ),
     )
+
+
+def _measured(swept: Sequence[Swept]) -> Iterator[Section]:
+    """Make the sections of the last sweeps, studies and open loops."""
+    if len(swept) > _MOST_SWEEPS:
+        line = f"the last {_MOST_SWEEPS} of {len(swept)} sweeps are shown; replay shows all of them"
+        yield Section("Sweeps", (Paragraph(line),))
+    for each in swept[-_MOST_SWEEPS:]:
+        yield from study_sections(each.study) if each.study else sweep_sections(each)
 
 
 def _hot_blocks(found: Recorded, hot: Sequence[str], events: Sequence[Event]) -> Iterator[Block]:

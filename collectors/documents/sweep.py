@@ -36,6 +36,8 @@ from engine.sweep.text import PointSummary, evidence_lines, shape_words, summari
 from engine.version import version
 
 _NAMES = ("mean", "p50", "p99", "p99.9")
+_WIDE = 20
+"""Range of latencies from which an axis is logarithmic."""
 MOST_CURVES = 50
 """Curves with charts of their own."""
 _MEDIANS = "n: measurements; figures are their medians"
@@ -76,6 +78,8 @@ def sweep_sections(swept: Swept) -> list[Section]:
 
 def _curves(swept: Swept) -> list[Section]:
     measured = [curve for curve in swept.curves if curve.trials]
+    if not measured:
+        return []
     if not swept.load:
         rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
         return [Section("Points", (DocumentTable("", _head("point"), rows, note=_MEDIANS),))]
@@ -170,7 +174,10 @@ def _against_latency(
         marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
         bands.append(Band(low, high, f"{name}: 95 % interval"))
     title = f"Latency against throughput, points labelled by {load}"
-    return DrawnChart(title, "ms", curves, DrawnAxis.LOG, "IOPS", tuple(marks), tuple(bands))
+    # On one linear scale the latencies of an open loop beyond its limit leave nothing of all others.
+    known = [value for drawn in curves for value in drawn.y if value > 0]
+    is_wide = bool(known) and max(known) > _WIDE * min(known)
+    return DrawnChart(title, "ms", curves, DrawnAxis.LOG, "IOPS", tuple(marks), tuple(bands), log_y=is_wide)
 
 
 def _over_load(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> DrawnChart:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
 from collectors.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.job.knobs import KNOBS
+from engine.rate_search.document import open_loop
+from engine.rate_search.events import RecordedRates
+from engine.rate_search.in_recording import recorded_measurements, recorded_result
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
-from engine.sweep.events import recorded_sweep
+from engine.sweep.events import RecordedSweep
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
+from engine.sweep.presets.outcome import outcome_document
+from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import read_trials
 
@@ -48,6 +53,8 @@ class Swept:
     findings: Values = field(default_factory=dict)
     """The document where it has findings."""
     open_loop: tuple[OpenCurve, ...] = ()
+    study: Values = field(default_factory=dict)
+    """The document of a preset where it is one; then nothing else is set."""
 
 
 def read_trial_file(path: Path) -> Swept:
@@ -67,11 +74,43 @@ def read_trial_file(path: Path) -> Swept:
     return Swept("load", tuple(curves), (note,), host=found.host or {})
 
 
-def read_recorded_sweep(events: Sequence[Event]) -> Swept | None:
-    """Read the last sweep of a recording; None if it has none with a measurement."""
-    found = recorded_sweep(events)
-    if found is None or not found.points.done:
-        return None
+def read_recorded_sweeps(events: Sequence[Event]) -> list[Swept]:
+    """Read the sweeps, studies and open loops of a recording, in their order, without those that measured nothing.
+
+    An open loop belongs to the closed one before it.
+    """
+    swept, closed = list[Swept](), list[RecordedSweep]()
+    for found in recorded_measurements(events):
+        if isinstance(found, RecordedSweep):
+            closed.append(found)
+            continue
+        swept += _closed_loops(closed)
+        closed.clear()
+        _add_rates(swept, found)
+    return [*swept, *_closed_loops(closed)]
+
+
+def _closed_loops(sweeps: Sequence[RecordedSweep]) -> Iterator[Swept]:
+    for parts_of_study in studies(sweeps):
+        study = recorded_study(parts_of_study)
+        if study is not None:
+            yield Swept("", (), (), study=outcome_document(study))
+        else:
+            yield from (_read_recorded(each) for each in parts_of_study if each.points.done)
+
+
+def _add_rates(swept: list[Swept], found: RecordedRates) -> None:
+    curves = read_open_loop({"open_loop": open_loop(recorded_result(found))})
+    if not curves:
+        return
+    notes = () if found.ended == "complete" else (f"open loop not complete: {found.ended or 'it went on'}",)
+    if swept and not swept[-1].study and not swept[-1].open_loop:
+        swept[-1] = replace(swept[-1], notes=(*swept[-1].notes, *notes), open_loop=curves)
+    else:
+        swept.append(Swept("", (), notes, open_loop=curves))
+
+
+def _read_recorded(found: RecordedSweep) -> Swept:
     plan, limits = found.plan, found.plan.limits
     curves = tuple(
         SweptCurve(curve.name, trials, answer(trials, limits))

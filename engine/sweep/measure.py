@@ -210,7 +210,7 @@ class PointMeter:
             stop=series.stop,
             is_settled=series.trend is Trend.NONE,
             trend=series.trend,
-            failing=tuple(names[index] for index in sorted(windows.failing)),
+            failing=_failing(windows, epoch, names),
             targets=target_shares(epoch) if len(names) > 1 else (),
             average_peak_ns=total.average_peak_ns,
             host_cpu_s_per_gb=None if epoch.cpu is None else per_gb_s(epoch.cpu.host_used_ns, total.bytes),
@@ -226,6 +226,12 @@ class PointMeter:
         if cpus is None or status.backend != Backend.URING or status.job is None or status.job.stays_awake:
             return None
         return cpus / epoch.knobs.threads
+
+
+def _failing(windows: _Windows, epoch: EpochResult, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the failing targets inside the stripe width; others were dropped before and are of no load here."""
+    driven = {target.name for target in epoch.targets}
+    return tuple(names[index] for index in sorted(windows.failing) if names[index] in driven)
 
 
 def _per_second(count: int, epoch: EpochResult) -> float:

@@ -184,7 +184,8 @@ def command(
         return code
     with nullcontext() if trials is None else TrialFile(trials, plan) as file:
         if file is not None and file.done:
-            click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
+            done = "1 measurement" if len(file.done) == 1 else f"{len(file.done)} measurements"
+            click.echo(f"lunscope: goes on after {done} in {safe_text(str(trials))}", err=True)
         order = SweepOrder(plan, permissions, as_json, file)
         if has_screen:
             return show_sweep(order, watching)

@@ -161,7 +161,7 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
             monitor.close()
         if results:
             outcome = PresetOutcome(plan, tuple(results), control.status.targets)
-            _print(outcome, as_json=asked.as_json)
+            _print(outcome, sampling.watch.host(), as_json=asked.as_json)
             code = code or int(not outcome.is_complete)
         if control.outstanding:
             leave(code or 1)
@@ -173,9 +173,9 @@ def _toggle(command: str, signals: EndingSignals) -> None:
     run_command(command, lambda seconds: signals.wait(seconds) is not None, sys.stderr.fileno())
 
 
-def _print(outcome: PresetOutcome, *, as_json: bool) -> None:
+def _print(outcome: PresetOutcome, host: Mapping[str, object] | None, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(outcome_document(outcome), allow_nan=False))
+        click.echo(json.dumps({**outcome_document(outcome), "host": host}, allow_nan=False))
         return
     for line in outcome_lines(outcome):
         click.echo(safe_text(line))

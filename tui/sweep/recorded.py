@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from engine.events import Event
-from engine.rate_search.events import RecordedRates, is_rates_begin, recorded_rates
-from engine.sweep.events import RecordedSweep, is_sweep_begin, recorded_sweep
+from engine.rate_search.in_recording import recorded_measurements
+from engine.sweep.events import RecordedSweep
 from engine.sweep.presets.outcome import outcome_lines
 from engine.sweep.presets.recorded import recorded_study, studies
 from tui.sweep.rate_state import RateState, recorded_rate_state
@@ -18,19 +18,12 @@ State: TypeAlias = SweepState | RateState
 
 def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
     """Read all that began among these events, in their order; without those that this version cannot read."""
-    begins = [number for number, event in enumerate(events) if is_sweep_begin(event) or is_rates_begin(event)]
-    spans = zip(begins, (*begins[1:], len(events)), strict=False)
-    read = [_read(events[first:end]) for first, end in spans]
+    read = recorded_measurements(events)
     tables = _study_tables([each for each in read if isinstance(each, RecordedSweep)])
     return tuple(
         recorded_state(each, next(tables)) if isinstance(each, RecordedSweep) else recorded_rate_state(each)
         for each in read
-        if each is not None
     )
-
-
-def _read(events: Sequence[Event]) -> RecordedSweep | RecordedRates | None:
-    return recorded_sweep(events) if is_sweep_begin(events[0]) else recorded_rates(events)
 
 
 def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:

@@ -100,7 +100,8 @@ def outcome_document(outcome: PresetOutcome) -> Document:
 def _table_document(table: StudyTable) -> Document:
     only = [dict(zip(table.published_columns, row, strict=True)) for row in table.published_only]
     rows = [_row_document(table, row) for row in table.rows]
-    return {"title": table.title, "rows": rows, "published_elsewhere_only": only}
+    columns = [{"key": each.key, "title": each.title, "digits": each.digits} for each in table.columns]
+    return {"title": table.title, "rows": rows, "published_elsewhere_only": only, "columns": columns}
 
 
 def _row_document(table: StudyTable, row: StudyRow) -> Document:

@@ -152,7 +152,7 @@ def test_an_open_loop_alone_has_its_own_chart_and_its_limits(tmp_path: Path) -> 
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps(document))
     shown = Page("\n".join(html_lines(document_of(path, DocumentOptions()))))
-    assert "p99<=5ms: found: 2,000 IOPS keep it, 3,000 exceed it." in shown.text
+    assert "p99<=5ms: 2,000 IOPS keep it, 3,000 exceed it." in shown.text
     assert "Latency against throughput" in shown.text
     assert "Open loop" in "\n".join(markdown_lines(document_of(path, DocumentOptions())))
 

@@ -28,6 +28,8 @@ class FakeLoad:
         self.settling_s = 0.0
         """How long I/Os of before are outstanding when an epoch is parted: it counts from then on."""
         self.fails_at_depth = 1 << 30
+        self.driven = 2
+        """Targets inside the stripe width."""
         self.ends_at_s = float("inf")
         self.refuses: dict[int, Exception] = {}
         self.gap_after_s = float("inf")
@@ -98,5 +100,5 @@ class FakeLoad:
             np.zeros(0, np.uint64),
         )
         split = SimpleNamespace(total=total)
-        targets = tuple(SimpleNamespace(name=name, split=split) for name in self.status.targets)
+        targets = tuple(SimpleNamespace(name=name, split=split) for name in self.status.targets[: self.driven])
         return SimpleNamespace(split=split, duration_s=duration_s, targets=targets, logical=None, cpu=None)

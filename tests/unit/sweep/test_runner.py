@@ -184,6 +184,14 @@ def test_target_that_dies_is_named_and_its_points_are_in_no_curve() -> None:
     assert result.curves[0].answer.shape is Shape.KNEE
 
 
+def test_target_that_died_beyond_the_stripe_width_spoils_no_point() -> None:
+    load = FakeLoad(corner(4))
+    load.fails_at_depth, load.driven = 8, 1
+    result = _run(load)
+    assert (result.is_complete, result.troubles) == (True, ())
+    assert result.curves[0].answer.shape is Shape.KNEE
+
+
 def test_load_that_ends_ends_the_sweep_with_its_reason() -> None:
     load = FakeLoad(corner(16))
     load.ends_at_s = 115.0

@@ -1,0 +1,91 @@
+"""The tables of a published study that a preset repeated, from the document lunscope.preset/1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from collectors.documents.content import Block, Bullets, Document, DocumentTable, Paragraph, Section
+from collectors.documents.host_values import host_section_of
+from collectors.documents.json_values import Values, figure, part, parts, text_of, texts
+from engine.errors import UsageError
+from engine.version import version
+
+_PUBLISHED = "published_elsewhere"
+_BESIDE = "Columns marked * were published elsewhere, on other hardware: to compare with, not to expect."
+
+
+def study_report(path: Path, study: Values) -> Document:
+    """Describe a study.
+
+    Raises:
+        UsageError: nothing of it was measured.
+    """
+    if not parts(study, "tables"):
+        raise UsageError(f"{path}: holds no measurement of a preset: give another file")
+    targets = texts(study, "targets")
+    on = f" on {', '.join(targets[:8])}" if targets else ""
+    title = f"{path.name}: preset {text_of(study.get('preset'))}{on}; report made by lunscope {version()}"
+    return Document("Study report", title, (*study_sections(study), host_section_of(part(study, "host"))))
+
+
+def study_sections(study: Values) -> list[Section]:
+    """Make a section of the tables, and one of what was published besides and what is missing."""
+    source = part(study, _PUBLISHED)
+    published = (
+        Paragraph(f"Published elsewhere, on other hardware ({text_of(source.get('source'))}):"),
+        Bullets(texts(source, "facts")),
+    )
+    name = f"Study: {text_of(study.get('preset'))}"
+    return [
+        Section(name, (Paragraph(text_of(study.get("title"))), *_tables(study), *published)),
+        Section("Notes and caveats of the study", (Bullets(tuple(_missing(study)) or ("none",)),)),
+    ]
+
+
+def _missing(study: Values) -> Iterator[str]:
+    sweeps = [part(each, "sweep") for each in parts(study, "parts")]
+    yield from (line for sweep in sweeps for line in texts(sweep, "troubles"))
+    yield from texts(study, "remarks")
+    if study.get("complete") is not True:
+        ended = [text_of(sweep.get("ended")) for sweep in sweeps if sweep.get("complete") is not True]
+        yield f"not complete: {ended[0] if ended else 'stopped'}"
+
+
+def _tables(study: Values) -> Iterator[Block]:
+    for table in parts(study, "tables"):
+        rows = parts(table, "rows")
+        if rows:
+            yield _table(table, rows)
+
+
+def _table(table: Values, rows: Sequence[Values]) -> DocumentTable:
+    keys = [key for key in rows[0] if key != _PUBLISHED]
+    alone = parts(table, "published_elsewhere_only")
+    beside = next((part(each, _PUBLISHED) for each in rows if each.get(_PUBLISHED)), None) or next(iter(alone), {})
+    digits = {text_of(each.get("key")): each for each in parts(table, "columns")}
+    cells = [
+        (*(_cell(row.get(key), digits.get(key, {})) for key in keys), *_published(part(row, _PUBLISHED), beside))
+        for row in rows
+    ]
+    cells += [(*("" for _ in keys), *_published(row, beside)) for row in alone]
+    head = (*((_title(key, digits.get(key, {})), "") for key in keys), *((f"* {key}", "") for key in beside))
+    words = sum(isinstance(rows[0].get(key), str) for key in keys[:1])
+    return DocumentTable(text_of(table.get("title")), head, tuple(cells), texts=words, note=_BESIDE if beside else "")
+
+
+def _published(row: Values, heads: Values) -> tuple[str, ...]:
+    return tuple(str(row.get(head, "-")) for head in heads)
+
+
+def _title(key: str, column: Values) -> str:
+    title = column.get("title")
+    return title if isinstance(title, str) else key.replace("_", " ")
+
+
+def _cell(value: object, column: Values) -> str:
+    if isinstance(value, str):
+        return value
+    digits = column.get("digits")
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return figure(float(value), digits if isinstance(digits, int) else 3) if known else "-"  # type: ignore[arg-type]
