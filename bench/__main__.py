@@ -16,6 +16,7 @@ PARTS = {
     "arrival": "open loops: accuracy of rates, and latencies from the arrival against queueing theory",
     "buffered": "the threads engine against fio psync where reads block",
     "policies": "cost of each path policy per I/O, and 64 targets at their queue depth",
+    "sweeps": "sweeps of a steady device: cost of a point, time to the knee, one limit against three",
     "screen_cost": "cost of the screens to a running load, and delay from key to knob",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
     "topology": "scanning 19,200 paths of 600 LUNs, in full and after one change, and cost of path roll-ups",

@@ -89,7 +89,7 @@ class _Windows:
 
     @property
     def elapsed_s(self) -> float:
-        return self.at_s[-1] - self.at_s[0]
+        return self.at_s[-1] - self.at_s[0] if self.at_s else 0.0
 
     @property
     def rates(self) -> NDArray[np.float64]:
@@ -139,7 +139,7 @@ class PointMeter:
         """Wait until the warm-up is over, or for the longest time that is given to it."""
         windows = _Windows()
         while True:
-            self._add_windows(windows)
+            self._add_windows(windows, self.rule.least_warm_up_s, self.rule.most_warm_up_s)
             if windows.elapsed_s < self.rule.least_warm_up_s:
                 continue
             if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= self.rule.most_warm_up_s:
@@ -170,7 +170,7 @@ class PointMeter:
     def _steady_series(self, begun_s: float) -> _Series:
         windows, noise = _Windows(), list[float]()
         while True:
-            self._add_windows(windows)
+            self._add_windows(windows, self.rule.least_s, self.rule.most_s)
             rates = windows.rates
             interval = batch_interval(rates)
             noise.append(relative_spread(rates))
@@ -181,15 +181,18 @@ class PointMeter:
             if stop is not Stop.GO_ON:
                 return _Series(windows, interval, stop, trend_of(rates))
 
-    def _add_windows(self, windows: _Windows) -> None:
-        """Add as many windows as are judged together."""
+    def _add_windows(self, windows: _Windows, *bounds_s: float) -> None:
+        """Add as many windows as are judged together, fewer where a time is over at which something may end."""
         for _ in range(_JUDGE_WINDOWS):
             if self.ended() or self.load.wait(_WINDOW_S):
                 raise EndedError
             counters = self.load.peek()
             if counters is None:
                 raise EndedError
+            before_s = windows.elapsed_s
             windows.add(self.clock(), counters)
+            if any(before_s < bound_s <= windows.elapsed_s for bound_s in bounds_s):
+                return
 
     def _trial(self, series: _Series) -> Trial:
         epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets
