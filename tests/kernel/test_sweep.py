@@ -150,7 +150,7 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
     interrupted.send_signal(signal.SIGINT)
     out, errors = interrupted.communicate(timeout=120)
     assert interrupted.returncode == 130
-    assert b"goes on after 1 measurements" in errors
+    assert b"goes on after 1 measurement in" in errors
     document: dict[str, Any] = json.loads(out)
     assert document["ended"] == "stopped"
     assert not document["complete"]
