@@ -47,6 +47,7 @@ def only_changes(renderable: RenderableType | None, cells: ScreenCells) -> Rende
 
 
 def pieces_of(update: Update) -> Iterable[Piece]:
+    """Return what an update draws, in the order of lines and columns."""
     if isinstance(update, LinesUpdate):
         return update.pieces
     return _all_pieces(update) if isinstance(update, LayoutUpdate) else _changed_pieces(update)
