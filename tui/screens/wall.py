@@ -72,7 +72,7 @@ def arranged(
 
 @functools.lru_cache(maxsize=2)
 def _groups(rows: Rows, graph: Graph) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Number the group of each row, and name the groups; what is on no storage comes last."""
+    """Give each row the number of its group, and the names of the groups; what is on no storage comes last."""
     storage = storage_of_disks(graph)
     of_row = [storage.get(key, OTHER) for key in rows.keys]
     names = sorted(set(of_row), key=lambda name: (name == OTHER, natural_key(name)))
