@@ -171,6 +171,7 @@ async def longer(stage: Stage) -> None:
     before = stage.app.app_state.span_ns
     await stage.press()
     assert stage.app.app_state.span_ns > before
+    assert "charts show the last 15:00" in screen_text(stage.pilot)
 
 
 async def shorter(stage: Stage) -> None:
