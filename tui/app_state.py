@@ -98,6 +98,8 @@ class AppState:
     """The frame on the screen."""
     latest: Frame | None = None
     """The newest frame, shown or not."""
+    brief: str = ""
+    """What the last key did, shown for a moment."""
     sweeps: SweepSeries = field(default_factory=SweepSeries)
     """What this process measures and measured; empty in a replay."""
     compared: CompareAsked | None = None

@@ -161,7 +161,7 @@ WALL = _entry(
     "7",
     "wall:WallScreen",
     Action("wall.field", "Colour by heat, busy, service, queue or await", "c", "Colour"),
-    Action("wall.order", "Order by name, or the largest first", "o", "Order"),
+    Action("wall.order", "Order by storage, by name, or the largest first", "o", "Order"),
     Action("wall.details", "Details of the disk under the cursor", "enter,d", "Details"),
     tables=("disks",),
 )

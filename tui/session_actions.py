@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.message import Message
+from textual.timer import Timer
 
 from collectors.session.time_format import clock_text, parse_when
 from engine.errors import LunscopeError, UsageError
@@ -23,6 +24,7 @@ from tui.transport import LiveTransport, ReplayTransport, Transport
 
 LONGEST_NOTE = 200
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
+BRIEF_S = 2.0
 SPANS_S = (60, 300, 900, 3600)
 """Lengths of the chart history."""
 
@@ -47,6 +49,7 @@ class SessionActions(ThemedApp[None]):
     """Pause, step, seek, speed, and length of the chart history."""
 
     app_state: AppState
+    _brief_timer: Timer | None = None
     save_folder: Path | None = None
     """Where the screen is saved, by the settings."""
 
@@ -234,5 +237,16 @@ class SessionActions(ThemedApp[None]):
     def _change_span(self, direction: int) -> None:
         position = SPANS_S.index(self.app_state.span_ns // SECOND_NS) + direction
         self.app_state.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
-        self.notify(f"charts show the last {span_text(self.app_state.span_ns / SECOND_NS)}", timeout=2, markup=False)
+        self._say(f"charts show the last {span_text(self.app_state.span_ns / SECOND_NS)}")
+        self.paint()
+
+    def _say(self, text: str) -> None:
+        """Show a text for a moment: a notice would lay the screen out again, at more cost than all else of a key."""
+        self.app_state.brief = text
+        if self._brief_timer is not None:
+            self._brief_timer.stop()
+        self._brief_timer = self.set_timer(BRIEF_S, self._end_brief)
+
+    def _end_brief(self) -> None:
+        self.app_state.brief = ""
         self.paint()

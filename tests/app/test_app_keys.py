@@ -171,6 +171,7 @@ async def longer(stage: Stage) -> None:
     before = stage.app.app_state.span_ns
     await stage.press()
     assert stage.app.app_state.span_ns > before
+    assert "charts show the last 15:00" in screen_text(stage.pilot)
 
 
 async def shorter(stage: Stage) -> None:
@@ -522,6 +523,10 @@ async def wall_orders(stage: Stage) -> None:
     await stage.pilot.press("7")
     before = screen_text(stage.pilot)
     assert before.index("mpath3") < before.index("nvme0n1")
+    assert "array 0x5006016000000000 4" in before
+    await stage.press()
+    assert "by name" in screen_text(stage.pilot)
+    assert "array 0x" not in screen_text(stage.pilot)
     await stage.press()
     after = screen_text(stage.pilot)
     assert after.index("nvme0n1") < after.index("mpath3")

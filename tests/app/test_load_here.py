@@ -11,8 +11,10 @@ import pytest
 from textual.widgets import OptionList
 
 from collectors.graph import Graph, Lun, Path
+from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.model import Device, Topology
 from engine.errors import UsageError
+from engine.events import Event, EventKind
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl
@@ -25,7 +27,9 @@ from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork
 from tui.load.read_only import read_only_job
 from tui.load.recent_targets import MOST_KEPT, RecentTargets
+from tui.load.row_device import device_of_event, device_of_row, device_of_subject
 from tui.screens.chooser import Chooser
+from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.target_picker import MOST_LISTED, TargetPicker
@@ -154,6 +158,54 @@ async def test_where_no_disk_is_under_the_cursor_the_list_opens() -> None:
         await pilot.press(*"nvme", "escape")
         await pilot.press("7", "L")
         await until(pilot, lambda: isinstance(app.screen, LoadScreen | Chooser))
+    control.close()
+
+
+def test_latencies_and_events_stand_for_a_device() -> None:
+    topology = make_topology()
+    paths = frozenset(key(name) for name in ("sde", "sdf", "sdg", "sdh"))
+    found = [
+        device_of_subject(LatencySubject("", source, keys), topology)
+        for source, keys in (
+            (TRACE, frozenset({key("sde")})),
+            (TRACE, paths),
+            (TRACE, paths | {key("dm-1")}),
+            (TRACE, paths - {key("sde")}),
+            (TRACE, paths | {key("sda")}),
+            ("load", frozenset({"load"})),
+        )
+    ]
+    assert found == [key("sde"), key("dm-1"), key("dm-1"), None, None, None]
+    events = [
+        Event.now(EventKind.HOTPLUG, "", name="sda"),
+        Event.now(EventKind.PATH, "", path="sdf"),
+        Event.now(EventKind.ALERT, "", table="disks", key=key("dm-1")),
+        Event.now(EventKind.ALERT, "", table="hbas", key=key("dm-1")),
+        Event.now(EventKind.HOTPLUG, "", name="gone"),
+        Event.now(EventKind.KNOB, "queue depth 8"),
+    ]
+    expected = [key("sda"), key("sdf"), key("dm-1"), None, None, None]
+    assert [device_of_event(event, topology) for event in (*events, None)] == [*expected, None]
+    assert (device_of_row("disks", "8:0"), device_of_row("processes", "1")) == ("8:0", None)
+
+
+async def test_the_device_of_an_event_or_of_latencies_is_taken() -> None:
+    control, source = LoadControl(), ListSource(multipath_samples(20))
+    app = make_app(source, control)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 8)
+        app.app_state.events.add([Event.now(EventKind.PATH, "path sde failed", path="sde")])
+        await pilot.press("3")
+        await until(pilot, lambda: "path sde failed" in screen_text(pilot))
+        await pilot.press("L")
+        await until(pilot, lambda: isinstance(app.screen, Chooser))
+        await pilot.press("escape", "4")
+        await until(pilot, lambda: isinstance(app.screen, LatencyScreen))
+        view = app.screen
+        assert isinstance(view, LatencyScreen)
+        view.follow(LatencySubject("sdf", TRACE, frozenset({key("sdf")})))
+        await pilot.press("L")
+        await until(pilot, lambda: isinstance(app.screen, Chooser))
     control.close()
 
 

@@ -20,6 +20,7 @@ from tui.compare.recorded import RecordedIntervals
 from tui.compare.rows import compare_rows, detail_text, side_text, summary_text
 from tui.compare.work import Compared, CompareRequest, CompareWork
 from tui.keys import bindings_of
+from tui.load.row_device import device_of_row
 from tui.screen_registry import COMPARE
 from tui.screens.compare_actions import CompareActions
 from tui.transport import ReplayTransport
@@ -99,6 +100,11 @@ class CompareScreen(CompareActions):
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - what is compared goes on while the display is paused
         """Ask for the comparison with the newest intervals, and draw the last one."""
         self._draw()
+
+    def load_device(self) -> str | None:
+        """Return the disk or path under the cursor."""
+        found = self.query_one(CompareTable).cursor_row
+        return None if found is None else device_of_row(found.row.a.table, found.row.a.key)
 
     def redraw(self) -> None:
         """Draw after a choice."""

@@ -17,6 +17,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
+from tui.load.row_device import device_of_event
 from tui.screen_registry import EVENTS
 from tui.screens.base import View
 from tui.screens.subject_charts import SubjectCharts
@@ -66,6 +67,12 @@ class EventsScreen(View):
         later = sum(event.time_ns > frame.time_ns for event in events) if self.app_state.is_rewound else 0
         after = f", {later} after the moment shown" if later else ""
         self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{after}; Enter seeks to it")
+
+    def load_device(self) -> str | None:
+        """Return the device that the event under the cursor names."""
+        frame, position = self.app_state.frame, self.query_one(OptionList).highlighted
+        event = None if position is None else self._listed[position]
+        return None if frame is None else device_of_event(event, frame.topology)
 
     def _list(self, events: list[Event]) -> None:
         """Fill the list; the cursor stays on its event, or on the newest."""

@@ -17,6 +17,7 @@ from collectors.model import Frame
 from collectors.session.time_format import clock_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
+from tui.load.row_device import device_of_subject
 from tui.screen_registry import LATENCY
 from tui.screens.chart_curves import span_to_show_ns
 from tui.screens.latency_actions import LatencyActions
@@ -76,6 +77,11 @@ class LatencyScreen(LatencyActions):
     def latency_subject(self) -> LatencySubject | None:
         """Return the subject shown."""
         return self.choice.subject
+
+    def load_device(self) -> str | None:
+        """Return the disk, path or LUN shown; None for a port and for the load."""
+        frame = self.app_state.frame
+        return None if frame is None else device_of_subject(self.choice.subject, frame.topology)
 
     # ------------------------------------------------------------------- show
 

@@ -15,6 +15,7 @@ from collectors.latency.subjects import LatencySubject, disk_subject, port_subje
 from collectors.model import Frame, Topology
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
+from tui.history.gone_paths import GoneThen
 from tui.keys import bindings_of
 from tui.paths.path_table import STATE, Only, PathTable, path_columns, path_table
 from tui.paths.text import row_summary, summary
@@ -62,6 +63,8 @@ class PathsScreen(View):
         self._by = GroupBy.LUN
         self._only = Only.ALL
         self._outline = PathOutline()
+        self._made: tuple[tuple[Frame, GroupBy, Only, GoneThen], PathTable | None] | None = None
+        """The last table, and what it was made of."""
 
     def compose_body(self) -> ComposeResult:
         """Compose summary, grid, and the description of the row under the cursor."""
@@ -73,9 +76,7 @@ class PathsScreen(View):
     def show_frame(self, frame: Frame) -> None:
         """Show the figures in the current grouping."""
         grid = self.query_one("#paths", Grid)
-        fields = [column.field_id for column in self.COLUMNS]
-        board = path_table(frame, self._by, self._only, fields, self.app_state.history.gone_paths.at(frame.time_ns))
-        self._outline.board = board
+        board = self._outline.board = self._board_of(frame)
         grid.trends = self.trends(frame, self._history_of)
         self._outline.passes = None if board is None else board.passes
         if board is not None:
@@ -85,6 +86,15 @@ class PathsScreen(View):
         grid.show(None if board is None else board.table, texts=self._texts(board, frame.topology))
         fit_to_count(grid, grid.row_count, self.query_one(SubjectCharts).most_rows(self.size.height))
         self._show_summary(board)
+
+    def _board_of(self, frame: Frame) -> PathTable | None:
+        """Make the table of a frame, once: a screen that is shown again has mostly the same one."""
+        gone = self.app_state.history.gone_paths.at(frame.time_ns)
+        wanted = frame, self._by, self._only, gone
+        if self._made is None or self._made[0] != wanted:
+            fields = [column.field_id for column in self.COLUMNS]
+            self._made = wanted, path_table(frame, self._by, self._only, fields, gone)
+        return self._made[1]
 
     @staticmethod
     def _texts(board: PathTable | None, topology: Topology) -> RowTexts:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Grid as Cells
 
 from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
+from collectors.series import Series
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
 from tui.text.safe import disk_labels
 from tui.widgets.chart.widget import Chart
 
-PANELS = (AWAIT, TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
+_TAIL = replace(TAIL, fields=("p99_ms", "max_ms"))
+"""Beside a chart of await."""
+PANELS = (AWAIT, _TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
 _LINES_AROUND = 4
 """Half of the lines of a screen besides table and charts."""
 
 
 class SubjectCharts(Cells):
-    """Await, latencies, IOPS, throughput and I/Os in flight of one row; shown on tall screens only."""
+    """Await, the highest latencies, IOPS, throughput and I/Os in flight of one row; on tall screens only."""
 
     DEFAULT_CSS = """
     SubjectCharts { display: none; height: 1fr; min-height: 12; grid-size: 2 2; grid-gutter: 0 1; }
@@ -30,6 +34,8 @@ class SubjectCharts(Cells):
     SubjectCharts.wide { grid-size: 3 2; }
     SubjectCharts.wide #await { column-span: 2; }
     SubjectCharts.wide #tail { display: block; }
+    SubjectCharts.wide.tailless #await { column-span: 3; }
+    SubjectCharts.wide.tailless #tail { display: none; }
     """
 
     def compose(self) -> ComposeResult:
@@ -44,6 +50,7 @@ class SubjectCharts(Cells):
         series, name = None, ""
         if row is not None:
             series = app_state.history.series(*row, frame.time_ns, app_state.span_ns)
+            self.set_class(not _has_tail(series), "tailless")
             name = f" of {'all disks' if row[0] == ALL_DISKS else _name(frame, *row)}"
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
@@ -61,6 +68,13 @@ class SubjectCharts(Cells):
     def most_rows(self, height: int) -> int | None:
         """Lines that a table above the charts may have on a screen of this height; None without charts."""
         return height // 2 - _LINES_AROUND if self.display else None
+
+
+def _has_tail(series: Series | None) -> bool:
+    """Whether anything but the mean is known of the latencies."""
+    return series is not None and any(
+        np.isfinite(series.values[field_id]).any() for field_id in _TAIL.fields if field_id in series.values
+    )
 
 
 def _name(frame: Frame, table: str, key: str) -> str:

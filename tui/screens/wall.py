@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,9 +18,11 @@ from textual.geometry import Size
 
 from collectors.derive.roles import present_disks
 from collectors.field import Unit
+from collectors.graph import Graph
 from collectors.hotness import HEAT_ORDER, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
+from collectors.paths.storage import OTHER, storage_of_disks
 from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState
@@ -33,13 +37,47 @@ from tui.text.columns import GridColumn, figure_lines, grid_columns, trend_text
 from tui.text.format import MISSING_TEXT
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, short_labels
-from tui.widgets.grid.rows import RowNames
+from tui.widgets.grid.rows import RowNames, natural_key
 from tui.widgets.line import TextLine
 from tui.widgets.wall import Wall, legend, strengths
+from tui.widgets.wall_layout import WallGroup
 
 FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
 """Fields that colour the cells; the first is the default."""
 FIGURES = ("heat", "busy_pct", "queue_ms", "service_ms", "await_ms", "iops", "bytes_per_s", "in_flight")
+
+
+class WallOrder(StrEnum):
+    """Order of the cells."""
+
+    STORAGE = "by storage"
+    NAME = "by name"
+    FIGURE = "largest first"
+
+
+def arranged(
+    rows: Rows, ranks: NDArray[np.float64], figures: NDArray[np.float64], graph: Graph, order: WallOrder
+) -> tuple[NDArray[np.intp], tuple[WallGroup, ...]]:
+    """Order the rows, and name the groups of adjacent ones; one of all, or one of each, needs no heading."""
+    by_name = np.argsort(ranks, kind="stable")
+    if order is WallOrder.FIGURE:
+        return np.argsort(-figures, kind="stable"), ()
+    numbers, names = _groups(rows, graph)
+    counts = np.bincount(numbers, minlength=len(names)).tolist()
+    if order is WallOrder.NAME or len(names) < 2 or max(counts) < 2:
+        return by_name, ()
+    in_groups = by_name[np.argsort(numbers[by_name], kind="stable")]
+    return in_groups, tuple(WallGroup(name, count) for name, count in zip(names, counts, strict=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _groups(rows: Rows, graph: Graph) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Give each row the number of its group, and the names of the groups; what is on no storage comes last."""
+    storage = storage_of_disks(graph)
+    of_row = [storage.get(key, OTHER) for key in rows.keys]
+    names = sorted(set(of_row), key=lambda name: (name == OTHER, natural_key(name)))
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([numbers[name] for name in of_row], np.intp), tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +118,8 @@ class WallScreen(View):
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
         self._field = FIELDS[0]
-        self._by_figure = False
+        self._order = WallOrder.STORAGE
+        self._is_grouped = False
 
     def compose_body(self) -> ComposeResult:
         """Legend, wall, figures and verdict of the disk under the cursor."""
@@ -97,12 +136,13 @@ class WallScreen(View):
             values = disks.columns.get(self._field, np.full(len(disks.rows), np.nan))
             names = _names(disks.rows, frame.topology)
             ranked = with_hot_order(disks, frame).columns[HEAT_ORDER] if self._field == "heat" else values
-            order = np.argsort(-ranked if self._by_figure else names.ranks, kind="stable")
+            order, groups = arranged(disks.rows, names.ranks, ranked, frame.topology.graph, self._order)
+            self._is_grouped = bool(groups)
             thresholds = self._column.hot
             assert thresholds is not None, "every field of the wall has thresholds"
             wall.empty_text = "no disks"
             tiles = DiskTiles(disks, self._column, glyphs_of(self).trend, self.trends(frame, rows_of("disks")))
-            wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds), tiles)
+            wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds), tiles, groups=groups)
             self._fit_wall(wall)
         self._show_legend()
         self._show_figures()
@@ -125,7 +165,7 @@ class WallScreen(View):
             (f" {self.key_text('wall.field')} ", "bold $accent"),
             (f"{field.title} ", "bold"),
             (f"{self.key_text('wall.order')} ", "bold $accent"),
-            "largest first   " if self._by_figure else "by name   ",
+            f"{WallOrder.NAME if self._order is WallOrder.STORAGE and not self._is_grouped else self._order}   ",
         )
         wall = self.query_one("#wall", Wall)
         for text, part in legend(glyphs_of(self).strengths, thresholds, field.unit):
@@ -169,8 +209,11 @@ class WallScreen(View):
         self.refresh_view()
 
     def action_wall_order(self) -> None:
-        """Sort by value, or by name."""
-        self._by_figure = not self._by_figure
+        """Sort by name below the storage, by name alone, or by value."""
+        orders = tuple(WallOrder)
+        # Without groups the first two are the same.
+        step = 2 if self._order is WallOrder.STORAGE and not self._is_grouped else 1
+        self._order = orders[(orders.index(self._order) + step) % len(orders)]
         self.refresh_view()
 
     def action_wall_details(self) -> None:

@@ -50,7 +50,7 @@ class FrameSequences:
 
     def draw(self, y: int, x: int, changed: list[int], line: list[Cell | None]) -> None:
         """Write the cells of a line at these distances from `x`, which rise."""
-        for start, end in _runs(changed):
+        for start, end in runs_of(changed):
             self.move(y, x + start, line)
             self.write(line[x + start : x + end], at_end=x + end == len(line))
 
@@ -127,7 +127,7 @@ def _to(y: int, x: int) -> str:
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"
 
 
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+def runs_of(numbers: list[int]) -> Iterator[tuple[int, int]]:
     """Ranges, with exclusive ends, of adjacent numbers in a rising list."""
     if not numbers:
         return

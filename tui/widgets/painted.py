@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
-from textual.geometry import Region, Size
+from textual.color import Color
+from textual.filter import LineFilter
+from textual.geometry import Region, Size, Spacing
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+
+NO_GUTTER = Spacing()
+_NOTHING = Strip([], 0)
 
 
 def replace_changed(drawn: list[Strip], fresh: list[Strip], width: int) -> list[Region]:
@@ -39,6 +45,9 @@ class Painted(Widget):
         super().__init__(id=id, classes=classes)
         self._drawn: list[Strip] | None = None
         self._drawn_size = Size(0, 0)
+        self._filtered: list[tuple[Strip, Strip]] = []
+        """Of each line that was sent, how it was drawn and what the filters made of it."""
+        self._ground: Color | None = None
 
     @property
     def area(self) -> Size:
@@ -68,6 +77,33 @@ class Painted(Widget):
             self._drawn = self.draw_lines()
         return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.area.width)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Give lines as they are drawn: without a border and the like Textual would only copy them."""
+        if self.styles.gutter != NO_GUTTER or self.opacity != 1.0:
+            return super().render_lines(crop)
+        filters = self.get_line_filters()
+        return [
+            strip if strip.cell_length == crop.width and not crop.x else strip.crop_extend(crop.x, crop.right, None)
+            for strip in (self._filtered_line(y, filters) for y in crop.line_range)
+        ]
+
+    def _filtered_line(self, y: int, filters: Sequence[LineFilter]) -> Strip:
+        """Give the line of the last drawing after the filters: the same strip until it is drawn anew."""
+        drawn = self.render_line(y)
+        if not filters:
+            return drawn
+        if y < len(self._filtered) and self._filtered[y][0] is drawn:
+            return self._filtered[y][1]
+        if self._ground is None:
+            self._ground = self.background_colors[1]
+        shown = drawn
+        for each in filters:
+            shown = shown.apply_filter(each, self._ground)
+        missing = y + 1 - len(self._filtered)
+        self._filtered += [(_NOTHING, _NOTHING)] * missing
+        self._filtered[y] = drawn, shown
+        return shown
+
     def on_focus(self) -> None:
         """Show the focus."""
         self._invalidate()
@@ -79,6 +115,7 @@ class Painted(Widget):
     def notify_style_update(self) -> None:
         """Drop lines drawn with another theme."""
         super().notify_style_update()
+        self._ground, self._filtered = None, []
         self.invalidate_style()
         self.forget_lines()
 

@@ -51,14 +51,22 @@ def _live_state(transport: LiveTransport, app_state: AppState, *, follows_time: 
     if app_state.ended is not None:
         return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(app_state.ended), recording)
     if transport.held is None:
-        return Content.assemble((" ▶ LIVE", "bold $success"), recording)
+        return Content.assemble((" ▶ LIVE", "bold $success"), _brief(app_state), recording)
     held_s = (app_state.latest_ns - transport.held.time_ns) / SECOND_NS
     kept_s = (app_state.latest_ns - min(transport.start_ns, transport.position_ns)) / SECOND_NS
     held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} back, {span_text(kept_s)} kept"
     here = "" if follows_time else "   (not this screen)"
     return Content.assemble(
-        (" ‖ PAUSED", "bold reverse $warning"), held, (here, "$warning"), _recording_text(app_state, paused=True)
+        (" ‖ PAUSED", "bold reverse $warning"),
+        _brief(app_state),
+        held,
+        (here, "$warning"),
+        _recording_text(app_state, paused=True),
     )
+
+
+def _brief(app_state: AppState) -> str:
+    return f"   {app_state.brief}" if app_state.brief else ""
 
 
 def _recording_text(app_state: AppState, *, paused: bool = False) -> Content:
@@ -76,6 +84,8 @@ def _replay_state(transport: ReplayTransport, app_state: AppState) -> Content:
     where = f" {clock_text(transport.position_ns)} / {clock_text(transport.end_ns)} {speed}"
     if app_state.ended:
         return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(app_state.ended))
+    if app_state.brief:  # There is no room for both.
+        where = f" {app_state.brief}"
     if transport.position_ns >= transport.end_ns:
         return Content.assemble((" ■ END   ", "bold"), where)
     if transport.paused:

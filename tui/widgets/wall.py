@@ -21,6 +21,7 @@ from collectors.model import Rows
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit, fit_name
 from tui.widgets.painted import Paged
+from tui.widgets.wall_layout import NAMED_WIDTH, CellRow, WallGroup, WallLayout, wall_layout
 
 MISSING, IDLE, LOW, MIDDLE, WARM, HOT = range(6)
 """Strength of a cell."""
@@ -28,37 +29,6 @@ STYLES = ("missing", "idle", "low", "middle", "warm", "hot")
 
 _LOW_PART = 4.0
 """A figure below this part of the warm threshold is low."""
-
-NAMED_WIDTH = 16
-"""Width from which on a cell shows its name."""
-_TILE = Size(28, 4)
-"""A cell with figures and a recent history below its name, and a blank line."""
-_CELLS = (_TILE, Size(NAMED_WIDTH, 1), Size(3, 1), Size(2, 1), Size(1, 1))
-"""Sizes of a cell; the largest that shows all disks at once is used."""
-
-
-@dataclass(frozen=True, slots=True)
-class WallLayout:
-    """Cells laid out on a size."""
-
-    columns: int
-    cell_width: int
-    cell_height: int
-    lines: int
-
-    @classmethod
-    def of(cls, cells: int, size: Size) -> WallLayout:
-        """Choose the largest cells with which all are visible, or else the smallest."""
-        cell = next((cell for cell in _CELLS if _lines(cells, size.width, cell) <= size.height), _CELLS[-1])
-        return cls(max(1, size.width // cell.width), cell.width, cell.height, _lines(cells, size.width, cell))
-
-    def line_of(self, position: int) -> int:
-        """First line of a cell."""
-        return position // self.columns * self.cell_height
-
-
-def _lines(cells: int, width: int, cell: Size) -> int:
-    return -(-cells // max(1, width // cell.width)) * cell.height
 
 
 class Tiles(Protocol):
@@ -92,7 +62,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     Wall { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"wall--{part}" for part in (*STYLES, "cursor", "empty")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"wall--{part}" for part in (*STYLES, "cursor", "empty", "heading")}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "move(-1, 0)", "Cell to the left", show=False, id="wall-left"),
         Binding("right", "move(1, 0)", "Cell to the right", show=False, id="wall-right"),
@@ -124,6 +94,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         self._order = _NO_ROWS
         self._strengths = _NO_ROWS
         self._tiles: Tiles | None = None
+        self._groups: tuple[WallGroup, ...] = ()
         self._cursor = 0
         self._cursor_key: str | None = None
         self._styles: dict[str, Style] | None = None
@@ -135,7 +106,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def lines_within(self, width: int, most: int) -> int:
         """Lines of all cells in an area of this width and at most that height."""
-        return min(most, WallLayout.of(len(self._order), Size(width, most)).lines)
+        return min(most, wall_layout(self._groups, len(self._order), Size(width, most)).lines)
 
     def show(
         self,
@@ -144,6 +115,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         order: NDArray[np.intp],
         strengths: NDArray[np.intp],
         tiles: Tiles | None = None,
+        *,
+        groups: Sequence[WallGroup] = (),
     ) -> None:
         """Take new cells.
 
@@ -153,16 +126,17 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
             order: rows from the first cell to the last.
             strengths: MISSING to HOT, by row.
             tiles: what large cells show besides their names.
+            groups: headings of adjacent cells, all of them in order; none if there are no groups.
         """
         self._rows, self._names, self._order, self._strengths = rows, names, order, strengths
-        self._tiles = tiles
+        self._tiles, self._groups = tiles, tuple(groups)
         row = rows.positions.get(self._cursor_key or "")
         positions = _NO_ROWS if row is None else np.flatnonzero(order == row)
         self._put(int(positions[0]) if len(positions) else self._cursor, follow=False)
 
     def action_move(self, columns: int, lines: int) -> None:
         """Move the cursor; at the end of a line it continues in the next."""
-        self._put(self._cursor + columns + lines * self._layout.columns)
+        self._put(self._layout.moved(self._cursor + columns, lines))
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by pages."""
@@ -178,9 +152,9 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         offset, layout = event.get_content_offset(self), self._layout
         if offset is None or offset.x >= layout.columns * layout.cell_width:
             return
-        line = (offset.y + self.scroll_offset.y) // layout.cell_height
-        position = line * layout.columns + offset.x // layout.cell_width
-        if position < len(self._order):
+        row = layout.row_at(offset.y + self.scroll_offset.y)
+        position = -1 if row is None else row.start + offset.x // layout.cell_width
+        if row is not None and position < row.stop:
             self._put(position)
             if event.chain == 2:
                 self.action_select()
@@ -192,7 +166,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     @property
     def _layout(self) -> WallLayout:
-        return WallLayout.of(len(self._order), self.area)
+        return wall_layout(self._groups, len(self._order), self.area)
 
     def _put(self, position: int, *, follow: bool = True) -> None:
         """Move the cursor to a position, clipped to the cells, draw, and report a new cell under it."""
@@ -202,9 +176,9 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         layout = self._layout
         if self.virtual_size.height != layout.lines:
             self.virtual_size = Size(0, layout.lines)
-        line, top = layout.line_of(self._cursor), self.scroll_offset.y
-        if follow and not top <= line < top + self.area.height:
-            self.scroll_to(y=line if line < top else line - self.area.height + 1, animate=False, force=True)
+        (first, line), top = layout.lines_of(self._cursor), self.scroll_offset.y
+        if follow and not (top <= first and line < top + self.area.height):
+            self.scroll_to(y=first if first < top else line - self.area.height + 1, animate=False, force=True)
         self.repaint()
         if key is not None and key != previous_key:
             self.post_message(self.CellHighlighted(key))
@@ -220,15 +194,29 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         return (lines + [Strip.blank(self.area.width, styles["idle"])] * self.area.height)[: self.area.height]
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
-        """Draw one line, adjacent cells of one style as one segment."""
+        """Draw one line: a heading, names of cells, or what is below them."""
+        row = layout.row_at(line)
+        if row is None:
+            return self._heading_line(layout.heading_at(line))
+        if line > row.line:
+            return self._tile_line(self._order[row.start : row.stop].tolist(), line - row.line - 1, layout.cell_width)
+        return self._cells_line(row, layout.cell_width)
+
+    def _heading_line(self, group: WallGroup) -> Strip:
+        """Draw the name of a group, and how many cells it has, above them."""
+        width, styles = self.area.width, self._cached_style()
+        count = f" {group.cells:,}"
+        name = fit_name(group.name, max(1, width - len(count)), glyphs_of(self).ellipsis).rstrip()
+        segments = [Segment(name, styles["heading"]), Segment(count, styles["idle"])]
+        return Strip(segments).adjust_cell_length(width, styles["idle"])
+
+    def _cells_line(self, cells: CellRow, width: int) -> Strip:
+        """Draw names or marks of cells, adjacent ones of one style as one segment."""
         styles, segments = self._cached_style(), list[Segment]()
-        start, below = line // layout.cell_height * layout.columns, line % layout.cell_height
-        if below:
-            return self._tile_line(self._order[start : start + layout.columns].tolist(), below - 1, layout.cell_width)
         text, style = "", styles["idle"]
-        for position, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
+        for position, row in enumerate(self._order[cells.start : cells.stop].tolist(), cells.start):
             strength = int(self._strengths[row])
-            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=position == self._cursor):
+            for part, part_style in self._cell(row, strength, width, at_cursor=position == self._cursor):
                 if part_style != style:
                     segments.append(Segment(text, style))
                     text, style = "", part_style
@@ -266,6 +254,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _cached_style(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""
         if self._styles is None:
-            self._styles = {part: self.get_component_rich_style(f"wall--{part}") for part in (*STYLES, "empty")}
+            self._styles = {
+                part: self.get_component_rich_style(f"wall--{part}") for part in (*STYLES, "empty", "heading")
+            }
             self._styles["cursor"] = self.get_component_rich_style("wall--cursor", partial=True)
         return self._styles

@@ -190,8 +190,8 @@ class ChartPainter:
         else:
             styles |= area_styles(self._data.stack, chart_style)
         lines = []
-        for row in range(frame.rows):
-            segments = [Segment(text, styles[owner]) for text, owner in plot.runs(row)]
+        for row, runs in enumerate(plot.runs()):
+            segments = [Segment(text, styles[owner]) for text, owner in runs]
             if frame.axis_width:
                 segments.insert(0, Segment(self._axis_text(labels.get(row)), chart_style.style("chart--axis")))
             lines.append(Strip(segments, self._width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,17 +135,21 @@ class Plot:
         self.codes[blank, cell] = ord(self._glyphs.inspect_line)
         self.owners[:, cell] = INSPECT_LINE
 
-    def runs(self, row: int) -> Iterator[tuple[str, int]]:
-        """Text of a row in runs of one owner; blanks join the run on their left."""
-        owners = self.owners[row]
-        filled = np.where(owners == NOTHING, 0, np.arange(len(owners)))
-        owners = owners[np.maximum.accumulate(filled)]
-        text = self.codes[row].tobytes().decode("utf-32-le")
-        ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(text)]
-        start = 0
-        for end in ends:
-            yield text[start:end], int(owners[start])
-            start = end
+    def runs(self) -> list[list[tuple[str, int]]]:
+        """Text of each row in runs of one owner; blanks join the run on their left."""
+        rows, cells = self.shape
+        filled = np.where(self.owners == NOTHING, 0, np.arange(cells))
+        owners = np.take_along_axis(self.owners, np.maximum.accumulate(filled, axis=1), axis=1)
+        text = self.codes.tobytes().decode("utf-32-le")
+        ends: list[list[int]] = [[] for _ in range(rows)]
+        for row, end in np.argwhere(np.diff(owners, axis=1)).tolist():
+            ends[row].append(end + 1)
+        found = []
+        for row in range(rows):
+            starts, line = [0, *ends[row]], text[row * cells : (row + 1) * cells]
+            runs = zip(starts, [*ends[row], cells], owners[row, starts].tolist(), strict=True)
+            found.append([(line[start:end], owner) for start, end, owner in runs])
+        return found
 
     def _draw_dots(self, spans: Sequence[Span], first_column: int) -> None:
         all_bits = np.zeros(self.shape, dtype=np.uint8)

@@ -1,0 +1,65 @@
+"""Partial updates, put together, show what a complete one shows."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import RenderableType
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.strip import Strip
+
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import make_app, on_stage, play, until
+from tui.terminal.cells import Piece
+from tui.terminal.frame_update import LinesUpdate, Update, pieces_of
+
+Cell = tuple[str, object]
+SIZE = 120, 40
+KEYS = ("down", "down", "greater_than_sign", "z", "slash", "s", "escape", "u", "7", "right", "4", "1", "up")
+"""The units are said in a notice, which lies over what is below."""
+
+
+class Shown:
+    """The cells of a terminal that is sent the updates of an app."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], Cell] = {}
+        self.line_updates = 0
+
+    def display(self, _screen: Screen[object], update: RenderableType | None) -> None:
+        if isinstance(update, Update):
+            self.line_updates += isinstance(update, LinesUpdate)
+            for piece in pieces_of(update):
+                self.draw(piece)
+
+    def draw(self, piece: Piece) -> None:
+        for x, cell in enumerate(cells_of(piece.strip), piece.x):
+            self.cells[piece.y, x] = cell
+
+
+def cells_of(strip: Strip) -> list[Cell]:
+    return [(char, segment.style) for segment in strip for char in segment.text]
+
+
+async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
+    await until(pilot, lambda: not (pilot.app.screen._dirty_widgets or pilot.app.screen._layout_required))
+    expected = pilot.app.screen._compositor.render_strips()
+    for y, strip in enumerate(expected):
+        line = [shown.cells[y, x] for x in range(SIZE[0])]
+        assert "".join(char for char, _ in line) == strip.text, f"line {y} after {key}"
+        assert line == cells_of(strip), f"styles of line {y} after {key}"
+
+
+async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown()
+    source = ListSource(make_samples(count=12))
+    app = make_app(source)
+    monkeypatch.setattr(app, "_display", shown.display)
+    async with on_stage(app, SIZE) as pilot:
+        await play(pilot, source, 5)
+        for key in KEYS:
+            await pilot.press(key)
+            await assert_same(pilot, shown, key)
+        await play(pilot, source, 7)
+        await assert_same(pilot, shown, "frames")
+    assert shown.line_updates > 5
