@@ -95,6 +95,10 @@ class View(LaidOutOnce[None]):
         """Whether all of its parts are there: not while it is being made, nor while the app ends and removes them."""
         return self.is_mounted and {type(child) for child in self.children} >= _PARTS
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key may do something: not while parts are missing."""
+        return super().check_action(action, parameters) if self.is_whole else False
+
     @property
     def follows_time(self) -> bool:
         """Whether it shows the moment of the frame, not the present."""
