@@ -29,6 +29,9 @@ _OPENAT2 = 437
 _RESOLVE_BENEATH = 0x08
 _RESOLVE_NO_MAGICLINKS = 0x02
 
+_HEAP_OPTIONS = {-3: 256 << 10, -1: 4 << 20, -8: 2}
+"""M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, and M_ARENA_MAX, of malloc.h."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -134,6 +137,18 @@ def die_with_parent(parent: int) -> None:
     if os.getppid() != parent:
         # It ended before the call.
         os._exit(128 + signal.SIGKILL)
+
+
+def return_freed_memory() -> None:
+    """Have the C library return freed blocks of 256 KiB and more at once (mallopt(3)); does nothing without glibc.
+
+    By default that limit rises with the largest block that was ever freed, and each thread has an arena of its own:
+    arrays that come and go for hours leave gaps that are never returned.
+    """
+    set_option = getattr(_libc, "mallopt", None)
+    if set_option is not None:
+        for option, value in _HEAP_OPTIONS.items():
+            set_option(option, value)
 
 
 def trim_heap() -> None:

@@ -53,6 +53,8 @@ PEAKS_PERIOD_S = 0.5
 """Interval of updates while a recording is read."""
 PAUSED_ACTIONS = {"session.back", "session.forward", "session.first", "session.last"}
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
+SELECTION_ACTIONS = {"view_processes", "view_ios", "load_here"}
+"""Methods that ask the screen for what is selected there."""
 
 
 class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
@@ -263,6 +265,8 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         if entry is None:
             return True
         if entry.priority and self._is_taken(entry):
+            return False
+        if action in SELECTION_ACTIONS and isinstance(self.screen, View) and not self.screen.is_whole:
             return False
         return is_usable(entry, replay=self.app_state.transport.seekable, load=self.app_state.controller is not None)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.errors import UsageError
+from engine.syscalls import return_freed_memory
 from tui.garbage import loading
 from tui.headless.end_load import end_load
 from tui.terminal.abilities import settle_colours
@@ -74,6 +75,7 @@ def start_live(
     returns.
     """
     _prepare_environment()
+    return_freed_memory()
     closing = _Closing(control, source, recording)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:

@@ -34,6 +34,7 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.target_picker import MOST_LISTED, TargetPicker
 from tui.widgets.guard_panel import answer_lines
+from tui.widgets.lister import ItemOption
 
 MANY = 19_200
 
@@ -233,6 +234,27 @@ async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: chosen == [("/dev/sd19199", "/dev/sd19198")])
         assert len(asked) < 20
+    control.close()
+
+
+async def test_a_click_chooses_the_target_that_was_clicked_though_the_list_has_changed() -> None:
+    control = LoadControl()
+    controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())
+    app = LunscopeApp(ListSource(make_samples(count=2)), controller, settings=FROZEN)
+    async with on_stage(app) as pilot:
+        chosen: list[tuple[str, ...] | None] = []
+        app.push_screen(TargetPicker(candidates(many_disks()), controller), chosen.append)
+        await until(pilot, lambda: f"{MANY + 1} of {MANY + 1}" in screen_text(pilot))
+        listing = app.screen.query_one(OptionList)
+        clicked = OptionList.OptionSelected(listing, listing.options[7], 7)
+        assert isinstance(clicked.option, ItemOption)
+        target = clicked.option.item.target
+        await pilot.press(*"sd19199")
+        await until(pilot, lambda: listing.option_count == 1)
+        listing.post_message(clicked)
+        await until(pilot, lambda: "1 chosen" in screen_text(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: chosen == [(target,)])
     control.close()
 
 

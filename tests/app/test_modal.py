@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.style import Style
 from textual.events import Click
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -78,6 +79,20 @@ async def test_a_click_selects_what_was_clicked_though_the_list_has_changed() ->
         listing.post_message(clicked)
         await until(pilot, lambda: is_closed(pilot))
         await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
+
+
+async def test_a_click_on_a_line_that_is_gone_does_nothing() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        palette = await opened(pilot, source, "ctrl+p")
+        listing = palette.query_one(OptionList)
+        last = listing.option_count - 1
+        await pilot.press(*"help")
+        await until(pilot, lambda: listing.option_count <= last)
+        drawn_before = Style.from_meta({"option": last})
+        listing._forward_event(Click(listing, 3, 3, 0, 0, 1, False, False, False, style=drawn_before))
+        await pilot.pause()
+        assert pilot.app.screen is palette
 
 
 async def test_what_is_typed_after_tab_and_click_goes_to_the_filter() -> None:

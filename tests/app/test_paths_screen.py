@@ -15,6 +15,7 @@ from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_t
 from tui.app import LunscopeApp
 from tui.screens.details import PathView
 from tui.screens.latency import LatencyScreen
+from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
 
@@ -227,3 +228,17 @@ async def test_thousands_of_disks_on_the_wall_scroll_and_keep_the_cursor() -> No
         before = wall.cursor_key
         await play(pilot, source, 1)
         assert wall.cursor_key == before
+
+
+async def test_a_filter_is_typed_and_dropped_while_a_chart_has_the_focus() -> None:
+    source = ListSource(multipath_samples(10))
+    async with on_stage(make_app(source), SIZES[1]) as pilot:
+        await play(pilot, source, 5)
+        await pilot.press("5", "tab")
+        grid = pilot.app.screen.query_one("#paths", Grid)
+        assert isinstance(pilot.app.screen.focused, Chart)
+        await pilot.press("slash", *"nowhere")
+        assert (grid.filter_text, rows_of(pilot)) == ("nowhere", 0)
+        await pilot.press("enter", "tab", "escape")
+        assert grid.filter_text == ""
+        assert rows_of(pilot)

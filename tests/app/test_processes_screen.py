@@ -169,3 +169,18 @@ def test_processes(
             await pilot.pause()
 
     assert snap_compare(make_app(source), terminal_size=size, run_before=run)
+
+
+async def test_keys_do_nothing_while_parts_of_the_screen_are_missing() -> None:
+    source = ListSource(with_processes(make_samples(count=20)))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 10)
+        await pilot.press("J")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProcessesView) and pilot.app.screen.is_whole)
+        screen = pilot.app.screen
+        screen._is_mounted = False
+        assert not await pilot.app.run_action("processes_open", screen)
+        assert not await pilot.app.run_action("processes_every", screen)
+        assert not await pilot.app.run_action("app.view_ios")
+        screen._is_mounted = True
+        assert await pilot.app.run_action("processes_open", screen)

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.theme.textual_caches import leave_out_strip_caches
+from tui.theme.textual_caches import forget_geometry, leave_out_strip_caches
 from tui.widgets.grid.table import Grid
 
 
@@ -49,3 +49,22 @@ async def test_a_new_size_drops_what_was_calculated_for_the_former() -> None:
         missed = Region.intersection.cache_info().misses
         far_away.intersection(Region(123_460, 8, 1, 1))
         assert Region.intersection.cache_info().misses == missed + 1
+
+
+async def test_widgets_keep_few_boxes_of_sizes_that_are_gone() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await play(pilot, source, 3)
+        grid = pilot.app.screen.query_one(Grid)
+        boxes = []
+        for width in range(90, 98):
+            await pilot.resize_terminal(width, 30)
+            await pilot.pause()
+            boxes.append(len(grid._box_model_cache))
+        assert 0 < max(boxes) <= 3
+
+
+def test_cuts_of_texts_are_dropped_with_a_new_size() -> None:
+    Segment("busy 97 %").split_cells(4)
+    forget_geometry()
+    assert Segment._split_cells.cache_info().currsize == 0

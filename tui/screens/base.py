@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from importlib import import_module
 from typing import ClassVar
 
@@ -94,6 +95,10 @@ class View(LaidOutOnce[None]):
         """Whether all of its parts are there: not while it is being made, nor while the app ends and removes them."""
         return self.is_mounted and {type(child) for child in self.children} >= _PARTS
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key may do something: not while parts are missing."""
+        return super().check_action(action, parameters) if self.is_whole else False
+
     @property
     def follows_time(self) -> bool:
         """Whether it shows the moment of the frame, not the present."""
@@ -158,9 +163,25 @@ class View(LaidOutOnce[None]):
         return keys_in_force(BY_ID[action_id], self.app_state.keys)[0]
 
     def on_key(self, event: Key) -> None:
-        """Hide the hints with an Escape that nothing else takes."""
-        if event.key == "escape" and self.app_state.hints.wanted:
+        """Take keys that the focused widget left: those of the filter of a table, and Escape to hide the hints."""
+        if event.key in ("slash", "escape") and self._filter_unfocused(event.key):
+            event.stop()
+        elif event.key == "escape" and self.app_state.hints.wanted:
             self._hide_hints()
+
+    def _filter_unfocused(self, key: str) -> bool:
+        """Edit or drop the filter of a table that has not the focus, as one beside a chart; returns whether it did."""
+        grids = [grid for grid in self._grids() if grid.region and grid is not self.focused]
+        if key == "escape":
+            filtered = [grid for grid in grids if grid.filter_text]
+            for grid in filtered:
+                grid.set_filter("")
+            return bool(filtered)
+        if not grids or isinstance(self.focused, Grid) or key in self._bindings.key_to_bindings:
+            return False
+        self.set_focus(grids[0])
+        grids[0].action_filter()
+        return True
 
     @on(HintLine.Dismissed)
     def _hide_hints(self) -> None:
@@ -183,12 +204,15 @@ class View(LaidOutOnce[None]):
 
     def on_mount(self) -> None:
         """Show the tables as they were chosen."""
-        # A selector by class also finds Textual's container of that name.
-        for grid in (widget for widget in self.query("Grid") if isinstance(widget, Grid)):
+        for grid in self._grids():
             offered, name = {column.field_id: column for column in grid.offered}, self._kept_as(grid)
             kept = self.app_state.columns.of(name)
             grid.set_columns([offered[field_id] for field_id in kept if field_id in offered])
             self._grid_choices[name] = GridChoices(grid, self.app_state.tables.of(name))
+
+    def _grids(self) -> Iterator[Grid]:
+        # A selector by class also finds Textual's container of that name.
+        return (widget for widget in self.query("Grid") if isinstance(widget, Grid))
 
     @on(Grid.ChoicesChanged)
     def _keep_choices(self, event: Grid.ChoicesChanged) -> None:

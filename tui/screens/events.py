@@ -24,7 +24,7 @@ from tui.screens.subject_charts import SubjectCharts
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption
+from tui.widgets.lister import ItemOption, Options
 
 MOST_LISTED = 1000
 
@@ -49,7 +49,7 @@ class EventsScreen(View):
     def compose_body(self) -> ComposeResult:
         """Count and list."""
         yield TextLine(" no events yet", id="count")
-        yield OptionList(markup=False, compact=True)
+        yield Options(markup=False, compact=True)
         yield TextLine(" ", id="detail", classes="extra")
         yield SubjectCharts()
 

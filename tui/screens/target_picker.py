@@ -211,23 +211,24 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
 
     def action_mark(self) -> None:
         """Choose the target under the cursor, or leave it out; the cursor goes on."""
-        position = self.query_one(OptionList).highlighted
-        if position is not None and self._listed:
-            self._mark(position)
+        one = self._under_cursor
+        if one is not None:
+            self._mark(one)
             self.action_move(1)
 
-    def _mark(self, position: int) -> None:
-        target = self._listed[position].target
-        if target in self._marked:
-            del self._marked[target]
+    def _mark(self, one: Candidate) -> None:
+        if one.target in self._marked:
+            del self._marked[one.target]
         else:
-            self._marked[target] = None
-        self._draw(position)
+            self._marked[one.target] = None
+        if one in self._listed:
+            self._draw(self._listed.index(one))
         self._count(len(matching(self._offered, self.query_one(Input).value)))
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        self._mark(event.option_index)
+        if isinstance(event.option, ItemOption):
+            self._mark(event.option.item)
 
     @on(Input.Submitted)
     def _use(self) -> None:

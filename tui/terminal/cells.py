@@ -98,8 +98,9 @@ class ScreenCells:
             return self._pens.plain
         if style._link:
             raise NotOneColumn
-        ansi = style._ansi
-        return self._pens.of(Strip.render_ansi(style, colours) if ansi is None else ansi)
+        if style._ansi is None:
+            style._ansi = self._pens.ansi_of(style, colours)
+        return self._pens.of(style._ansi)
 
     def _draw_cells(self, frame: FrameSequences, y: int, x: int, cells: list[Cell]) -> None:
         line = self._lines[y]

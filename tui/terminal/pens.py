@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from rich.cells import get_character_cell_size
+from rich.color import Color, ColorSystem
+from rich.style import Style
+from textual.strip import Strip
 
 from tui.terminal.abilities import FULL, Abilities
 
@@ -19,6 +22,8 @@ _INK_ONLY = {"1", "2", "3"}
 _FIRST_EMOJI = "\U0001f000"
 """From here on terminals differ in the width of characters."""
 _MOST_PENS = 4096
+_rendered = Strip.render_ansi.__wrapped__
+"""Without its cache."""
 
 
 class NotOneColumn(Exception):  # noqa: N818 - control flow between two functions, not a fault
@@ -69,13 +74,26 @@ class Pens:
         self._abilities = abilities
         self._by_value: dict[tuple[tuple[str, ...], str, str], Pen] = {}
         self._by_ansi: dict[str, Pen] = {}
+        self._ansi: dict[tuple[int, Color | None, Color | None, ColorSystem], str] = {}
         self._changes: dict[tuple[Pen, Pen, bool], tuple[str, Pen]] = {}
         self.plain = self._pen((), "", "")
 
     @property
     def are_too_many(self) -> bool:
         """Whether a new set should replace this one, to bound the memory."""
-        return len(self._by_value) > _MOST_PENS or len(self._changes) > 4 * _MOST_PENS
+        most = max(len(self._by_value), len(self._ansi), len(self._changes) // 4)
+        return most > _MOST_PENS
+
+    def ansi_of(self, style: Style, colours: ColorSystem) -> str:
+        """Return the SGR parameters of a style, kept by what it shows: styles differ in what they carry for clicks too.
+
+        Textual's cache (Strip.render_ansi) has 16,384 whole styles, ten minutes of a heat map.
+        """
+        key = style._attributes & style._set_attributes, style._color, style._bgcolor, colours
+        ansi = self._ansi.get(key)
+        if ansi is None:
+            ansi = self._ansi[key] = _rendered(Strip, style, colours)
+        return ansi
 
     def of(self, ansi: str) -> Pen:
         """Return the pen that SGR parameters set after a reset, as `1;38;5;12`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from textual import strip
+from rich.segment import Segment
+from textual import strip, widget
+from textual.cache import LRUCache
 from textual.css.scalar import Scalar
 from textual.geometry import Region
 
@@ -20,7 +22,14 @@ class _NoCache:
 
 
 _NO_CACHE = _NoCache()
-_CACHED = [each for owner in (Region, Scalar) for each in vars(owner).values() if hasattr(each, "cache_clear")]
+_MOST_BOXES = 3
+"""Boxes of a widget that are kept: Textual keeps 16, those of sizes that a window had long ago."""
+_CACHED = [
+    each
+    for owner in (Region, Scalar, Segment)
+    for each in (getattr(owner, name) for name in vars(owner))
+    if hasattr(each, "cache_clear")
+]
 """Functions with functools.lru_cache."""
 
 
@@ -34,7 +43,12 @@ def leave_out_strip_caches() -> None:
     vars(strip)["FIFOCache"] = lambda _size: _NO_CACHE
 
 
+def keep_few_boxes() -> None:
+    """Let widgets made from now on keep few of the boxes they had in windows of other sizes."""
+    vars(widget)["LRUCache"] = lambda _size: LRUCache(_MOST_BOXES)
+
+
 def forget_geometry() -> None:
-    """Drop results of calculations with positions and lengths: after a new size of the terminal they are of no use."""
+    """Drop results of calculations with positions, lengths and cuts of texts: with a new size they are of no use."""
     for function in _CACHED:
         function.cache_clear()

@@ -8,6 +8,7 @@ from typing import Generic, Literal, TypeVar
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Click
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -17,7 +18,13 @@ Item = TypeVar("Item")
 
 
 class Options(OptionList):
-    """An option list that works with no visible line, where Textual's fails to find the one under the cursor."""
+    """An option list that works where Textual's fails to find a line: with none visible, and after it got shorter."""
+
+    async def _on_click(self, event: Click) -> None:
+        """Ignore a click on a line that is no longer there: it was drawn before the list changed."""
+        clicked = event.style.meta.get("option")
+        if clicked is not None and clicked >= self.option_count:
+            event.prevent_default()
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         if self.scrollable_content_region:
