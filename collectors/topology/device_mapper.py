@@ -178,13 +178,16 @@ def _number(device: Device) -> Number:
 
 
 def _read_map(control: int, number: Number) -> MapState | None:
-    table, status = _ask(control, number, _STATUS_TABLE), _ask(control, number, 0)
+    table, status = _multipath(control, number, table=True), _multipath(control, number, table=False)
     return parse_map(table, status) if table and status is not None else None
 
 
-def _ask(control: int, number: Number, flags: int) -> str | None:
-    """Parameters of a map's multipath target; None if it has none or has vanished."""
-    size = _BUFFER
+def first_target(control: int, number: Number, *, table: bool) -> tuple[str, str] | None:
+    """Type and parameters of the first target of a map, as `dmsetup table` or `dmsetup status` print them.
+
+    None if it has none or has vanished. `control` is the opened CONTROL.
+    """
+    size, flags = _BUFFER, _STATUS_TABLE if table else 0
     while size <= _LARGEST:
         buffer = bytearray(size)
         HEADER.pack_into(buffer, 0, *header_of(number, size, flags | _NO_FLUSH))
@@ -194,7 +197,7 @@ def _ask(control: int, number: Number, flags: int) -> str | None:
             return None
         _, _, _, _, start, targets, _, answered, *_ = HEADER.unpack_from(buffer)
         if not answered & BUFFER_FULL:
-            return _multipath(buffer, start) if targets else None
+            return _target(buffer, start) if targets else None
         size *= 4
     return None
 
@@ -204,12 +207,16 @@ def header_of(number: Number, size: int, flags: int) -> tuple[int | bytes, ...]:
     return (*VERSION, size, HEADER.size, 0, 0, flags, 0, 0, _encoded(number), b"", b"")
 
 
-def _multipath(buffer: bytearray, start: int) -> str | None:
+def _target(buffer: bytearray, start: int) -> tuple[str, str]:
     *_, kind = _TARGET.unpack_from(buffer, start)
-    if kind.rstrip(b"\0") != b"multipath":
-        return None
-    text = buffer[start + _TARGET.size :].partition(b"\0")[0]
-    return text.decode("ascii", "replace")
+    parameters = buffer[start + _TARGET.size :].partition(b"\0")[0]
+    return kind.partition(b"\0")[0].decode("ascii", "replace"), parameters.decode("ascii", "replace")
+
+
+def _multipath(control: int, number: Number, *, table: bool) -> str | None:
+    """Parameters of a map's multipath target; None if it has none or has vanished."""
+    found = first_target(control, number, table=table)
+    return found[1] if found is not None and found[0] == "multipath" else None
 
 
 def _encoded(number: Number) -> int:
