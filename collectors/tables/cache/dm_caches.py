@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from collectors.kernel.dm_control import CONTROL, Number, first_target
 from collectors.kernel.identity import number_of
 from collectors.model import Rows
 from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.schema import cache_key
-from collectors.topology.device_mapper import CONTROL, Number, first_target
-from collectors.topology.multipathd import same_kernel
+from engine._native import is_sysfs
 from engine.text import whole_number
 
 SECTOR_BYTES = 512
@@ -137,7 +137,7 @@ class MappedCaches:
     @classmethod
     def of_host(cls, sysfs: str) -> MappedCaches | None:
         """Return the reader; None without the rights, or if `sysfs` is not of the running kernel."""
-        if not same_kernel(sysfs) or not os.access(CONTROL, os.R_OK | os.W_OK):
+        if not is_sysfs(sysfs) or not os.access(CONTROL, os.R_OK | os.W_OK):
             return None
         return cls()
 
