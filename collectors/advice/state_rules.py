@@ -74,10 +74,11 @@ def _chosen(topology: Topology, only: Collection[str] | None) -> Iterator[Device
 
 def _unequal_paths(topology: Topology, only: Collection[str] | None) -> Iterator[Finding]:
     """Paths of one LUN with different limits: a selector that counts I/Os gives each the same share of them."""
-    graph = topology.graph
+    graph, known = topology.graph, paths_of(topology.graph)
+    wanted = None if only is None else {*only, *(known[key].lun for key in only if key in known)}
     for lun in graph.luns:
         at = graph.paths_of.get(lun.key, ())
-        if len(at) < 2 or (only is not None and not {lun.key, *(graph.paths[one].key for one in at)} & set(only)):
+        if len(at) < 2 or (wanted is not None and lun.key not in wanted):
             continue
         limited = [(path.name, path.queue_limit) for path in (graph.paths[one] for one in at)]
         name = safe_text(lun.name)
@@ -87,7 +88,7 @@ def _unequal_paths(topology: Topology, only: Collection[str] | None) -> Iterator
 
 def _unequal_members(topology: Topology, only: Collection[str] | None) -> Iterator[Finding]:
     """Members of a stripe with different limits: a wide I/O is as late as the member that takes the fewest."""
-    scsi = {path.key: path for path in topology.graph.paths if _is_scsi(path)}
+    known = paths_of(topology.graph)
     for layer in topology.graph.layers:
         below = [topology.devices[key] for key in layer.below if key in topology.devices]
         if layer.kind not in _STRIPES or len(below) < 2:
@@ -95,12 +96,16 @@ def _unequal_members(topology: Topology, only: Collection[str] | None) -> Iterat
         if only is not None and not {layer.key, *layer.below} & set(only):
             continue
         limited = [(device.name, device.queue_limit) for device in below]
-        scopes = [safe_text(device.name) for device in below] if all(device.key in scsi for device in below) else []
+        scopes = (
+            [safe_text(device.name) for device in below]
+            if all(_is_scsi(known.get(device.key)) for device in below)
+            else []
+        )
         yield from _unequal(f"members of {safe_text(layer.name)}", limited, scopes, safe_text(layer.name))
 
 
-def _is_scsi(path: Path) -> bool:
-    return path.address.count(":") == 3
+def _is_scsi(path: Path | None) -> bool:
+    return path is not None and path.address.count(":") == 3
 
 
 def _unequal(
