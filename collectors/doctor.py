@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from collectors.advice.finding import FindingKind, in_order
+from collectors.advice.state_rules import HostState, state_findings
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
+from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
 
@@ -87,6 +90,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         _descriptors,
         lambda: _pressure(procfs),
         _terminal,
+        lambda: _settings(procfs, sysfs),
     )
     return tuple(check() for check in checks)
 
@@ -119,8 +123,21 @@ def _accounting(sysfs: Path) -> Check:
     if not off:
         return Check("accounting", Status.OK, f"{len(queues)} devices count their I/O (queue/iostats)")
     listed = ", ".join(off[:_MOST_NAMES]) + (f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else "")
-    fix = f"echo 1 > /sys/block/{off[0]}/queue/iostats; exact time sees their service time, queue time is unknown"
+    fix = f"lunscope tune set iostats=1 --on {off[0]} --keep; exact time sees their service time, queue time is unknown"
     return Check("accounting", Status.LIMITED, f"{listed}: the kernel does not count (queue/iostats is 0)", fix)
+
+
+def _settings(procfs: Path, sysfs: Path) -> Check:
+    """Check what is set unequally, by the topology alone: what needs figures under load is said of a load."""
+    try:
+        found = in_order(state_findings(HostState(read_topology(procfs, sysfs))))
+    except LunscopeError as error:
+        return Check("settings", Status.MISSING, str(error))
+    found = tuple(each for each in found if each.kind is not FindingKind.UNCOUNTED)  # The check of accounting has it.
+    if not found:
+        return Check("settings", Status.OK, "paths and stripes admit the same numbers of commands")
+    more = f" (and {len(found) - 1} more of its kind)" if len(found) > 1 else ""
+    return Check("settings", Status.LIMITED, found[0].text + more, found[0].command)
 
 
 def _text(path: Path) -> str:

@@ -11,6 +11,7 @@ from collectors.field import Field
 from collectors.model import FrameTable, Schema
 from collectors.subject import Averages, Interval, Subject
 from collectors.tables.block.subjects import DISKS, PATHS, PORTS
+from collectors.tables.cache.subject import CACHES
 from collectors.tables.cgroup.subject import CGROUPS
 from collectors.tables.host.subject import HOSTS
 from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
@@ -32,6 +33,7 @@ SUBJECTS: tuple[Subject, ...] = (
     LOAD_PATHS,
     LOAD_LOGICAL_IOS,
     PROCESS_IOS,
+    CACHES,
 )
 """In display order."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,6 +73,8 @@ class SampledHost:
     tier: Tier
     """The best tier allowed besides exact time."""
     settings: ReadingSettings
+    targets: Callable[[], Sequence[str]] = tuple
+    """Files and devices that the load of this process drives now, by path."""
 
 
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]

@@ -296,6 +296,13 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         if isinstance(view, View) and not isinstance(view, ProcessesView) and frame is not None:
             self.push_screen(ProcessesView(self.app_state, view.process_scope(frame) or EVERYTHING))
 
+    def action_view_caches(self) -> None:
+        """Show the caches of the host."""
+        from tui.screens.caches import CachesView  # noqa: PLC0415 - as above
+
+        if isinstance(self.screen, View) and not isinstance(self.screen, CachesView):
+            self.push_screen(CachesView(self.app_state))
+
     def action_view_ios(self) -> None:
         """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""
         view, chart = self.screen, self.focused

@@ -227,7 +227,18 @@ PROCESSES = _entry(
     tables=("process_ios",),
 )
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE, PROCESSES)
+CACHES = _entry(
+    "caches",
+    "Caches",
+    "Caches: hits, misses, bypass, dirty data, blocked writes",
+    "",
+    "caches:CachesView",
+    Action("caches.disk", "Details of the device of the cache under the cursor", "enter,d", "Disk"),
+    Action("caches.back", "Back to the previous screen", "escape", "Back"),
+    tables=("caches",),
+)
+
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE, PROCESSES, CACHES)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

@@ -45,6 +45,18 @@ class FindingKind(StrEnum):
     """Direct, buffered or synchronous."""
     PAGE_CACHE = "page_cache"
     """I/Os of a buffered load that its disks did not do."""
+    UNEQUAL_LIMIT = "unequal_limit"
+    """Commands that the paths of one LUN or the members of one stripe admit, which differ."""
+    REDUCED_LIMIT = "reduced_limit"
+    """Commands that a path admits, which the kernel has lowered."""
+    FEW_REQUESTS = "few_requests"
+    """Requests that a queue takes (nr_requests)."""
+    SCHEDULER = "scheduler"
+    """A scheduler on a fast device."""
+    UNCOUNTED = "uncounted"
+    """A device whose I/Os the kernel does not count."""
+    CACHE_FULL = "cache_full"
+    CACHE_BYPASSED = "cache_bypassed"
     UNKNOWN = "unknown"
     """Nothing that is measured is at its limit, or what would show it was not measured."""
 
@@ -114,6 +126,8 @@ class Finding:
     """Names of the targets, devices, paths or ports; none is the whole load."""
     where: str = ""
     """Part of the measurement: an epoch or a curve of a sweep; empty for all of it."""
+    command: str = ""
+    """What to run to change it; empty where no command does."""
 
     @property
     def section(self) -> str:
@@ -145,6 +159,8 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
         yield f"{found.section}: {found.text}{certainty}{where}"
         if found.evidence:
             yield f"  evidence: {', '.join(each.text for each in found.evidence)}"
+        if found.command:
+            yield f"  to change it: {found.command}"
 
 
 def findings_document(findings: Iterable[Finding]) -> list[Document]:
@@ -161,6 +177,7 @@ def findings_document(findings: Iterable[Finding]) -> list[Document]:
                 {"name": each.name, "value": each.value, "unit": each.unit, "source": each.source}
                 for each in found.evidence
             ],
+            "command": found.command or None,
         }
         for found in findings
     ]

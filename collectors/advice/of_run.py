@@ -10,6 +10,7 @@ from collectors.advice.device_rules import device_findings
 from collectors.advice.figures import NAN, LoadFigures, TargetFigures
 from collectors.advice.finding import Finding, in_order
 from collectors.advice.load_rules import load_findings
+from collectors.advice.of_state import findings_below
 from collectors.advice.run_rules import run_findings
 from collectors.reports.run_devices import RunDevices
 from engine.job.spec import Arrival, Backend, JobSpec, Mode
@@ -27,15 +28,16 @@ def findings_of_run(result: RunResult, devices: RunDevices | None) -> tuple[Find
         return ()
     loads = [_load(result, epoch) for epoch in measured]
     last = figures_below(devices).under(loads[-1])
+    states = tuple(findings_below(devices, loads[-1], [disk.key for disk in last.top_disks]))
     if len(loads) == 1:
-        return run_findings(last)
+        return in_order((*run_findings(last), *states))
     found: dict[object, Finding] = {}
     for epoch, load in zip(measured, loads, strict=True):
         for finding in load_findings(load):
             known = found.get((finding.kind, finding.about))
             if known is None or known.confidence < finding.confidence:
                 found[finding.kind, finding.about] = replace(finding, where=f"epoch {epoch.index}")
-    return in_order((*found.values(), *device_findings(last)))
+    return in_order((*found.values(), *device_findings(last), *states))
 
 
 def findings_of_load(result: RunResult) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
 from collectors.advice.finding import LIMITS, Finding, FindingKind, in_order
 from collectors.advice.point_devices import point_figures
+from collectors.advice.point_state import state_findings_of
 from collectors.advice.run_rules import run_findings
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from collectors.advice.unknown import full_devices, unknown_limit
@@ -58,7 +59,7 @@ def _at_best(plan: SweepPlan, curve: CurveResult, known: Sequence[FindingKind]) 
     run = (below or FiguresBelow()).under(_load(plan, curve, best, below))
     where = " ".join(filter(None, (name, _load_name(plan, best))))
     found = [each for each in run_findings(run) if each.kind not in known]
-    yield from (replace(each, where=where) for each in found)
+    yield from (replace(each, where=where) for each in (*found, *state_findings_of(best.devices)))
     if not LIMITS.intersection(known) and not any(each.kind in LIMITS for each in found):
         full = full_devices(run) if curve.answer.shape in _NO_MORE else None
         unknown = unknown_limit(run, sampled=below is not None, **_further(plan, curve))

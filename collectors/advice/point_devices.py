@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from collectors.advice.device_figures import FIELDS, figures_below
 from collectors.advice.figures import DeviceFigures, FiguresBelow
+from collectors.advice.point_state import state_document
 from collectors.documents.json_values import Values, number, part, parts, text_of, texts
 from collectors.model import Tier
 from collectors.reports.run_devices import FIGURES, RunDevices
@@ -33,6 +34,7 @@ def point_document(devices: RunDevices | None) -> dict[str, object] | None:
         "tier": devices.topology.host.tier.name.lower(),
         **{name: [_row(name, one) for one in _most_loaded(rows)] for name, rows in tables.items()},
         "left_out": sum(max(len(rows) - MOST_ROWS, 0) for rows in tables.values()),
+        **state_document(devices),
     }
 
 

@@ -21,8 +21,11 @@ def _line(found: Values) -> str:
     where = "" if found.get("where") is None else f" [{text_of(found['where'])}]"
     sure = "" if found.get("confidence") is None else f" ({text_of(found['confidence'])})"
     evidence = "; ".join(map(_evidence, parts(found, "evidence")))
-    return f"{text_of(found.get('section'))}: {text_of(found.get('text'))}{sure}{where}" + (
-        f" - {evidence}" if evidence else ""
+    change = f" - to change it: {text_of(found['command'])}" if isinstance(found.get("command"), str) else ""
+    return (
+        f"{text_of(found.get('section'))}: {text_of(found.get('text'))}{sure}{where}"
+        + (f" - {evidence}" if evidence else "")
+        + change
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +46,10 @@ class RunDevices:
     """"disks", "paths" and "hbas", those below the targets only, from above to below."""
     users: Mapping[str, Users]
     """By table and key: the targets above."""
+    caches: FrameTable | None = None
+    """All caches of the host over the run; None where there are none."""
+    former_limits: Mapping[str, int] = field(default_factory=dict)
+    """The highest limit of commands that each path had during the run, by key."""
 
 
 class RunSamples:
@@ -57,6 +61,7 @@ class RunSamples:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._begun_ns: int | None = None
+        self._topology = Topology()
         self._clear()
 
     def begin(self, now_ns: int) -> None:
@@ -75,12 +80,15 @@ class RunSamples:
         with self._lock:
             if self._begun_ns is None or step.current.monotonic_ns < self._begun_ns:
                 return
-            self._topology = step.current.topology
+            if step.current.topology is not self._topology:
+                self._topology = step.current.topology
+                self._note_limits()
             self._samples += 1
             elapsed_s = interval_s(step.previous, step.current)
             if step.previous is None or step.previous.monotonic_ns < self._begun_ns or math.isnan(elapsed_s):
                 return
             self._averages.add(step)
+            self._caches.add(step)
             self._elapsed_s += elapsed_s
 
     def below(self, load: Stored, sysfs: Path, *, follow_files: bool = True) -> RunDevices | None:
@@ -96,10 +104,19 @@ class RunSamples:
             users = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
             tables = self._averages.tables()
             kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}
-            return RunDevices(self._elapsed_s, self._samples, self._topology, kept, users)
+            caches = self._caches.tables().get("caches")
+            return RunDevices(
+                self._elapsed_s, self._samples, self._topology, kept, users, caches, dict(self._former_limits)
+            )
+
+    def _note_limits(self) -> None:
+        for path in self._topology.graph.paths:
+            if path.queue_limit is not None:
+                self._former_limits[path.key] = max(path.queue_limit, self._former_limits.get(path.key, 0))
 
     def _clear(self) -> None:
-        self._averages = _averages()
+        self._averages, self._caches = _averages("disks"), _averages("caches")
+        self._former_limits: dict[str, int] = {}
         self._elapsed_s, self._samples, self._topology = 0.0, 0, Topology()
 
 
@@ -107,8 +124,8 @@ def _unknown_storage(_sysfs: Path, _name: str) -> tuple[int, ...]:
     return ()
 
 
-def _averages() -> Averages:
-    report = subject_of("disks").report
+def _averages(table: str) -> Averages:
+    report = subject_of(table).report
     assert report is not None
     return report.averages()
 

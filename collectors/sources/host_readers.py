@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -47,9 +48,16 @@ class HostReaders:
 
     @classmethod
     def start(
-        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
+        cls,
+        procfs: str,
+        sysfs: str,
+        block: BlockCollector,
+        tier: Tier,
+        settings: ReadingSettings,
+        *,
+        targets: Callable[[], Sequence[str]] = tuple,
     ) -> HostReaders:
-        """Start all threads."""
+        """Start all threads; `targets` are the paths that the load drives now."""
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts, settings=settings)
@@ -61,6 +69,7 @@ class HostReaders:
             devices=lambda: inventory.topology.devices,
             tier=tier,
             settings=settings,
+            targets=targets,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
         return cls(hotplug, inventory, readers, PathWatch(), TuneChangesCollector(sysfs))

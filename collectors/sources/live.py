@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from collectors.exact.live_tier import LiveTier
 from collectors.exact.tracer import Tracer
@@ -39,6 +39,15 @@ WHOLE_TOPOLOGY_S = 60.0
 """Longest wait of the first printed or recorded sample, which should have the facts of all devices."""
 
 _STOP_CHECK_S = 0.2
+
+
+@runtime_checkable
+class DrivenTargets(Protocol):
+    """A collector of a load."""
+
+    @property
+    def target_paths(self) -> Sequence[str]:
+        """Files and devices that the load drives now."""
 
 
 class LiveSource:
@@ -169,7 +178,9 @@ class LiveSource:
         if self._host is None:
             from collectors.sources.host_readers import HostReaders  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 
-            self._host = HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
+            self._host = HostReaders.start(
+                *self._roots, self._block, self._lesser_tier, self._settings, targets=self._targets
+            )
             collectors: tuple[Collector, ...] = (
                 self._block,
                 self._exact.collector,
@@ -178,6 +189,9 @@ class LiveSource:
             )
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
+
+    def _targets(self) -> list[str]:
+        return [path for one in self._extra if isinstance(one, DrivenTargets) for path in one.target_paths]
 
     def _sample_now(self) -> Sample:
         """Take a sample before the file of a recording is created, so that no recording is empty."""

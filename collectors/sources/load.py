@@ -28,14 +28,21 @@ class LoadCollector:
 
     def __init__(self, control: ReadLoad) -> None:
         self._control = control
+        self._driving = False
         self._rows = Rows((), ())
         self._path_rows = Rows((), ())
         self._logical_rows = Rows((), ())
+
+    @property
+    def target_paths(self) -> tuple[str, ...]:
+        """Files and devices that the load drives now; scratch files have no path here."""
+        return tuple(name for name in self._rows.names if name.startswith("/")) if self._driving else ()
 
     def read(self) -> Reading:
         """Read counters and events since the last call; no tables while there is no load."""
         reading = self._control.reading()
         events = self._control.take_events()
+        self._driving = reading is not None
         if reading is None:
             return Reading(events=events)
         rows = self._rows_of(reading)

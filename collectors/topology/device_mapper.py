@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from collectors.graph import Graph, Path
+from collectors.kernel.dm_control import CONTROL, Number, first_target
 from collectors.model import Device
 from collectors.topology.multipathd import same_kernel
 from engine.text import whole_number
-
-Number = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +104,6 @@ def _map_number(word: str) -> Number:
     return int(major), int(minor)
 
 
-CONTROL = "/dev/mapper/control"
-
-HEADER = struct.Struct("=3I I I I i I I I Q 128s 129s 7x")
-"""struct dm_ioctl (include/uapi/linux/dm-ioctl.h)."""
-_TARGET = struct.Struct("=Q Q i I 16s")
-"""struct dm_target_spec."""
-_TABLE_STATUS = 0xC000FD0C | HEADER.size << 16
-_STATUS_TABLE = 1 << 4
-"""Return the table instead of the status."""
-BUFFER_FULL = 1 << 8
-_NO_FLUSH = 1 << 11
-"""Do not flush the target before it answers."""
-VERSION = (4, 0, 0)
-_BUFFER = 16 * 1024
-_LARGEST = 1024 * 1024
-
 AskMaps = Callable[[Iterable[Number]], Mapping[Number, MapState]]
 
 
@@ -178,46 +159,11 @@ def _number(device: Device) -> Number:
 
 
 def _read_map(control: int, number: Number) -> MapState | None:
-    table, status = _ask(control, number, _STATUS_TABLE), _ask(control, number, 0)
+    table, status = _multipath(control, number, table=True), _multipath(control, number, table=False)
     return parse_map(table, status) if table and status is not None else None
 
 
-def _ask(control: int, number: Number, flags: int) -> str | None:
+def _multipath(control: int, number: Number, *, table: bool) -> str | None:
     """Parameters of a map's multipath target; None if it has none or has vanished."""
-    size = _BUFFER
-    while size <= _LARGEST:
-        buffer = bytearray(size)
-        HEADER.pack_into(buffer, 0, *header_of(number, size, flags | _NO_FLUSH))
-        try:
-            fcntl.ioctl(control, _TABLE_STATUS, buffer)
-        except OSError:
-            return None
-        _, _, _, _, start, targets, _, answered, *_ = HEADER.unpack_from(buffer)
-        if not answered & BUFFER_FULL:
-            return _multipath(buffer, start) if targets else None
-        size *= 4
-    return None
-
-
-def header_of(number: Number, size: int, flags: int) -> tuple[int | bytes, ...]:
-    """Fields of a request's header, in the order of `HEADER`."""
-    return (*VERSION, size, HEADER.size, 0, 0, flags, 0, 0, _encoded(number), b"", b"")
-
-
-def _multipath(buffer: bytearray, start: int) -> str | None:
-    *_, kind = _TARGET.unpack_from(buffer, start)
-    if kind.rstrip(b"\0") != b"multipath":
-        return None
-    text = buffer[start + _TARGET.size :].partition(b"\0")[0]
-    return text.decode("ascii", "replace")
-
-
-def _encoded(number: Number) -> int:
-    """Encode a device number for the kernel's interfaces (new_encode_dev, include/linux/kdev_t.h)."""
-    major, minor = number
-    return (minor & 0xFF) | major << 8 | (minor & ~0xFF) << 12
-
-
-def decoded(device: int) -> Number:
-    """Undo `_encoded` (new_decode_dev)."""
-    return (device & 0xFFF00) >> 8, (device & 0xFF) | ((device >> 12) & 0xFFF00)
+    found = first_target(control, number, table=table)
+    return found[1] if found is not None and found[0] == "multipath" else None

@@ -125,9 +125,14 @@ def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> I
     for limit, path in changed:
         named, data = _named(path, devices)
         yield (
-            f"{named}: limit of commands {limit} -> {path.queue_limit}",
+            f"{named}: limit of commands {limit} -> {path.queue_limit}{_why_lower(limit, path)}",
             {**data, "queue_limit": path.queue_limit or 0},
         )
+
+
+def _why_lower(limit: int | None, path: Path) -> str:
+    lower = limit is not None and path.queue_limit is not None and path.queue_limit < limit
+    return " (the target reported QUEUE FULL, unless somebody set it)" if lower and path.address.count(":") == 3 else ""
 
 
 def _named(path: Path, devices: Mapping[str, Device]) -> tuple[str, dict[str, str | int]]:

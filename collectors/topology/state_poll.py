@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from collectors.graph import Graph, Path
+from collectors.kernel.dm_control import BUFFER_FULL, CONTROL, HEADER, Number, decoded, header_of
 from collectors.kernel.identity import sysfs_name
 from collectors.kernel.sysfs import number, read_class, text
 from collectors.kernel.uevents import Budget
-from collectors.topology.device_mapper import BUFFER_FULL, CONTROL, HEADER, Number, decoded, header_of
 from engine._native import AttributeWatch
 
 _LIST_DEVICES = 0xC000FD02 | HEADER.size << 16

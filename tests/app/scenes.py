@@ -25,6 +25,7 @@ import tui.screens
 from collectors.model import Rows, Sample, Topology
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.running.control import LoadControl
+from tests.app.cache_samples import with_caches
 from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
@@ -35,6 +36,7 @@ from tests.app.stage import FROZEN, make_app, play, screen_text, until
 from tests.app.sweep_states import StillSession
 from tui.app import LunscopeApp
 from tui.screen_registry import (
+    CACHES,
     CGROUPS,
     COMPARE,
     DETAIL,
@@ -78,9 +80,10 @@ _SAMPLES: Mapping[str, Samples] = {
     WALL.id: _paths,
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
     PROCESSES.id: lambda: with_processes(make_samples(count=COUNT)),
+    CACHES.id: lambda: with_caches(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
-_OF_PAGES: Mapping[str, tuple[str, ...]] = {DETAIL.id: ("enter",), PROCESSES.id: ("J",)}
+_OF_PAGES: Mapping[str, tuple[str, ...]] = {DETAIL.id: ("enter",), PROCESSES.id: ("J",), CACHES.id: ("h",)}
 _FURTHER: Mapping[str, tuple[str, ...]] = {PATHS.id: ("x",), TREE.id: ("x", "x", "x")}
 """Keys on a screen, so that there is more on it."""
 

@@ -17,6 +17,7 @@ from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
 from engine.running.control import LoadControl
 from engine.sweep.points import Point
+from tests.app.cache_samples import with_caches
 from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
@@ -32,6 +33,7 @@ from tui.axis_choice import AxisChoice
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import (
+    CACHES,
     CGROUPS,
     COMPARE,
     LATENCY,
@@ -46,6 +48,7 @@ from tui.screen_registry import (
 )
 from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
+from tui.screens.caches import CachesView
 from tui.screens.chooser import Chooser
 from tui.screens.details import DiskView, PortView
 from tui.screens.dialogs import Dialog
@@ -59,6 +62,7 @@ from tui.screens.settings import SettingsDialog
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.theme.density import Density
+from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
 from tui.widgets.sweep.table import SweepTable
 
@@ -694,6 +698,39 @@ async def back_from_processes(stage: Stage) -> None:
     assert isinstance(stage.app.screen, OverviewScreen)
 
 
+async def caches_open_and_close(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.press()
+    assert isinstance(stage.app.screen, CachesView)
+    await stage.press()
+    assert isinstance(stage.app.screen, CachesView)
+    await stage.pilot.press("escape")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def disk_of_a_cache(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("h")
+    await stage.pilot.pause()
+    table = stage.app.screen.query_one("#rows", Grid)
+    for _ in range(table.row_count):
+        if str(table.cursor_key).startswith("dm-writecache"):
+            break
+        await stage.pilot.press("down")
+    await stage.press()
+    assert isinstance(stage.app.screen, DiskView)
+
+
+async def back_from_caches(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("h")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, CachesView)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.suspend": suspends_nothing_without_a_terminal,
@@ -816,6 +853,9 @@ CASES: dict[str, Case] = {
     "processes.open": shows_disks_of_a_process,
     "processes.every": all_processes,
     "processes.back": back_from_processes,
+    "view.caches": caches_open_and_close,
+    "caches.disk": disk_of_a_cache,
+    "caches.back": back_from_caches,
 }
 
 
@@ -860,6 +900,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         samples = with_cgroups(samples)
     if action.screen == PROCESSES.id:
         samples = with_processes(samples)
+    if action.screen == CACHES.id:
+        samples = with_caches(samples)
     if action.screen == COMPARE.id:
         samples = tuple(epochs(QUIET, FASTER, seconds=4))
     if action.screen == LATENCY.id or "peak" in action.id:

@@ -56,11 +56,11 @@ def settings_of(tmp_path: Path, text: str) -> Path:
 def test_settings_take_dotted_quoted_and_listed_keys(tmp_path: Path) -> None:
     path = settings_of(
         tmp_path,
-        'theme = "nord"\n[keys]\nsession.pause = "k"\n"view.help" = ["h", "ctrl+h"]\n',
+        'theme = "nord"\n[keys]\nsession.pause = "k"\n"view.help" = ["Q", "ctrl+h"]\n',
     )
     settings = load_settings(path)
     assert settings.theme == "nord"
-    assert settings.keys == {"session.pause": "k", "view.help": "h,ctrl+h"}
+    assert settings.keys == {"session.pause": "k", "view.help": "Q,ctrl+h"}
     assert settings.problems == ()
 
 

@@ -6,6 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from collectors.latency.cache_bands import CacheBands
+from collectors.latency.heat_map import LatencyRange
 from collectors.latency.history import LatencyHistory
 from collectors.latency.subjects import LatencySubject
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
@@ -203,3 +205,16 @@ def test_a_first_sample_belongs_to_no_known_interval() -> None:
     assert past.ticks() is None
     assert past.peaks(0, 2**62, 5) == []
     assert past.slow_ios(0, 2**62, 5) == []
+
+
+async def test_bands_of_a_cache_are_named_in_the_map(source: ListSource) -> None:
+    async with on_stage(make_app(source), (110, 40)) as pilot:
+        screen = await _opened(pilot, source)
+        assert "cache hit band" not in screen_text(pilot)
+        screen.heat.show_bands(CacheBands(LatencyRange(2e5, 3e5), LatencyRange(8e6, 1e7), 0.9))
+        await pilot.pause()
+        lines = screen_text(pilot).splitlines()
+        hit, miss = (
+            next(at for at, line in enumerate(lines) if text in line) for text in ("cache hit band", "miss band")
+        )
+        assert miss < hit

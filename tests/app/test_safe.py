@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.text.safe import cell_text, fit, fit_name, width_of
+from collectors.model import Device, Topology
+from tui.text.safe import cell_text, fit, fit_name, labels_with_badges, width_of
 
 hostile = st.text(
     st.characters() | st.sampled_from("\x1b[]\u202e\u0301\u200d日\U0001f469\ud800\x9b\u2028"), max_size=30
@@ -63,3 +64,13 @@ def test_names_are_cut_in_the_middle() -> None:
     assert fit_name("abcdef", 6) == "abcdef"
     assert fit_name("日本語日本語", 9) == "日本語…語"
     assert fit_name("abcdef", 5) == "abcd…"
+
+
+def test_disks_that_the_kernel_does_not_count_have_a_badge() -> None:
+    devices = [
+        Device("a", "sda", "disk", 8, 0, friendly_name="data", iostats=False),
+        Device("b", "sdb", "disk", 8, 16, iostats=False),
+        Device("c", "sdc", "disk", 8, 32, iostats=True),
+    ]
+    labels = labels_with_badges(Topology({each.key: each for each in devices}))
+    assert labels == {"a": "sda data [iostats off]", "b": "sdb [iostats off]"}

@@ -12,6 +12,11 @@ from pathlib import Path
 from collectors.kernel.identity import kernel_name, number_of, storable_name
 from collectors.sampling.settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
+from collectors.tables.cache.bcaches import bcache_values
+from collectors.tables.cache.dm_caches import MappedCache, cache_entry
+from collectors.tables.cache.entry import CacheEntry
+from collectors.tables.cache.reader import table_values
+from collectors.tables.cache.zfs import read_zfs
 from collectors.tables.host.reader import HostCollector
 from collectors.topology.device_mapper import parse_map
 from collectors.topology.multipathd import parse_paths
@@ -30,6 +35,7 @@ from engine.job.sizes import format_duration, parse_blocks, parse_duration, pars
 from engine.job.target_text import format_target, parse_lun, parse_target
 from engine.job.validate import validate
 from engine.text import safe_text
+from tests.fake_zfs import kstat_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import damaged, text_damaged
 from tui.theme.settings import load_settings
@@ -185,6 +191,30 @@ def _mounts(content: bytes) -> None:
     list(parse_mountinfo(content.decode("utf-8", "surrogateescape")))
 
 
+def _caches(content: bytes) -> None:
+    text = content.decode("utf-8", "replace")
+    for kind in ("dm-cache", "dm-writecache"):
+        cache_entry(MappedCache("dm-1:254:1", "dm-1", (254, 1), kind, 4096), text)
+    _written("zfs/spl/kstat/zfs/arcstats", content)
+    _written("zfs/spl/kstat/zfs/tank/iostats", content)
+    entries = [*read_zfs(str(_folder() / "zfs"))]
+    facts = dict.fromkeys(("stats_total/cache_hits", "stats_total/bypassed", "dirty_data", "cache_mode"), content)
+    names = (*facts, *_BCACHE_FILES)
+    mode, values = bcache_values({f"bcache/{name}": facts.get(name) for name in names})
+    table_values([*entries, CacheEntry("bcache|x", mode, values)])
+
+
+_BCACHE_FILES = (
+    "stats_total/cache_misses",
+    "stats_total/cache_bypass_hits",
+    "stats_total/cache_bypass_misses",
+    "stats_five_minute/cache_hit_ratio",
+    "state",
+    "cache/cache0/nbuckets",
+    "cache/bucket_size",
+)
+
+
 def _host(content: bytes) -> None:
     for name in ("meminfo", "stat", "pressure/io", "pressure/cpu", "loadavg"):
         _written(f"host/{name}", content)
@@ -199,6 +229,12 @@ _SEEDS: dict[str, tuple[str, ...]] = {
     "multipathd": ("sda|normal\nsdb|marginal\n\0", ""),
     "map": (f"{_TABLE}\n{_STATUS}", f"{_STATUS}\n{_TABLE}"),
     "mounts": (_MOUNTS,),
+    "caches": (
+        "8 11/4096 128 771/2048 5766 841 2490 297 7 771 5 1 writeback 2 migration_threshold 2048 smq 0 rw -",
+        "0 1000 250 10 100 40 80 5 15 20 40 3 7 2",
+        kstat_text({"hits": 9, "misses": 4, "l2_size": 1, "direct_read_count": 3, "arc_read_count": 8}),
+        "1.5M",
+    ),
     "host": (
         "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
         "MemTotal: 100 kB\nMemFree: 50 kB\nMemAvailable: 60 kB\nBuffers: 1 kB\nCached: 2 kB\nDirty: 3 kB\nSlab: 4 kB\n",
@@ -214,4 +250,5 @@ _KINDS: dict[str, Callable[[bytes], None]] = {
     "map": _map,
     "mounts": _mounts,
     "host": _host,
+    "caches": _caches,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,3 +85,31 @@ def test_two_files_of_one_disk_and_unused_targets_are_named_in_the_text(make_loo
     assert lines[at].endswith("(certain)")
     assert lines[at + 1] == "  evidence: stripe width 1, targets 2"
     assert lines.index(next(line for line in lines if line.startswith("under the targets"))) < at
+
+
+@needs.loop
+def test_accounting_off_and_the_command_that_turns_it_on(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(16 * MIB, folder=tmp_path)
+    setting = Path("/sys/block", Path(device).name, "queue/iostats")
+    setting.write_text("0")
+    found = findings_of("-t", device, "--runtime", "1s", "--qd", "2")
+    assert found["uncounted"]["confidence"] == "certain"
+    words = found["uncounted"]["command"].split()
+    assert words[0] == "lunscope"
+    environment = {**os.environ, "LUNSCOPE_STATE_DIR": str(tmp_path / "state")}
+    subprocess.run([sys.executable, "-m", "tui", *words[1:]], check=True, cwd=ROOT, env=environment, timeout=60)
+    assert setting.read_text().strip() == "1"
+    assert "uncounted" not in findings_of("-t", device, "--runtime", "1s", "--qd", "2")
+
+
+@needs.loop
+def test_a_depth_above_the_requests_of_the_queue(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(16 * MIB, folder=tmp_path)
+    setting = Path("/sys/block", Path(device).name, "queue/nr_requests")
+    setting.write_text("8")
+    found = findings_of("-t", device, "--runtime", "2s", "--qd", "32")
+    assert evidence(found["few_requests"])["nr_requests"] == 8
+    assert evidence(found["few_requests"])["QD on it"] == 32
+    assert found["few_requests"]["command"] == f"lunscope tune set nr_requests=32 --on {Path(device).name} --keep"
+    setting.write_text("64")
+    assert "few_requests" not in findings_of("-t", device, "--runtime", "2s", "--qd", "32")

@@ -95,7 +95,10 @@ def test_policies_of_many_luns_are_one_event_and_an_unknown_one_is_none() -> Non
 def test_a_target_that_is_full_lowers_the_limit_of_its_path(kernel: FakeKernel, inventory: Inventory) -> None:
     kernel.set("sda", "device/queue_depth", "24\n")
     (event,) = events_within(inventory, 1)
-    assert event.text == "path sda of mpath0: limit of commands 32 -> 24"
+    assert (
+        event.text
+        == "path sda of mpath0: limit of commands 32 -> 24 (the target reported QUEUE FULL, unless somebody set it)"
+    )
     assert event.data == {"path": "sda", "lun": "mpath0", "usable": 1, "queue_limit": 24}
 
 

@@ -266,6 +266,7 @@ GOLDEN_JSON = {
     "tapes": [],
     "cgroups": [],
     "process_ios": [],
+    "caches": [],
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from collectors.graph import Graph, Path
+from collectors.kernel.dm_control import HEADER
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.model import HostFacts
 from collectors.paths.state import contradicted_paths
@@ -21,7 +22,6 @@ from collectors.rates import derive
 from collectors.sources.live import LiveSource
 from collectors.tables.block.counters import BlockCollector
 from collectors.topology import state_poll
-from collectors.topology.device_mapper import HEADER
 from collectors.topology.inventory import Inventory
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import MOST_REPORTS, MapEvents, StatePoll, read_event_numbers

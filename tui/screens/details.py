@@ -13,6 +13,8 @@ from textual.containers import Grid as Cells
 from textual.content import Content
 from textual.geometry import Size
 
+from collectors.advice.finding import in_order
+from collectors.advice.state_rules import HostState, state_findings
 from collectors.hotness import verdict
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
@@ -185,7 +187,15 @@ class DiskView(DetailView):
     def sentence(self, frame: Frame) -> str:
         """Give the reason for its heat."""
         row = row_of(self._key, frame.tables.get("disks"))
-        return "this disk is gone" if row is None else verdict(frame, row)
+        if row is None:
+            return "this disk is gone"
+        return "\n".join(filter(None, (verdict(frame, row), self._advice(frame))))
+
+    def _advice(self, frame: Frame) -> str:
+        """Say the surest finding from its settings and caches, with the command that would change it."""
+        state = HostState(frame.topology, frame.tables.get("disks"), frame.tables.get("caches"))
+        found = in_order(state_findings(state, (self._key,)))
+        return ": ".join(filter(None, (found[0].text, found[0].command))) if found else ""
 
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield the attributes of the device."""

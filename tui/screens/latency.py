@@ -10,11 +10,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.subjects import TRACE, LatencySubject, Part, first_subject
+from collectors.latency.cache_bands import CacheBands, cache_bands, cache_over, mean_hit_share
+from collectors.latency.subjects import TRACE, Direction, LatencySubject, Part, first_subject
 from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from collectors.session.time_format import clock_text
+from collectors.tables.cache.subject import CACHES
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.load.row_device import device_of_subject
@@ -28,6 +30,8 @@ from tui.transport import ReplayTransport
 from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine
+
+_HIT_FIELDS = {Direction.BOTH: "hit_pct", Direction.READ: "read_hit_pct", Direction.WRITE: "write_hit_pct"}
 
 
 class LatencyScreen(LatencyActions):
@@ -171,10 +175,23 @@ class LatencyScreen(LatencyActions):
         series = self.choice.series(ticks)
         if ticks is None or not series:
             line.put(" ")
+            self.heat.show_bands(None)
             return
         start_ns, end_ns = self._stretch()
+        self.heat.show_bands(self._bands(ticks.between(start_ns, end_ns), series))
         marked_ns = None if self.heat.marked_ns is None else end_ns - start_ns
         line.put(summary_line(summarize(ticks.between(start_ns, end_ns), series), marked_ns=marked_ns))
+
+    def _bands(self, ticks: LatencyTicks, series: tuple[str, ...]) -> CacheBands | None:
+        """Find the bands of the cache over the shown device, if its hit rate explains the latencies."""
+        frame, subject = self.app_state.frame, self.choice.subject
+        cache = None if frame is None or subject is None else cache_over(frame, subject)
+        if cache is None or not len(ticks):
+            return None
+        start_ns, end_ns = self._stretch()
+        history = self.app_state.history.series(CACHES.table, cache, end_ns, end_ns - start_ns)
+        field_id = _HIT_FIELDS[self.choice.direction]
+        return None if history is None else cache_bands(ticks, series, mean_hit_share(history.values, field_id))
 
     # ------------------------------------------------------------------ go to
 

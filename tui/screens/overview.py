@@ -29,7 +29,7 @@ from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, LATENCY, THROUGHPUT
 from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts
-from tui.text.safe import disk_labels
+from tui.text.safe import labels_with_badges
 from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
@@ -136,7 +136,7 @@ class OverviewScreen(View):
         texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
         ordered = None if disks is None else with_hot_order(disks, frame)
         self.query_one("#disks", Grid).trends = self.trends(frame, rows_of("disks"))
-        self.query_one("#disks", Grid).show(ordered, disk_labels(frame.topology), texts)
+        self.query_one("#disks", Grid).show(ordered, labels_with_badges(frame.topology), texts)
         processes = self.query_one("#processes", Grid)
         processes.show(frame.tables.get("processes"))
         fit_to_rows(processes, frame.tables.get("processes"), MOST_PROCESS_LINES)

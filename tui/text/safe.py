@@ -24,6 +24,14 @@ def disk_labels(topology: Topology) -> Mapping[str, str]:
 
 
 @functools.lru_cache(maxsize=2)
+def labels_with_badges(topology: Topology) -> Mapping[str, str]:
+    """Labels of disks, and a badge on those that the kernel does not count: their figures stand still."""
+    labels = disk_labels(topology)
+    uncounted = (topology.devices[key] for key in topology.uncounted)
+    return {**labels, **{one.key: f"{labels.get(one.key) or safe_text(one.name)} [iostats off]" for one in uncounted}}
+
+
+@functools.lru_cache(maxsize=2)
 def short_labels(topology: Topology) -> Mapping[str, str]:
     """Likewise, short: without the kernel name of a map or volume (dm-7), which says little."""
     devices = topology.devices

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from engine.job.sizes import format_blocks
 from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyFigure
 
@@ -42,6 +45,13 @@ def _spread_pct(point: PresetPoint) -> float | None:
     return _completed(100 * point.trial.half_width, point) if point.trial.half_width < 1 else None
 
 
+def _cache_hit_pct(point: PresetPoint) -> float | None:
+    """Hit rate of the cache over the targets while the point was measured; None without one, or without lookups."""
+    cache = (point.trial.devices or {}).get("cache")
+    share = cache.get("hit_pct") if isinstance(cache, Mapping) else None
+    return float(share) if isinstance(share, int | float) and math.isfinite(share) else None
+
+
 def _note(point: PresetPoint) -> str:
     if not point.trial.ios:
         return "no I/O completed: give a longer --runtime"
@@ -74,5 +84,7 @@ CPU_PER_GB = StudyFigure(
 )
 NOTE = StudyFigure(StudyColumn("note", ""), _note)
 
+CACHE_HIT = StudyFigure(StudyColumn("cache_hit_pct", "cache hit %", 1), _cache_hit_pct)
+"""Of caches that the host knows: bcache, dm-cache, dm-writecache, ARC."""
 DETAIL = (IOPS, SPREAD, MB_PER_S, CHECK, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 """What is shown of every point."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
-from engine.sweep.presets.figures import BLOCK, DETAIL, IOPS, MB_PER_S, MEAN_MS, PEAK_MS, THREADS
+from engine.sweep.presets.figures import BLOCK, CACHE_HIT, DETAIL, IOPS, MB_PER_S, MEAN_MS, PEAK_MS, THREADS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable, list_table
 
@@ -30,9 +30,14 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     rows = [StudyRow((*_case(first), *_pair(first, second))) for first, second in pairs]
     if pairs:
         rows.append(StudyRow(("highest", "", *_highest(before, after)), _HIGHEST))
-    columns = (THREADS.column, BLOCK.column, *(column for value in _VALUES for column in _columns(value.column)))
+    columns = (
+        THREADS.column,
+        BLOCK.column,
+        *(column for value in _VALUES for column in _columns(value.column)),
+        *_columns(CACHE_HIT.column)[:2],
+    )
     change = StudyTable("before and after the command", columns, tuple(rows), ("case", "result"), (_HIGHEST,))
-    return change, list_table("every point", (_PART, THREADS, BLOCK, *DETAIL), points)
+    return change, list_table("every point", (_PART, THREADS, BLOCK, *DETAIL, CACHE_HIT), points)
 
 
 def _case(point: PresetPoint) -> tuple[Cell, ...]:
@@ -45,14 +50,15 @@ def _columns(value: StudyColumn) -> tuple[StudyColumn, ...]:
 
 
 def _pair(first: PresetPoint, second: PresetPoint) -> tuple[Cell, ...]:
-    return tuple(cell for value in _VALUES for cell in _times(value.of(first), value.of(second)))
+    pairs = (cell for value in _VALUES for cell in _times(value.of(first), value.of(second)))
+    return (*pairs, CACHE_HIT.of(first), CACHE_HIT.of(second))
 
 
 def _highest(before: Sequence[PresetPoint], after: Sequence[PresetPoint]) -> tuple[Cell, ...]:
     """Compare the highest throughputs; latencies belong to one number of threads each."""
     iops = _times(*(max(point.trial.iops for point in each) for each in (before, after)))
     speed = _times(*(max(point.trial.bytes_per_s / 1e6 for point in each) for each in (before, after)))
-    return (*iops, *speed, *(None,) * (3 * (len(_VALUES) - 2)))
+    return (*iops, *speed, *(None,) * (3 * (len(_VALUES) - 2) + 2))
 
 
 def _times(first: Cell, second: Cell) -> tuple[Cell, Cell, Cell]:

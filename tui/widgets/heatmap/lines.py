@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from collectors.field import Unit
+from collectors.latency.cache_bands import CacheBands
 from tui.text.glyphs import Glyphs
 from tui.text.safe import fit, width_of
 from tui.widgets.chart.axes import LABEL_WIDTH, tick_label
@@ -49,6 +51,7 @@ PARTS: Mapping[int, str] = {
     GRID: "grid-line",
 }
 """By owner of a cell: the part of the component class after `heat--`."""
+_BAND_NAMES = (" cache hit band ", " miss band ")
 _LEVEL_BITS = 0xF
 _SHINING_THROUGH = 0.4
 _CELLS_PER_EVENT_LINE = 4
@@ -92,6 +95,8 @@ class HeatMarks:
     cursor: tuple[int, int] | None
     marked_ns: tuple[int, int] | None
     lines: bool
+    bands: CacheBands | None = None
+    """Latencies of the hits and misses of a cache."""
 
 
 def empty_heat_lines(text: str, size: Size, map_style: HeatmapStyle) -> list[Strip]:
@@ -137,6 +142,8 @@ def _plot(picture: HeatPicture, groups: list[EventGroup], marks: HeatMarks, map_
             plot.draw_event_line(group.cell)
     if marks.lines:
         plot.draw_lines()
+    if marks.bands is not None:
+        _draw_bands(plot, picture, marks.bands)
     for label in place_labels(groups, picture.frame.rows, plot.free_cells, map_style.glyphs.ellipsis):
         plot.draw_label(label.row, label.cell, label.text)
     if marks.marked_ns is not None:
@@ -145,6 +152,18 @@ def _plot(picture: HeatPicture, groups: list[EventGroup], marks: HeatMarks, map_
     if marks.cursor is not None:
         _draw_cursor(plot, picture, marks.cursor)
     return plot
+
+
+def _draw_bands(plot: HeatPlot, picture: HeatPicture, bands: CacheBands) -> None:
+    """Name the two bands at the left, in the row of the middle of each; not where both are in one row."""
+    rows = picture.columns.rows
+    middles = np.array([math.sqrt(band.low_ns * band.high_ns) for band in (bands.hit, bands.miss)])
+    at = rows.row_of(middles)
+    if at[0] == at[1]:
+        return
+    for row_from_below, text in zip(at.tolist(), _BAND_NAMES, strict=True):
+        if 0 <= row_from_below < len(rows) and len(text) <= picture.frame.cells:
+            plot.draw_label(len(rows) - 1 - row_from_below, 0, text)
 
 
 def _draw_cursor(plot: HeatPlot, picture: HeatPicture, cursor: tuple[int, int]) -> None:

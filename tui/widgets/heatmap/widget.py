@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
+from collectors.latency.cache_bands import CacheBands
 from collectors.latency.heat_map import LatencyRange
 from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
@@ -70,6 +71,7 @@ class HeatMap(Painted, can_focus=True):
         self._spot: Spot | None = None
         self._mark_ns: tuple[int, int] | None = None
         self._lines = True
+        self._bands: CacheBands | None = None
         self._style_cache: HeatmapStyle | None = None
         self._hint = "waiting for data"
 
@@ -83,6 +85,12 @@ class HeatMap(Painted, can_focus=True):
         start_ns, end_ns = self.window.bounds()
         self._data = HeatData(ticks.between(0, self.window.newest_ns), series, tuple(events), start_ns, end_ns)
         self.repaint()
+
+    def show_bands(self, bands: CacheBands | None) -> None:
+        """Mark the latencies of hits and misses of a cache, or none."""
+        if bands != self._bands:
+            self._bands = bands
+            self.repaint()
 
     def show_nothing(self, why: str) -> None:
         """Set the text shown without data."""
@@ -246,7 +254,8 @@ class HeatMap(Painted, can_focus=True):
         if before is not None and before.frame != frame:
             before = None
         self._picture = picture = draw_picture(self._data, frame, before, self._zoom)
-        return heat_lines(self._data, picture, HeatMarks(self._cursor(picture), self.marked_ns, self._lines), map_style)
+        marks = HeatMarks(self._cursor(picture), self.marked_ns, self._lines, self._bands)
+        return heat_lines(self._data, picture, marks, map_style)
 
     def invalidate_style(self) -> None:
         """Clear cached styles."""

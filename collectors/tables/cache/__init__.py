@@ -1,0 +1,1 @@
+"""Caches above disks: ARC, bcache, dm-cache, dm-writecache, page cache."""

@@ -1,0 +1,183 @@
+"""Findings from settings and caches: where each is said, where not, and that its command is one that `tune` takes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collectors.advice.finding import Finding, FindingKind, finding_lines, findings_document
+from collectors.advice.point_state import state_document, state_findings_of
+from collectors.advice.state_rules import HostState, state_findings
+from collectors.graph import Graph, Layer, Lun
+from collectors.graph import Path as GraphPath
+from collectors.model import Device, FrameTable, Rows, Topology
+from collectors.reports.run_devices import RunDevices
+from engine.tune.registry import TUNABLES
+
+
+def device(name: str, **facts: object) -> Device:
+    facts = {"rotational": False, "scheduler": "none", "nr_requests": 256, "iostats": True} | facts
+    return Device(f"{name}:8:0", name, "disk", 8, 0, **facts)  # type: ignore[arg-type]
+
+
+def topology(*devices: Device, **records: object) -> Topology:
+    return Topology({each.key: each for each in devices}, graph=Graph(**records))  # type: ignore[arg-type]
+
+
+def figures(name: str, table: dict[str, float]) -> FrameTable:
+    rows = Rows((f"{name}:8:0",), (name,))
+    return FrameTable(rows, {field: np.array([value]) for field, value in table.items()})
+
+
+def cache(key: str, name: str, **values: float) -> FrameTable:
+    return FrameTable(Rows((key,), (name,)), {field: np.array([value]) for field, value in values.items()})
+
+
+def found(state: HostState, only: tuple[str, ...] | None = None) -> dict[FindingKind, Finding]:
+    findings = list(state_findings(state, only))
+    assert len({each.kind for each in findings}) == len(findings)
+    return {each.kind: each for each in findings}
+
+
+def multipath(*limits: int | None, address: str = "1:0:0:0") -> Topology:
+    names = [f"sd{chr(97 + at)}" for at in range(len(limits))]
+    paths = tuple(
+        GraphPath(f"{name}:8:0", name, "dm-0:8:0", address=address, queue_limit=limit)
+        for name, limit in zip(names, limits, strict=True)
+    )
+    luns = (Lun("dm-0:8:0", "dm-0", "dm"),)
+    return topology(*(device(name) for name in ("dm-0", *names)), luns=luns, paths=paths)
+
+
+def test_paths_of_one_lun_with_unequal_limits() -> None:
+    state = HostState(multipath(64, 64, 16))
+    finding = found(state)[FindingKind.UNEQUAL_LIMIT]
+    assert "1 x 16, 2 x 64" in finding.text
+    assert finding.command == "lunscope tune set queue_depth=64 --on lun:dm-0 --keep"
+    assert ("limit of sdc", 16) in [(each.name, each.value) for each in finding.evidence]
+    assert FindingKind.UNEQUAL_LIMIT in found(state, ("sdb:8:0",))
+    assert found(state, ("sdz:8:0",)) == {}
+    assert found(HostState(multipath(64, 64, 64))) == {}
+    assert found(HostState(multipath(64, None))) == {}
+    assert found(HostState(multipath(64, 32, address="nvme0 nsid 1")))[FindingKind.UNEQUAL_LIMIT].command == ""
+
+
+def test_members_of_a_stripe_with_unequal_limits_and_a_mirror_without() -> None:
+    members = [device("sda", queue_limit=32), device("sdb", queue_limit=64)]
+    paths = tuple(GraphPath(each.key, each.name, each.key, address="0:0:0:1") for each in members)
+    below = tuple(each.key for each in members)
+    stripe = Layer("md0:9:0", "md0", "raid0", below=below)
+    finding = found(HostState(topology(*members, layers=(stripe,), paths=paths)))[FindingKind.UNEQUAL_LIMIT]
+    assert finding.command == "lunscope tune set queue_depth=64 --on sda --on sdb --keep"
+    assert found(HostState(topology(*members, layers=(replace(stripe, kind="raid1"),), paths=paths))) == {}
+
+
+def test_a_limit_that_fell_and_one_that_did_not() -> None:
+    now = multipath(16, 16)
+    reduced = found(HostState(now, former_limits={"sda:8:0": 64, "sdb:8:0": 16, "gone:8:0": 5}))
+    assert "fell from 64 to 16" in reduced[FindingKind.REDUCED_LIMIT].text
+    assert reduced[FindingKind.REDUCED_LIMIT].about == ("sda",)
+
+
+def test_accounting_off() -> None:
+    finding = found(HostState(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
+    assert finding.command == "lunscope tune set iostats=1 --on vda --keep"
+    assert found(HostState(topology(device("vda"), device("vdb", iostats=None)))) == {}
+
+
+@pytest.mark.parametrize(
+    ("depth", "in_flight", "scheduler", "command"),
+    [
+        (512, 40.0, "mq-deadline", "lunscope tune set nr_requests=512 --on vda --keep"),
+        (300, 40.0, "none", ""),
+        (None, 250.0, "mq-deadline", "lunscope tune set nr_requests=512 --on vda --keep"),
+        (256, 200.0, "none", None),
+        (None, float("nan"), "none", None),
+    ],
+)
+def test_fewer_requests_than_the_depth_in_use(
+    depth: float | None, in_flight: float, scheduler: str, command: str | None
+) -> None:
+    """Without a scheduler no more requests are possible than the hardware has tags."""
+    host = topology(device("vda", scheduler=scheduler, queue_limit=256))
+    state = HostState(
+        host, figures("vda", {"in_flight": in_flight}), depths={} if depth is None else {"vda:8:0": depth}
+    )
+    finding = found(state).get(FindingKind.FEW_REQUESTS)
+    assert (None if finding is None else finding.command) == command
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "rotational", "iops", "is_said"),
+    [
+        ("bfq", False, 50_000.0, True),
+        ("mq-deadline", False, 50_000.0, True),
+        ("bfq", False, 900.0, False),
+        ("bfq", True, 50_000.0, False),
+        ("none", False, 50_000.0, False),
+    ],
+)
+def test_a_scheduler_on_a_fast_device(scheduler: str, *, rotational: bool, iops: float, is_said: bool) -> None:
+    host = topology(device("nvme0n1", scheduler=scheduler, rotational=rotational))
+    finding = found(HostState(host, figures("nvme0n1", {"iops": iops}))).get(FindingKind.SCHEDULER)
+    assert (finding is not None) == is_said
+    if finding is not None:
+        assert finding.command == "lunscope tune set scheduler=none --on nvme0n1 --keep"
+
+
+def test_full_and_bypassed_caches() -> None:
+    host = topology(device("dm-3", friendly_name="db"))
+    full = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=40.0, dirty_pct=99.0)
+    finding = found(HostState(host, caches=full))[FindingKind.CACHE_FULL]
+    assert finding.command == "dmsetup message db 0 flush"
+    assert [each.text for each in finding.evidence] == ["blocked 40 /s", "dirty 99 %"]
+    calm = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=0.0, dirty_pct=50.0)
+    assert found(HostState(host, caches=calm)) == {}
+    none = cache("bcache|dm-3:8:0", "dm-3 bcache none", bypass_pct=100.0, bypasses_per_s=500.0)
+    assert "bcache.cache_mode=writethrough" in found(HostState(host, caches=none))[FindingKind.CACHE_BYPASSED].command
+    cutoff = cache("bcache|dm-3:8:0", "dm-3 bcache writeback", bypass_pct=80.0, bypasses_per_s=500.0)
+    assert found(HostState(host, caches=cutoff))[FindingKind.CACHE_BYPASSED].command.endswith("sequential_cutoff")
+    pool = cache("zfs|tank", "tank zfs", bypass_pct=75.0, bypasses_per_s=900.0)
+    finding = found(HostState(host, caches=pool))[FindingKind.CACHE_BYPASSED]
+    assert "75 % of the reads of tank zfs never met the cache" in finding.text
+    assert finding.command == "zfs set direct=disabled tank"
+    hostile = cache("zfs|a; reboot", "a; reboot zfs", bypass_pct=75.0, bypasses_per_s=900.0)
+    assert found(HostState(host, caches=hostile))[FindingKind.CACHE_BYPASSED].command == ""
+
+
+def test_every_tunable_of_a_command_exists() -> None:
+    host = multipath(64, 16)
+    devices = {**host.devices, "vda:8:0": device("vda", iostats=False, scheduler="bfq")}
+    state = HostState(
+        Topology(devices, graph=host.graph),
+        figures("vda", {"iops": 90_000.0, "in_flight": 255.0}),
+        former_limits={"sda:8:0": 99},
+    )
+    commands = [shlex.split(each.command) for each in state_findings(state)]
+    assert len(commands) == 5
+    assert {words[3].partition("=")[0] for words in commands} <= {each.id for each in TUNABLES}
+
+
+def test_text_and_json_have_the_command() -> None:
+    finding = found(HostState(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
+    assert list(finding_lines([finding]))[-1] == "  to change it: lunscope tune set iostats=1 --on vda --keep"
+    (document,) = findings_document([finding])
+    assert document["command"] == finding.command
+
+
+def test_a_point_keeps_its_cache_and_its_findings() -> None:
+    host = topology(device("dm-3", iostats=False))
+    caches = cache("dm-cache|dm-3:8:0", "dm-3 dm-cache writeback", hit_pct=90.0, lookups_per_s=10.0)
+    disks = figures("dm-3", {"iops": 5.0})
+    devices = RunDevices(1.0, 2, host, {"disks": disks}, {"disks": {"dm-3:8:0": ["a"]}}, caches)
+    document = json.loads(json.dumps(state_document(devices)))
+    assert document["cache"]["hit_pct"] == 90.0
+    assert document["cache"]["bypass_pct"] is None
+    (finding,) = state_findings_of(document)
+    assert (finding.kind, finding.command) == (FindingKind.UNCOUNTED, "lunscope tune set iostats=1 --on dm-3 --keep")
+    assert list(state_findings_of(None)) == []
+    assert list(state_findings_of({"advice": [{"kind": "new"}, 3]})) == []
