@@ -14,6 +14,7 @@ from pathlib import Path
 
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
+from collectors.tables.cgroup.throttle import throttle_refusal
 from engine import _native
 from engine.errors import LunscopeError, words_of
 
@@ -77,6 +78,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
         lambda: exact_time(procfs, sysfs),
+        lambda: _throttle_wait(procfs, sysfs),
         lambda: _accounting(sysfs),
         _libudev,
         _io_uring,
@@ -111,6 +113,13 @@ def _in_flight(sysfs: Path) -> Check:
         fix = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
         return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", fix)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
+
+
+def _throttle_wait(procfs: Path, sysfs: Path) -> Check:
+    refusal = throttle_refusal(str(procfs), str(sysfs))
+    if not refusal:
+        return Check("throttle wait", Status.OK, "the limits of cgroups (io.max, blkio.throttle) can be watched")
+    return Check("throttle wait", Status.LIMITED, f"not timed: {refusal}", "")
 
 
 def _accounting(sysfs: Path) -> Check:

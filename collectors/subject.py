@@ -73,6 +73,8 @@ class SampledHost:
     tier: Tier
     """The best tier allowed besides exact time."""
     settings: ReadingSettings
+    traced: bool = False
+    """Whether programs may be attached in the kernel."""
 
 
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]

@@ -47,9 +47,16 @@ class HostReaders:
 
     @classmethod
     def start(
-        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
+        cls,
+        procfs: str,
+        sysfs: str,
+        block: BlockCollector,
+        tier: Tier,
+        settings: ReadingSettings,
+        *,
+        traced: bool,
     ) -> HostReaders:
-        """Start all threads."""
+        """Start all threads; `traced` says whether programs may be attached in the kernel."""
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts, settings=settings)
@@ -61,6 +68,7 @@ class HostReaders:
             devices=lambda: inventory.topology.devices,
             tier=tier,
             settings=settings,
+            traced=traced,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
         return cls(hotplug, inventory, readers, PathWatch(), TuneChangesCollector(sysfs))

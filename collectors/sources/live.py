@@ -169,7 +169,9 @@ class LiveSource:
         if self._host is None:
             from collectors.sources.host_readers import HostReaders  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 
-            self._host = HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
+            self._host = HostReaders.start(
+                *self._roots, self._block, self._lesser_tier, self._settings, traced=self._exact.wanted
+            )
             collectors: tuple[Collector, ...] = (
                 self._block,
                 self._exact.collector,
