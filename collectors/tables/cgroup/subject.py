@@ -358,7 +358,10 @@ CGROUPS = Subject(
     ),
     columns=tuple(field.id for field in _FIELDS),
     active=_active,
-    charts=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+    charts=(
+        *("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        *("throttled_per_s", "throttle_wait_ms"),
+    ),
     labels=_labels,
     facts=_facts,
     identity=_identity,
