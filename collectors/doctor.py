@@ -78,6 +78,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
         lambda: exact_time(procfs, sysfs),
+        lambda: _tag_wait(procfs, sysfs),
         lambda: _throttle_wait(procfs, sysfs),
         lambda: _accounting(sysfs),
         _libudev,
@@ -113,6 +114,13 @@ def _in_flight(sysfs: Path) -> Check:
         fix = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
         return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", fix)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
+
+
+def _tag_wait(procfs: Path, sysfs: Path) -> Check:
+    if full_refusal(str(procfs), str(sysfs)) and not helper_path().is_socket():
+        return Check("tag wait", Status.MISSING, "not timed: it needs exact time")
+    pair = "timed between block_bio_queue and block_getrq, while a queue is full or when enabled"
+    return Check("tag wait", Status.OK, pair)
 
 
 def _throttle_wait(procfs: Path, sysfs: Path) -> Check:

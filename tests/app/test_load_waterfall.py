@@ -41,10 +41,10 @@ def _found(
     history, previous = History(), _sample(0, topology, number)
     for tick in range(1, TICKS):
         sample = _sample(tick, topology, number)
-        history.add(_frame(sample, device_iops, queue_ms, service_ms, tier, groups or {}))
+        history.add(_with_groups(_frame(sample, device_iops, queue_ms, service_ms, tier), groups))
         history.latencies.add(Step(previous, sample))
         previous = sample
-    frame = _frame(previous, device_iops, queue_ms, service_ms, tier, groups or {})
+    frame = _with_groups(_frame(previous, device_iops, queue_ms, service_ms, tier), groups)
     return load_waterfall(history.latencies, history.series, frame, START_NS, previous.time_ns)
 
 
@@ -58,7 +58,7 @@ def _sample(tick: int, topology: Topology, number: tuple[int, int]) -> Sample:
     return Sample(START_NS + tick * SECOND_NS, tick * SECOND_NS, topology, tables, cells)
 
 
-def _frame(sample: Sample, device_iops: float, queue_ms: float, service_ms: float, tier: int, groups: Groups) -> Frame:
+def _frame(sample: Sample, device_iops: float, queue_ms: float, service_ms: float, tier: int) -> Frame:
     disks = Rows(tuple(sample.topology.devices), ("sda",))
     figures = {"iops": device_iops, "queue_ms": queue_ms, "service_ms": service_ms}
     columns = {name: np.array([value]) for name, value in figures.items()}
@@ -67,12 +67,17 @@ def _frame(sample: Sample, device_iops: float, queue_ms: float, service_ms: floa
         "disks": FrameTable(disks, columns, {"service_ms": np.array([tier], np.uint8)}),
         "load_total": FrameTable(Rows(("load",), ("all targets",)), total),
     }
-    if groups:
-        names = ("iops", "limit_pct", "throttled_per_s", "throttle_wait_ms")
-        of_groups = dict(zip(names, np.array(list(groups.values())).T, strict=True))
-        rows = Rows(tuple(row_key(number, disks.keys[0], path) for number, path in enumerate(groups)), tuple(groups))
-        tables["cgroups"] = FrameTable(rows, of_groups)
     return Frame(sample.time_ns, sample.monotonic_ns, 1.0, tables, sample.topology)
+
+
+def _with_groups(frame: Frame, groups: Groups | None) -> Frame:
+    if not groups:
+        return frame
+    names = ("iops", "limit_pct", "throttled_per_s", "throttle_wait_ms")
+    columns = dict(zip(names, np.array(list(groups.values())).T, strict=True))
+    (disk,) = frame.tables["disks"].rows.keys
+    rows = Rows(tuple(row_key(number, disk, path) for number, path in enumerate(groups)), tuple(groups))
+    return replace(frame, tables={**frame.tables, "cgroups": FrameTable(rows, columns)})
 
 
 def test_the_mean_names_its_owner() -> None:
