@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CRATE := engine/native
-RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/bpf/lunscope.bpf.o
+RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(wildcard $(CRATE)/bpf/*.bpf.o)
 export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without .pyc files each of the many processes that the tests start compiles everything: a second instead of a third.
@@ -102,20 +102,22 @@ soak: dev ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDI
 BPF := $(CRATE)/bpf
 BPF_CLANG ?= clang-16
 BPF_STRIP ?= llvm-strip-16
-BPF_BUILT := $(CRATE)/target/lunscope.bpf.o
+BPF_OBJECTS := lunscope.bpf.o throttle.bpf.o
+BPF_BUILT := $(addprefix $(CRATE)/target/,$(BPF_OBJECTS))
 
-$(BPF_BUILT): $(wildcard $(BPF)/*.h) $(BPF)/lunscope.bpf.c
+$(CRATE)/target/%.bpf.o: $(BPF)/%.bpf.c $(wildcard $(BPF)/*.h)
 	@command -v $(BPF_CLANG) >/dev/null || { echo "lunscope: $(BPF_CLANG) not found: apt-get install clang-16 llvm-16 libbpf-dev" >&2; exit 1; }
 	@mkdir -p $(@D)
 	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror \
-		-ffile-prefix-map="$(CURDIR)/$(BPF)"=. -c lunscope.bpf.c -o "$(CURDIR)/$@"
+		-ffile-prefix-map="$(CURDIR)/$(BPF)"=. -c $(<F) -o "$(CURDIR)/$@"
 	$(BPF_STRIP) -g $@
 
-bpf: $(BPF_BUILT) ## rebuild the BPF object (clang 16, libbpf-dev) and compare it with the committed one
-	cmp $< $(BPF)/lunscope.bpf.o || { echo "lunscope: the committed object is not built from these sources: make bpf-accept" >&2; exit 1; }
+bpf: $(BPF_BUILT) ## rebuild the BPF objects (clang 16, libbpf-dev) and compare them with the committed ones
+	for object in $(BPF_OBJECTS); do cmp $(CRATE)/target/$$object $(BPF)/$$object || \
+		{ echo "lunscope: $$object is not built from these sources: make bpf-accept" >&2; exit 1; }; done
 
-bpf-accept: $(BPF_BUILT) ## commit to the BPF object built from the sources as they are now
-	cp $< $(BPF)/lunscope.bpf.o
+bpf-accept: $(BPF_BUILT) ## commit to the BPF objects built from the sources as they are now
+	cp $(BPF_BUILT) $(BPF)
 
 audit: dev ## known vulnerabilities and licences of what lunscope is built from; needs cargo-deny and the network
 	@command -v cargo-deny >/dev/null || { echo "lunscope: cargo-deny not found: cargo install --locked cargo-deny" >&2; exit 1; }

@@ -14,11 +14,17 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from collectors.tables.cgroup.reader import CgroupCollector
-from collectors.tables.cgroup.tree import find_hierarchy, scan
+from collectors.tables.cgroup.schema import CGROUP
+from collectors.tables.cgroup.throttle import ThrottleWaits, Waits
+from collectors.tables.cgroup.tree import Hierarchy, find_hierarchy, scan
 from tests.fake_cgroups import FakeCgroups
 
 SLICES, GROUPS, DEVICES = 4, 200, 20
+DEPTH = 2
+"""Of the groups, below the slices."""
 GOAL_MS = 2.0
 TICKS = 30
 
@@ -45,6 +51,8 @@ def _measure(folder: Path, ticks: int) -> None:
             print(f"{words:>10} busy  {_tick_ms(collector, tree, busy, ticks):6.2f} ms")
     finally:
         collector.close()
+    for share, words in ((0.0, "none"), (0.25, "one in 4"), (1.0, "all")):
+        print(f"{words:>10} held  {_held_ms(hierarchy, share, ticks):6.2f} ms for the waits of all groups and devices")
     print(f"scan of groups and limits     {_cpu_ms(lambda: scan(hierarchy)):6.2f} ms")
 
 
@@ -75,6 +83,38 @@ def _tick_ms(collector: CgroupCollector, tree: _Tree, busy: Sequence[str], ticks
         tree.work(busy)
         times.append(_cpu_ms(collector.read))
     return statistics.median(times)
+
+
+class _HeldProgram:
+    """Waits of every group on every device, of which a share has new ones at each reading."""
+
+    def __init__(self, numbers: Sequence[int], share: float) -> None:
+        places = [(number, 8, 16 * device) for number in numbers for device in range(DEVICES)]
+        self._rows = np.array([(*place, 1_000, 10**9) for place in places], np.uint64)
+        rows = np.arange(round(share * len(places)))
+        self._cells = np.stack([np.repeat(rows, 3), np.tile([90, 91, 92], len(rows)), np.ones(3 * len(rows))], axis=1)
+
+    def read(self) -> Waits:
+        return self._rows, self._cells.astype(np.uint64)
+
+    def losses(self) -> tuple[int, int]:
+        return 0, 0
+
+    def close(self) -> None:
+        pass
+
+
+def _held_ms(hierarchy: Hierarchy, share: float, ticks: int) -> float:
+    numbers = [group.number for group in scan(hierarchy).groups if group.path.count("/") == DEPTH]
+    waits = ThrottleWaits(lambda: _HeldProgram(numbers, share), adds_up=True)
+    collector = CgroupCollector(hierarchy, lambda: None, waits)
+    try:
+        while CGROUP.name not in collector.read().histograms:
+            time.sleep(0.01)
+        with_waits = statistics.median(_cpu_ms(collector.read) for _ in range(ticks))
+    finally:
+        collector.close()
+    return with_waits
 
 
 def _cpu_ms(work: Callable[[], object]) -> float:

@@ -17,6 +17,7 @@ from collectors.advice.state_rules import HostState, state_findings
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
 from collectors.topology.scanner import read_topology
+from collectors.tables.cgroup.throttle import throttle_refusal
 from engine import _native
 from engine.errors import LunscopeError, words_of
 
@@ -80,6 +81,8 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
         lambda: exact_time(procfs, sysfs),
+        lambda: _tag_wait(procfs, sysfs),
+        lambda: _throttle_wait(procfs, sysfs),
         lambda: _accounting(sysfs),
         _libudev,
         _io_uring,
@@ -115,6 +118,20 @@ def _in_flight(sysfs: Path) -> Check:
         fix = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
         return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", fix)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
+
+
+def _tag_wait(procfs: Path, sysfs: Path) -> Check:
+    if full_refusal(str(procfs), str(sysfs)) and not helper_path().is_socket():
+        return Check("tag wait", Status.MISSING, "not timed: it needs exact time")
+    pair = "timed between block_bio_queue and block_getrq, while a queue is full or when enabled"
+    return Check("tag wait", Status.OK, pair)
+
+
+def _throttle_wait(procfs: Path, sysfs: Path) -> Check:
+    refusal = throttle_refusal(str(procfs), str(sysfs))
+    if not refusal:
+        return Check("throttle wait", Status.OK, "the limits of cgroups (io.max, blkio.throttle) can be watched")
+    return Check("throttle wait", Status.LIMITED, f"not timed: {refusal}", "")
 
 
 def _accounting(sysfs: Path) -> Check:

@@ -75,6 +75,8 @@ class SampledHost:
     settings: ReadingSettings
     targets: Callable[[], Sequence[str]] = tuple
     """Files and devices that the load of this process drives now, by path."""
+    traced: bool = False
+    """Whether programs may be attached in the kernel."""
 
 
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]

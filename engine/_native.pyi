@@ -819,3 +819,31 @@ def read_only_ring_refusal() -> str:
 
 def uring_refusal() -> str:
     """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the fix; empty if it can."""
+
+@final
+class ThrottleTracer:
+    """Programs on the kernel's block throttle that time how long limits of control groups hold I/Os.
+
+    Linux 5.18 or later with fentry (CONFIG_FUNCTION_TRACER); io.max of cgroup v2 and blkio.throttle of v1.
+    """
+
+    def __new__(cls, sysfs: str = "/sys", *, places: int = 8192) -> Self:
+        """Load and attach; `places` is how many pairs of group and device can be told apart (864 bytes each).
+
+        Raises:
+            OSError: the step that the kernel refused.
+            ValueError: `places` is not from 1 to 1048576.
+        """
+    def read(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Read all waits that have ended.
+
+        Returns:
+            Shape (n, 5), a row per group and device in the order of their first wait, new ones at the end: inode
+            number of the group's folder, major and minor of the device, I/Os held, their time in nanoseconds. And
+            shape (m, 3), by what the histograms have grown since the last call: row, bucket, count. Buckets: 1024 ns,
+            8 per octave.
+        """
+    def losses(self) -> tuple[int, int]:
+        """Count I/Os that no place was left for, and I/Os held that there was no room for."""
+    def close(self) -> None:
+        """Detach; may be called twice. All other calls raise ValueError afterwards."""

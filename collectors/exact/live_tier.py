@@ -56,6 +56,11 @@ class LiveTier:
         self.collector = ExactCollector(self._supervisor, disks, topology, procfs)
 
     @property
+    def wanted(self) -> bool:
+        """Whether programs may be attached in the kernel."""
+        return self._wanted in {"auto", "exact"}
+
+    @property
     def delivers(self) -> bool:
         """Whether the last reading had exact counters."""
         return self.collector.delivers
@@ -83,7 +88,7 @@ class LiveTier:
 
     def _start(self) -> bool:
         """Start attaching, once; return whether this call started it."""
-        if self._started or self._wanted not in {"auto", "exact"}:
+        if self._started or not self.wanted:
             return False
         self._started = True
         self._supervisor.start()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.latency.history import LatencyHistory
+from collectors.latency.load_parts import FEWER, SHARED, TOO_MANY, SeriesOf, within
+from collectors.latency.load_throttle import AT_LIMIT_PCT, LoadThrottle, load_throttle
 from collectors.latency.slow_ios import by_number
 from collectors.latency.waterfall import MatchedIo, Waterfall, mean_waterfall
 from collectors.model import Frame, Tier
 from collectors.series import Series
+from engine.text import safe_text
 
 _NS_PER_MS = 1e6
 MOST_MATCHED = 20
-FEWER, SHARED, TOO_MANY = 0.95, 1.1, 1.5
-"""I/Os of the devices per I/O of the load: below, a cache answers some; above, others use the devices, or I/Os are
-split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,6 @@ class LoadWaterfall:
     caveat: str
     """Why there is no mean, or caveats about it; empty if there are none."""
     slowest: tuple[MatchedIo, ...]
-
-
-SeriesOf = Callable[[str, str], Series | None]
-"""Returns the history of a row by frame table and key."""
 
 
 def load_waterfall(
@@ -50,7 +45,7 @@ def load_waterfall(
 
 
 def _mean(
-    series_of: SeriesOf, frame: Frame, keys: Iterable[str], stretch: tuple[int, int]
+    series_of: SeriesOf, frame: Frame, keys: Collection[str], stretch: tuple[int, int]
 ) -> tuple[Waterfall | None, str]:
     load = series_of("load_total", "load")
     devices = [series for key in keys if (series := series_of("disks", key)) is not None]
@@ -67,11 +62,13 @@ def _mean(
         return None, f"its device did only {100 * ratio:.0f} % of its I/Os: memory answers, or I/Os are merged"
     if ratio > TOO_MANY:
         return None, f"its device did {ratio:.1f} times its I/Os: others use it too, or I/Os are split"
-    to_ns = [value * _NS_PER_MS for value in (latency_ms, tag_ms, queue_ms, service_ms)]
+    throttle = load_throttle(series_of, frame, keys, stretch, ios)
+    held_ms = math.nan if throttle is None else throttle.wait_ms
+    to_ns = [value * _NS_PER_MS for value in (latency_ms, tag_ms, queue_ms, service_ms, held_ms)]
     waterfall = mean_waterfall(*to_ns)
     if waterfall is None:
         return None, "its device's times exceed its own: they are not of the same I/Os"
-    return waterfall, "; ".join(_caveats(frame, keys, ratio))
+    return waterfall, "; ".join((*_caveats(frame, keys, ratio), *_limit_caveats(throttle)))
 
 
 def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
@@ -82,6 +79,13 @@ def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
     rows = [] if disks is None else [row for key in keys if (row := disks.rows.positions.get(key)) is not None]
     if tiers is not None and any(tiers[row] != Tier.EXACT for row in rows):
         yield "~ Q and S are sampled estimates"
+
+
+def _limit_caveats(throttle: LoadThrottle | None) -> Iterator[str]:
+    """Without the wait itself, what the clock of the load has beside the block layer contains it."""
+    if throttle is not None and math.isnan(throttle.wait_ms) and throttle.limit_pct >= AT_LIMIT_PCT:
+        group = safe_text(throttle.path)
+        yield f"~ outside contains the wait for limits: {group} uses {throttle.limit_pct:.0f} % of one"
 
 
 def _device_keys(numbers: Iterable[tuple[int, int]], frame: Frame) -> tuple[str, ...]:
@@ -102,14 +106,10 @@ def _weighted(many: Iterable[Series], field_id: str, stretch: tuple[int, int]) -
     """Sum of the I/Os, and the mean of a figure per I/O over some rows; NaN if it is never known."""
     weights, values = [], []
     for series in many:
-        kept = _within(series, stretch)
+        kept = within(series, stretch)
         weights.append(np.nan_to_num(series.values["iops"][kept]))
         values.append(series.values.get(field_id, np.full(len(series), np.nan))[kept])
     weight, value = np.concatenate(weights), np.concatenate(values)
     known = np.isfinite(value) & (weight > 0)
     mean = float(np.average(value[known], weights=weight[known])) if known.any() else math.nan
     return float(weight.sum()), mean
-
-
-def _within(series: Series, stretch: tuple[int, int]) -> NDArray[np.bool_]:
-    return (series.times_ns > stretch[0]) & (series.times_ns <= stretch[1])

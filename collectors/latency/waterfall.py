@@ -15,6 +15,7 @@ class Stage(StrEnum):
     """Stages in which an I/O of the load spends time, in order."""
 
     SUBMIT = "submit"
+    THROTTLE = "throttle wait"
     TAG = "tag wait"
     QUEUE = "queue"
     SERVICE = "service"
@@ -30,6 +31,7 @@ _LEAST_SHARE = 0.5
 
 _WORDS = {
     Stage.SUBMIT: "passes before the block layer",
+    Stage.THROTTLE: "waits for limits of its control group (io.max, blkio.throttle)",
     Stage.TAG: "waits for a tag: the queue is full",
     Stage.QUEUE: "waits in the scheduler",
     Stage.SERVICE: "is the device's: driver, fabric, disk",
@@ -64,7 +66,9 @@ class Waterfall:
         return "; ".join(f"{100 * self.share(stage):.0f} % {_WORDS[stage]}" for stage, _ in stages)
 
 
-def mean_waterfall(latency_ns: float, tag_ns: float, queue_ns: float, service_ns: float) -> Waterfall | None:
+def mean_waterfall(
+    latency_ns: float, tag_ns: float, queue_ns: float, service_ns: float, throttle_ns: float = math.nan
+) -> Waterfall | None:
     """Split the mean latency of the load by the means of its device; None if they cannot be of the same I/Os.
 
     Args:
@@ -72,11 +76,13 @@ def mean_waterfall(latency_ns: float, tag_ns: float, queue_ns: float, service_ns
         tag_ns: mean wait for a tag; NaN if not timed: it is then part of the outside stage.
         queue_ns: mean queue time of the device.
         service_ns: mean service time of the device.
+        throttle_ns: mean wait for limits of its control group; NaN if not timed: it is then part of the outside stage.
     """
-    known = (0.0 if math.isnan(tag_ns) else tag_ns) + queue_ns + service_ns
+    known = sum(0.0 if math.isnan(wait_ns) else wait_ns for wait_ns in (throttle_ns, tag_ns)) + queue_ns + service_ns
     if not latency_ns > 0 or math.isnan(known) or known > latency_ns * 1.05 + CLOCK_SLACK_NS:
         return None
-    inside = [(Stage.TAG, tag_ns), (Stage.QUEUE, queue_ns), (Stage.SERVICE, service_ns)]
+    waits = [(Stage.THROTTLE, throttle_ns), (Stage.TAG, tag_ns)]
+    inside = [*waits, (Stage.QUEUE, queue_ns), (Stage.SERVICE, service_ns)]
     stages = [(stage, time_ns) for stage, time_ns in inside if not math.isnan(time_ns)]
     return Waterfall((*stages, (Stage.OUTSIDE, max(latency_ns - known, 0.0))))
 

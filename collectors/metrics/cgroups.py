@@ -38,6 +38,8 @@ _IO = (
     _counted("cost_wait_seconds", "Time I/Os of the group waited in io.cost.", "cost_wait_us", _US),
     _counted("cost_indebt_seconds", "Time the group was in debt to io.cost.", "cost_indebt_us", _US),
     _counted("cost_indelay_seconds", "Time io.cost delayed processes of the group.", "cost_indelay_us", _US),
+    _counted("throttled_ios", "I/Os that limits of the group and its descendants held.", "throttle_ios"),
+    _counted("throttle_wait_seconds", "Time limits held these I/Os.", "throttle_wait_ns", 1_000_000_000),
     *(
         ColumnFamily(
             gauge(f"lunscope_cgroup_{name}_per_second", "Limit set for the group (io.max).", *_LABELS, "operation"),

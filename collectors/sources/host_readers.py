@@ -56,8 +56,12 @@ class HostReaders:
         settings: ReadingSettings,
         *,
         targets: Callable[[], Sequence[str]] = tuple,
+        traced: bool,
     ) -> HostReaders:
-        """Start all threads; `targets` are the paths that the load drives now."""
+        """Start all threads.
+
+        `targets` are the paths that the load drives now; `traced` says whether programs may be attached in the kernel.
+        """
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts, settings=settings)
@@ -70,6 +74,7 @@ class HostReaders:
             tier=tier,
             settings=settings,
             targets=targets,
+            traced=traced,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
         return cls(hotplug, inventory, readers, PathWatch(), TuneChangesCollector(sysfs))

@@ -179,7 +179,12 @@ class LiveSource:
             from collectors.sources.host_readers import HostReaders  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 
             self._host = HostReaders.start(
-                *self._roots, self._block, self._lesser_tier, self._settings, targets=self._targets
+                *self._roots,
+                self._block,
+                self._lesser_tier,
+                self._settings,
+                targets=self._targets,
+                traced=self._exact.wanted,
             )
             collectors: tuple[Collector, ...] = (
                 self._block,

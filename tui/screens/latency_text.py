@@ -96,6 +96,7 @@ def _figure(latency_ns: float) -> str:
 
 _STYLES = {
     Stage.SUBMIT: "$write",
+    Stage.THROTTLE: "$warning",
     Stage.TAG: "$peak",
     Stage.QUEUE: "$queue",
     Stage.SERVICE: "$service",

@@ -120,6 +120,7 @@ UNICODE = Glyphs(
     heat_lines=("─", "═", "▴"),
     stages={
         Stage.SUBMIT: "▚",
+        Stage.THROTTLE: "▌",
         Stage.TAG: "▒",
         Stage.QUEUE: "▓",
         Stage.SERVICE: "█",
@@ -182,6 +183,7 @@ ASCII = Glyphs(
     heat_lines=("-", "=", "^"),
     stages={
         Stage.SUBMIT: "s",
+        Stage.THROTTLE: "l",
         Stage.TAG: "t",
         Stage.QUEUE: "q",
         Stage.SERVICE: "#",

@@ -67,7 +67,7 @@ class CounterFile:
         return descriptor
 
 
-_PSI = slice(len(CGROUP.columns) - len(PRESSURES), None)
+_PSI = slice(CGROUP.index(PRESSURES[0]), CGROUP.index(PRESSURES[-1]) + 1)
 _LIMITS = slice(WIDTH, WIDTH + len(LIMITS))
 _UNKNOWN = (int(MISSING), int(MISSING))
 

@@ -13,6 +13,7 @@ from collectors.sampling.reading import Reading
 from collectors.tables.cgroup.files import Number
 from collectors.tables.cgroup.member import Member, OpenFileBudget
 from collectors.tables.cgroup.schema import CGROUP, row_key, row_name
+from collectors.tables.cgroup.throttle import Members, ThrottleWaits
 from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy
 from engine.events import Event, EventKind
 
@@ -26,14 +27,18 @@ _NO_TABLE = Table(CGROUP, Rows((), ()), np.empty((0, len(CGROUP.columns)), np.ui
 class CgroupCollector:
     """Reads the CGROUP table; groups and devices without any I/O have no rows."""
 
-    def __init__(self, hierarchy: Hierarchy, disks: Callable[[], Table | None]) -> None:
+    def __init__(
+        self, hierarchy: Hierarchy, disks: Callable[[], Table | None], waits: ThrottleWaits | None = None
+    ) -> None:
         """Scan the groups.
 
         Args:
             hierarchy: the hierarchy to read.
             disks: the latest table of block counters, which names the devices.
+            waits: times waits for limits; None where that is not wanted.
         """
         self._hierarchy = hierarchy
+        self._waits = waits
         self._disks = disks
         self._disk_rows: Rows | None = None
         self._disk_names: Mapping[Number, tuple[str, str]] = {}
@@ -43,14 +48,15 @@ class CgroupCollector:
         self._budget = OpenFileBudget()
         self._retry_s = 0.0
         self._shape: tuple[object, ...] = ()
+        self._published: list[Member] = []
         self._table = _NO_TABLE
         self._rows_left_out = False
         self._reported: set[str] = set()
 
     @property
     def cpu_ns(self) -> int:
-        """CPU time of the thread that scans the groups."""
-        return self._tree.cpu_ns
+        """CPU time of the thread that scans the groups, and of attaching."""
+        return self._tree.cpu_ns + (0 if self._waits is None else self._waits.cpu_ns)
 
     def read(self) -> Reading:
         """Read all counters that can have moved.
@@ -69,11 +75,17 @@ class CgroupCollector:
             changed |= member.read(above, retry=retry)
         if changed or self._renamed():
             self._publish()
-        return Reading({CGROUP.name: self._table}, events=self._events())
+        table, histograms = self._table, None
+        if self._waits is not None:
+            table, histograms = self._waits.add(table, self._shown)
+        found = {} if histograms is None else {CGROUP.name: histograms}
+        return Reading({CGROUP.name: table}, found, self._events())
 
     def close(self) -> None:
         """Stop the thread and close all files."""
         self._tree.close()
+        if self._waits is not None:
+            self._waits.close()
         for member in self._members.values():
             member.close()
         self._members = {}
@@ -83,6 +95,8 @@ class CgroupCollector:
         if groups is self._groups:
             return False
         before, self._members, self._groups = self._members, {}, groups
+        if self._waits is not None and any(group.limits for group in groups):
+            self._waits.start()
         changed = len(before) != len(groups)
         for group in groups:
             member = before.get(group.path)
@@ -118,14 +132,18 @@ class CgroupCollector:
             if member.devices:
                 members.append(member)
         if not members:
-            self._table, self._shape = _NO_TABLE, ()
+            self._table, self._shape, self._published = _NO_TABLE, (), []
             return
+        self._published = members
         shape = (self._disk_rows, *((member.group.path, member.group.number, member.devices) for member in members))
         if shape != self._shape:
             self._shape, rows_now = shape, self._rows(members)
         else:
             rows_now = self._table.rows
         self._table = Table(CGROUP, rows_now, np.concatenate([member.values for member in members]))
+
+    def _shown(self) -> Members:
+        return ((member.group, member.devices) for member in self._published)
 
     def _rows(self, members: list[Member]) -> Rows:
         keys, names = [], []
@@ -139,8 +157,10 @@ class CgroupCollector:
         return Rows(tuple(keys), tuple(names))
 
     def _events(self) -> tuple[Event, ...]:
-        """Report each limit that was exceeded, once."""
+        """Report each limit that was exceeded and why waits are not timed, once."""
+        refusal = "" if self._waits is None else self._waits.refusal
         texts = {
+            f"no throttle wait of cgroups: {refusal}": bool(refusal),
             f"cgroups: only {MOST_GROUPS:,} groups are read, the rest is left out": self._tree.found.left_out,
             f"cgroups: only {MOST_ROWS:,} rows of group and device are read, the rest is left out": self._rows_left_out,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collectors.model import Column, Kind, Schema
+from collectors.model import Column, HistogramScale, Kind, Schema
 from engine.text import whole_number
 
 
@@ -40,6 +40,10 @@ COSTS = ("cost_usage_us", "cost_wait_us", "cost_indebt_us", "cost_indelay_us")
 VRATE = "cost_vrate_hundredths"
 LIMITS = ("read_limit_bytes", "write_limit_bytes", "read_limit_ios", "write_limit_ios")
 PRESSURES = ("psi_some_us", "psi_full_us")
+THROTTLED = ("throttle_ios", "throttle_wait_ns")
+THROTTLE_SERIES = ("throttle",)
+THROTTLE_SCALE = HistogramScale(unit_ns=1024, sub_bits=3)
+"""Buckets at most 12.5 % wide; longer than 137 s counts as 137 s (engine/native/bpf/throttle.h)."""
 
 CGROUP = Schema(
     "cgroup",
@@ -47,11 +51,13 @@ CGROUP = Schema(
         *(Column(name, Kind.COUNTER) for name in (*COUNTS, *COSTS)),
         Column(VRATE, Kind.GAUGE),
         *(Column(name, Kind.GAUGE) for name in LIMITS),
-        *(Column(name, Kind.COUNTER) for name in PRESSURES),
+        *(Column(name, Kind.COUNTER) for name in (*PRESSURES, *THROTTLED)),
     ),
 )
 """One row per control group and device it did I/O on (Documentation/admin-guide/cgroup-v2.rst, "IO Interface Files";
 blkio-controller.rst of cgroup v1). Rows include the I/O of descendants, as the kernel adds it up. `cost_*` are present
 if io.cost is enabled (waits with the module parameter blkcg_debug_stats), the rate of its clock in hundredths of a
 percent in rows of the root only. Limits are per second, missing if there is none. `psi_*` are of the group,
-independent of the device: the same in all of its rows."""
+independent of the device: the same in all of its rows. `throttle_*` count the I/Os that the limits held and how long,
+until they were let go; missing where the kernel's functions cannot be traced and while no group has a limit. Histograms
+of the same name have one series, these waits."""

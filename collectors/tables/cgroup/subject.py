@@ -9,12 +9,13 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
+from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, present, ratio, share_pct
+from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
-from collectors.model import Column, FrameTable, Rows, Table, Topology
+from collectors.model import Column, FrameTable, Histograms, Rows, Step, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
-from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, VRATE, parts_of, short_name
+from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, THROTTLED, VRATE, parts_of, short_name
 from engine.statistics.verdict import Better
 from engine.text import safe_text
 
@@ -106,6 +107,20 @@ _FIELDS: tuple[Field, ...] = (
     _cgroup("cost_indebt", "c debt", Unit.PERCENT, "Time it was in debt for I/O that could not wait, likewise."),
     _cgroup("cost_indelay", "c delay", Unit.PERCENT, "Time its tasks were slowed down for such a debt, likewise."),
     _cgroup("cost_vrate", "vrate", Unit.PERCENT, f"Speed of the device's cost clock, of the root. {_SOMETIMES}."),
+    _cgroup(
+        "throttled_per_s",
+        "held/s",
+        Unit.PER_SECOND,
+        "I/Os per second that its limits, and those of groups above, held (exact time, while a group has a limit).",
+        better=Better.LOWER,
+    ),
+    _cgroup(
+        "throttle_wait_ms",
+        "t wait",
+        Unit.MILLISECONDS,
+        "Mean wait of those for the limit, before the block layer counts them: in no other latency.",
+    ),
+    _cgroup("throttle_p99_ms", "t p99", Unit.MILLISECONDS, "99th percentile of that, within 7 %; from 100 I/Os on."),
 )
 _SOURCES = {
     "io.pressure of the group (cgroup v2)": ("psi_some_pct", "psi_full_pct"),
@@ -123,6 +138,11 @@ _SOURCES = {
         "cost_indelay",
         "cost_vrate",
     ),
+    "functions __blk_throtl_bio and submit_bio_noacct_nocheck of the kernel (BPF)": (
+        "throttled_per_s",
+        "throttle_wait_ms",
+        "throttle_p99_ms",
+    ),
 }
 _FIELDS = with_sources(_FIELDS, _SOURCES, "io.stat of the group; cgroup v1: blkio.throttle.io_service*")
 
@@ -130,7 +150,8 @@ _FIELDS = with_sources(_FIELDS, _SOURCES, "io.stat of the group; cgroup v1: blki
 def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     """All fields of control groups over one interval."""
     sums = cgroup_sums(interval.before(CGROUP.name), current, interval.elapsed_s)
-    return {"cgroups": FrameTable(current.rows, cgroup_figures(sums))}
+    p99_ms = throttle_p99_ms(current.rows, interval.histograms(CGROUP.name))
+    return {"cgroups": FrameTable(current.rows, cgroup_figures(sums) | {"throttle_p99_ms": p99_ms})}
 
 
 def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
@@ -144,9 +165,17 @@ def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dic
     shares = {f"{name}_s": share_pct(deltas[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
     return {
         **{name: deltas[name] for name in (*COUNTS, *COSTS, *_LATEST)},
+        **_throttle_sums(deltas, elapsed),
         **shares,
         "elapsed_s": elapsed,
     }
+
+
+def _throttle_sums(deltas: Deltas, elapsed: Values) -> dict[str, Values]:
+    """Return the waits with the time in which they were timed, which begins some time after the first sample."""
+    known = ~np.isnan(deltas[THROTTLED[0]])
+    sums = {name: np.where(known, deltas[name], 0.0) for name in THROTTLED}
+    return {**sums, "throttle_elapsed_s": np.where(known, elapsed, 0.0)}
 
 
 _STALLS = ("psi_some", "psi_full")
@@ -154,11 +183,11 @@ _STALLS = ("psi_some", "psi_full")
 
 def _source(column: Column) -> str:
     family = column.id.partition("_")[0]
-    return family if family in {"psi", "cost"} else "io"
+    return family if family in {"psi", "cost", "throttle"} else "io"
 
 
 def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
-    """All fields of the sums of an interval, or of several added up."""
+    """All fields of the sums of an interval, or of several added up, but the percentile."""
     rates = _rates(sums)
     limits = {
         "read_limit_bytes_per_s": sums["read_limit_bytes"],
@@ -171,7 +200,20 @@ def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
         "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
         "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
         "cost_vrate": sums[VRATE] / 100.0,
+        "throttled_per_s": ratio(sums["throttle_ios"], sums["throttle_elapsed_s"]),
+        "throttle_wait_ms": ratio(sums["throttle_wait_ns"] / 1e6, sums["throttle_ios"]),
     }  # fmt: skip
+
+
+def throttle_p99_ms(rows: Rows, histograms: Histograms | None) -> Values:
+    """99th percentile of the wait for limits, one value per row; NaN with fewer than 100 I/Os."""
+    if histograms is None:
+        return np.full(len(rows), np.nan)
+    row = rows_of_cells(rows, histograms)
+    kept = row >= 0
+    cells = RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
+    p99_ms: Values = percentiles_ns(cells, len(rows), (99.0,))[0] / 1e6
+    return p99_ms
 
 
 def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
@@ -209,10 +251,46 @@ def _limit_pct(rates: Mapping[str, Values], limits: Mapping[str, Values]) -> Val
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
     from collectors.tables.cgroup.reader import CgroupCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.cgroup.throttle import ThrottleWaits, open_program  # noqa: PLC0415
     from collectors.tables.cgroup.tree import find_hierarchy  # noqa: PLC0415
 
     hierarchy = find_hierarchy(host.sysfs)
-    return () if hierarchy is None else (CgroupCollector(hierarchy, host.disks),)
+    if hierarchy is None:
+        return ()
+    if not host.traced:
+        return (CgroupCollector(hierarchy, host.disks),)
+    waits = ThrottleWaits(lambda: open_program(host.procfs, host.sysfs), adds_up=hierarchy.adds_up)
+    return (CgroupCollector(hierarchy, host.disks, waits),)
+
+
+class CgroupAverages:
+    """Figures of a report: sums added up, the percentile from all histograms."""
+
+    def __init__(self) -> None:
+        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST)
+        self._parts: list[Histograms] = []
+
+    def add(self, step: Step) -> None:
+        """Add the interval of a step; one without a previous sample has none."""
+        self._sums.add(step)
+        histograms = step.current.histograms.get(CGROUP.name)
+        if step.previous is not None and histograms is not None and len(histograms.count):
+            self._parts.append(histograms)
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts = [merged(self._parts)]
+
+    def tables(self) -> dict[str, FrameTable]:
+        """Figures of all rows ever present."""
+        tables = self._sums.tables()
+        for name, table in tables.items():
+            histograms = merged(self._parts) if self._parts else None
+            p99_ms = throttle_p99_ms(table.rows, histograms)
+            tables[name] = FrameTable(table.rows, {**table.columns, "throttle_p99_ms": p99_ms})
+        return tables
+
+
+_MOST_PARTS = 64
+"""Intervals whose histograms are merged at once."""
 
 
 _did_io = any_above("iops", "discards_per_s")
@@ -259,7 +337,10 @@ CGROUPS = Subject(
     report=Report(
         option="-C",
         help="Control groups: what each did on each device, of its limits, and how long it waited.",
-        columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        columns=(
+            *("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+            *("throttled_per_s", "throttle_wait_ms", "throttle_p99_ms"),
+        ),
         split_columns=(
             "reads_per_s",
             "writes_per_s",
@@ -268,14 +349,19 @@ CGROUPS = Subject(
             "limit_pct",
             "psi_some_pct",
             "psi_full_pct",
+            "throttled_per_s",
+            "throttle_wait_ms",
         ),
         distribution_columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
         unasked=False,
-        averages=lambda: AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST),
+        averages=CgroupAverages,
     ),
     columns=tuple(field.id for field in _FIELDS),
     active=_active,
-    charts=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+    charts=(
+        *("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        *("throttled_per_s", "throttle_wait_ms"),
+    ),
     labels=_labels,
     facts=_facts,
     identity=_identity,

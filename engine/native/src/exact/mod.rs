@@ -17,6 +17,7 @@ mod rows;
 mod sizes;
 mod slowest;
 mod sums;
+mod throttle;
 mod tracer;
 mod view;
 

@@ -1,6 +1,7 @@
 //! The exact section of `engine/_native.pyi`.
 
 mod reader;
+mod throttle;
 mod tracer;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROCESS_COLUMNS", processes::COLUMNS.to_vec())?;
     module.add_class::<reader::TraceReader>()?;
     module.add_class::<tracer::BlockTracer>()?;
+    module.add_class::<throttle::ThrottleTracer>()?;
     module.add_function(wrap_pyfunction!(tracer_refusal, module)?)
 }
 
