@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collectors.fleet.agent_load import AgentLoad
@@ -147,7 +147,8 @@ class Agent:
                     stream = self._stream
                     sender = SampleSender(2 * stream + full)
                 late_ns = self._clock.lateness_ns(step.current.monotonic_ns)
-                sample = step.current if full else summary.of(step.current, late_ns, time.process_time_ns())
+                current = replace(step.current, late_ns=late_ns)
+                sample = current if full else summary.of(current, late_ns, time.process_time_ns())
                 self._send(sender, sample)
         except LunscopeError as error:
             self._output.put(encode("log", text=str(error)))

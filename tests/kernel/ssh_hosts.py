@@ -74,7 +74,9 @@ class SshHosts:
         )
         inside = [] if namespace is None else ["ip", "netns", "exec", namespace.name]
         # sshd wants /run/sshd, which only a boot makes; nothing of the machine's own is touched.
-        script = f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {folder}/sshd_config"
+        script = (
+            f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {folder}/sshd_config"
+        )
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen([*inside, "unshare", "-m", "sh", "-c", script], stderr=log)
         self._await()

@@ -95,7 +95,10 @@ def test_the_device_is_closed(hosts: SshHosts, make_loop: Callable[..., str]) ->
     device = make_loop()
     work = ["--target", device, "--allow-write", f"h1:{device}", "--rw", "randwrite", "--runtime", "10m"]
     process = subprocess.Popen(
-        fleet_command("run", hosts, "h1", *work, "--window", "1s"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        fleet_command("run", hosts, "h1", *work, "--window", "1s"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         await_writes(device, process)

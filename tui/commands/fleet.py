@@ -62,7 +62,7 @@ def _on_screen(source: FleetSource, recording: RecordingSource | None) -> int:
 
     go_on_in_child()
     shown = HostOrFleet(source if recording is None else recording, source.controller)
-    return start_live(shown, recording=recording)
+    return start_live(shown, recording=recording, fleet=shown)
 
 
 @command.command(short_help="one load over all hosts")

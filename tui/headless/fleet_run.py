@@ -15,13 +15,13 @@ from collectors.fleet.fleet_load import FleetLoad
 from collectors.fleet.fleet_result import FleetResult, fleet_document
 from collectors.fleet.fleet_source import FleetSource
 from collectors.fleet.host_jobs import HostJob
+from collectors.fleet.hosts_text import missing_hosts
 from collectors.model import Source, Step
 from collectors.rates import derive
 from engine.errors import LunscopeError
 from engine.job.scenario import Turn
 from engine.results.result_text import in_milliseconds, table_header, table_row
 from engine.text import safe_text
-from tui.headless.fleet_text import missing_hosts
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 

@@ -8,10 +8,10 @@ import threading
 import click
 
 from collectors.fleet.fleet_source import FleetSource
+from collectors.fleet.hosts_text import fleet_line_document, fleet_lines
 from collectors.model import Source
 from collectors.rates import derive
 from engine.text import safe_text
-from tui.headless.fleet_text import fleet_line_document, fleet_lines
 from tui.headless.signals import stop_on_signal
 
 
