@@ -16,8 +16,8 @@ from collectors.advice.finding import FindingKind, in_order
 from collectors.advice.state_rules import HostState, state_findings
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
-from collectors.topology.scanner import read_topology
 from collectors.tables.cgroup.throttle import throttle_refusal
+from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
 

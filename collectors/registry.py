@@ -13,6 +13,7 @@ from collectors.subject import Averages, Interval, Subject
 from collectors.tables.block.subjects import DISKS, PATHS, PORTS
 from collectors.tables.cache.subject import CACHES
 from collectors.tables.cgroup.subject import CGROUPS
+from collectors.tables.fleet.subject import FLEET_HOSTS, FLEET_TOTAL
 from collectors.tables.host.subject import HOSTS
 from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
 from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
@@ -34,6 +35,8 @@ SUBJECTS: tuple[Subject, ...] = (
     LOAD_LOGICAL_IOS,
     PROCESS_IOS,
     CACHES,
+    FLEET_HOSTS,
+    FLEET_TOTAL,
 )
 """In display order."""
 

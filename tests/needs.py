@@ -140,3 +140,18 @@ def prometheus_tool(name: str) -> str | None:
 prometheus = _need("prometheus", _prometheus_tool("prometheus"))
 promtool = _need("promtool", _prometheus_tool("promtool"))
 prometheus_client = _need("prometheus_client", _extra("prometheus_client", "metrics"))
+
+
+def _fleet() -> str:
+    if importlib.util.find_spec("ClusterShell") is None:
+        return "ClusterShell is not installed: pip install 'lunscope[fleet]'"
+    if shutil.which("ssh") is None or not Path("/usr/sbin/sshd").exists():
+        return "no ssh or no sshd here: install openssh-server"
+    return _root()
+
+
+cluster_shell = _need(
+    "ClusterShell", lambda: "" if importlib.util.find_spec("ClusterShell") else "pip install 'lunscope[fleet]'"
+)
+fleet = _need("sshd of its own and ClusterShell", _fleet)
+network_namespaces = _need("network namespaces", lambda: _root() or _tool("ip")())

@@ -43,6 +43,7 @@ from tui.widgets.chart.widget import Chart
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+    from collectors.fleet.fleet_source import HostOrFleet
     from tui.watched import Watched
 
 WAITS_PERIOD_S = 0.25
@@ -76,6 +77,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         compared: CompareAsked | None = None,
         alerts: AlertService | None = None,
         watched: Watched | None = None,
+        fleet: HostOrFleet | None = None,
     ) -> None:
         self.settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
@@ -101,6 +103,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             tables=tables,
             hints=Hints(self.settings.hints_file if self.settings.hints else None),
             density=self.settings.view or self._kept_density.chosen or Density.NORMAL,
+            fleet=fleet,
         )
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
         self._alerts, self._rung = alerts, 0
@@ -137,6 +140,8 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             self.switch_mode(SWEEP.id)
         if self.app_state.compared is not None:
             self.switch_mode(COMPARE.id)
+        if self.app_state.fleet is not None:
+            self.action_view_hosts()
         self.call_after_refresh(self._feed.start)
         self.watch_settings()
         self._collection.begin()
@@ -302,6 +307,16 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
         if isinstance(self.screen, View) and not isinstance(self.screen, CachesView):
             self.push_screen(CachesView(self.app_state))
+
+    def action_view_hosts(self) -> None:
+        """Show the hosts of a fleet, and the figures of all of them again if one was shown alone."""
+        from tui.screens.hosts import HostsView  # noqa: PLC0415 - as above
+
+        fleet = self.app_state.fleet
+        if fleet is not None and fleet.focus is not None:
+            fleet.set_focus(None)
+        if isinstance(self.screen, View) and not isinstance(self.screen, HostsView):
+            self.push_screen(HostsView(self.app_state))
 
     def action_view_ios(self) -> None:
         """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""

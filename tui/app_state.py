@@ -25,6 +25,7 @@ from tui.theme.kept_tables import KeptTables
 from tui.transport import Transport
 
 if TYPE_CHECKING:
+    from collectors.fleet.fleet_source import HostOrFleet
     from collectors.latency.recording_peaks import RecordingPeaks
     from collectors.latency.summary import Peak
 
@@ -116,6 +117,8 @@ class AppState:
     """Order, units and rows that the operator chose."""
     hints: Hints = field(default_factory=Hints)
     """Whether the keys for a first start are shown."""
+    fleet: HostOrFleet | None = None
+    """The hosts of a fleet; None where one host is watched, and in a replay."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])

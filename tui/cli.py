@@ -27,11 +27,13 @@ VERBS: dict[str, str] = {
     "record": "record this host to a session file, without a screen",
     "replay": "show a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
+    "fleet": "one picture and one load over many hosts, over ssh",
     "metrics": "raw counters and histograms for Prometheus",
     "compare": "two recordings, or parts of them: better, worse or equivalent",
     "tune": "tunables of devices and control groups: list, get, set, undo, save",
     "doctor": "what works on this host, and how to enable more",
     "probe": "exact time for users who may not trace: the privileged helper",
+    "agent": "the part of `lunscope fleet` on each host",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 

@@ -57,6 +57,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _replay("faster", "Twice the speed", "f", "Faster"),
     Action("view.processes", "Who does it: processes on what is under the cursor", "J"),
     Action("view.caches", "Caches: ARC, bcache, dm-cache, dm-writecache, page cache of the load's targets", "h"),
+    Action("view.hosts", "Hosts of a fleet: all of them again, after one was shown alone", "f3"),
     Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "Y"),
     Action("view.save", "Screenshot: save this screen as SVG and text", "S"),
 )

@@ -238,7 +238,33 @@ CACHES = _entry(
     tables=("caches",),
 )
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE, PROCESSES, CACHES)
+HOSTS = _entry(
+    "hosts",
+    "Hosts",
+    "Hosts of a fleet: totals, hot hosts and disks, who is missing",
+    "",
+    "hosts:HostsView",
+    Action("hosts.open", "Show the host under the cursor alone, on all screens", "enter", "Open"),
+    Action("hosts.back", "Back to the previous screen: the disks of all hosts", "escape", "Back"),
+    tables=("fleet", "fleet_total"),
+)
+
+SCREENS = (
+    OVERVIEW,
+    DETAIL,
+    LOAD,
+    EVENTS,
+    LATENCY,
+    PATHS,
+    TREE,
+    WALL,
+    CGROUPS,
+    SWEEP,
+    COMPARE,
+    PROCESSES,
+    CACHES,
+    HOSTS,
+)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

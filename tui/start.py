@@ -24,6 +24,7 @@ from tui.terminal.tty import TerminalUse, Tty, open_terminal
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+    from collectors.fleet.fleet_source import HostOrFleet
     from collectors.model import Source
     from collectors.sources.recorder import RecordingSource
     from engine.job.spec import JobSpec, Permissions
@@ -66,6 +67,7 @@ def start_live(
     alerts: AlertService | None = None,
     mouse: bool = True,
     watched: Watched | None = None,
+    fleet: HostOrFleet | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
@@ -86,7 +88,7 @@ def start_live(
                     job,
                     permissions,
                     recording,
-                    shown=_Shown(sweeps, compared, theme, alerts, mouse, watched),
+                    shown=_Shown(sweeps, compared, theme, alerts, mouse, watched, fleet),
                     controller=controller,
                     autostart=autostart,
                 )
@@ -131,6 +133,7 @@ class _Shown:
     alerts: AlertService | None
     mouse: bool
     watched: Watched | None
+    fleet: HostOrFleet | None
 
 
 def _make_app(
@@ -173,6 +176,7 @@ def _make_app(
         compared=shown.compared,
         alerts=shown.alerts,
         watched=shown.watched,
+        fleet=shown.fleet,
     )
 
 

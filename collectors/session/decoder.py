@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table, Topology
 from collectors.session import objects
-from collectors.session.database import Database
 from collectors.session.format import MAX_JSON_BYTES, MAX_TICK_CELLS, DamageError, ObjectKind, unseal
 from collectors.session.objects import HistogramShape
 from collectors.session.record import Record, RecordSection, TickState
-from collectors.session.rows import StoredTick, TickTable
+from collectors.session.rows import StoredTick
 from engine import _native
 from engine.events import Event
 
@@ -26,10 +25,28 @@ _MOST_EXPANSION = 512
 _T = TypeVar("_T")
 
 
+class ObjectStore(Protocol):
+    """Where objects are read: the database of a session file, or what was received of a host."""
+
+    def select(self, query: str, *values: int) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+
+
+class StoredTicks(Protocol):
+    """Where ticks are read."""
+
+    def get(self, tick: int) -> StoredTick:
+        """Return a tick.
+
+        Raises:
+            DamageError: it is not there, or damaged.
+        """
+
+
 class ObjectReader:
     """Schemas, row sets and topologies of one open file."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: ObjectStore) -> None:
         self._database = database
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._bytes: dict[int, int] = {}
@@ -161,7 +178,9 @@ _Tables = dict[str, tuple[Schema, Rows, _native.TableCodec]]
 class Decoder:
     """Decodes any tick: the next one costs one difference, any other at most KEYFRAME_TICKS of them."""
 
-    def __init__(self, ticks: TickTable, objects: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
+    def __init__(
+        self, ticks: StoredTicks, objects: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]
+    ) -> None:
         self._ticks = ticks
         self._objects = objects
         self._events_at = events_at

@@ -1,0 +1,213 @@
+"""The agent of a host: frames of its controller on standard input, its own on standard output, and the lease."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collectors.fleet.agent_load import AgentLoad
+from collectors.fleet.agent_output import AgentOutput
+from collectors.fleet.frames import PROTOCOL, Frame, FrameError, decode, encode, text, whole
+from collectors.fleet.grid_clock import GridClock
+from collectors.fleet.lease import Lease
+from collectors.fleet.line_input import LineInput
+from collectors.fleet.sample_stream import SampleSender
+from collectors.fleet.summary import Summary
+from collectors.model import Sample
+from collectors.sampling.schedule import SampleFlag
+from collectors.sampling.settings import load_reading_settings
+from collectors.session.writer import SessionWriter
+from collectors.sources.live import LiveSource
+from collectors.sources.load import LoadCollector
+from collectors.sources.recorder import RecordingSource
+from engine.config import state_folder
+from engine.errors import LunscopeError
+from engine.events import Event, EventKind
+from engine.running.control import LoadControl
+from engine.version import version
+
+_READ_BYTES = 1 << 16
+_OUTPUT_PATIENCE_S = 1.0
+LEASE_LOST_EXIT = 3
+"""Exit code of an agent whose lease ended."""
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """How an agent samples its host."""
+
+    procfs: Path
+    sysfs: Path
+    tier: str = "auto"
+
+
+class Agent:
+    """Samples one host and drives its load for a controller, as long as it hears from it."""
+
+    def __init__(self, settings: AgentSettings, input_fd: int, output_fd: int, log: Log) -> None:
+        self._settings = settings
+        self._input_fd = input_fd
+        self._log = log
+        self._output = AgentOutput(output_fd)
+        self._control = LoadControl()
+        self._stopped = threading.Event()
+        self._load = AgentLoad(self._control, self._output.put, self._stopped)
+        self._lease = Lease(self._lost)
+        self._flag = SampleFlag()
+        self._clock = GridClock(1.0)
+        self._source: LiveSource | RecordingSource | None = None
+        self._recording: RecordingSource | None = None
+        self._sampling: threading.Thread | None = None
+        self._full, self._stream = False, 0
+        self._is_dismissed = False
+        self._code = 0
+
+    def run(self) -> int:
+        """Serve until the controller has gone; returns the exit code."""
+        self._output.put(
+            encode("hello", protocol=PROTOCOL, version=version(), host=platform.node(), time_ns=time.time_ns())
+        )
+        self._lease.start()
+        threading.Thread(target=self._read_all, name="lunscope-input", daemon=True).start()
+        self._lease.wait()
+        return self._code
+
+    def _read_all(self) -> None:
+        lines = LineInput()
+        try:
+            while data := os.read(self._input_fd, _READ_BYTES):
+                received_ns = time.monotonic_ns()
+                for line in lines.feed(data):
+                    self._handle(decode(line), received_ns)
+            self._lease.end("the connection to the controller was closed")
+        except (FrameError, OSError) as error:
+            self._lease.end(f"damaged input: {error}")
+
+    def _handle(self, frame: Frame, received_ns: int) -> None:
+        self._lease.renew()
+        match text(frame, "type"):
+            case "hello":
+                self._begin(frame)
+            case "lease":
+                self._clock.set_phase(whole(frame, "phase_ns"))
+                self._answer(whole(frame, "sent_ns"), received_ns)
+            case "level":
+                self._full = frame.get("full") is True
+                self._stream += 1
+                self._flag.request()
+            case "bye":
+                self._is_dismissed = True
+                self._lease.end("")
+            case "arm" | "start" | "turn" | "stop":
+                self._load.handle(frame)
+            case _:
+                pass  # of a later version
+
+    def _answer(self, sent_ns: int, received_ns: int) -> None:
+        self._output.put(
+            encode(
+                "clock",
+                sent_ns=sent_ns,
+                received_ns=received_ns,
+                time_ns=time.time_ns(),
+                answered_ns=time.monotonic_ns(),
+            )
+        )
+
+    def _begin(self, frame: Frame) -> None:
+        if whole(frame, "protocol") != PROTOCOL:
+            self._lease.end(f"the controller speaks version {whole(frame, 'protocol')} of the protocol, not {PROTOCOL}")
+            return
+        if self._sampling is not None:
+            return
+        records = frame.get("record") is True
+        name = text(frame, "name")
+        self._sampling = threading.Thread(
+            target=self._sample, args=(name, records), name="lunscope-sampling", daemon=True
+        )
+        self._sampling.start()
+
+    def _sample(self, name: str, records: bool) -> None:
+        try:
+            source = self._source = self._open(records)
+            summary, stream = Summary(name), -1
+            sender = SampleSender(0)
+            for step in source.steps(self._flag):
+                if self._stopped.is_set():
+                    return
+                full = self._full
+                if stream != self._stream:
+                    stream = self._stream
+                    sender = SampleSender(2 * stream + full)
+                late_ns = self._clock.lateness_ns(step.current.monotonic_ns)
+                current = replace(step.current, late_ns=late_ns)
+                sample = current if full else summary.of(current, late_ns, time.process_time_ns())
+                self._send(sender, sample)
+        except LunscopeError as error:
+            self._output.put(encode("log", text=str(error)))
+
+    def _send(self, sender: SampleSender, sample: Sample) -> None:
+        if not self._output.put(sender.frame(sample)):
+            self._stream += 1  # later samples are differences from this one: begin anew
+        if not self._load.is_idle:
+            self._output.put(self._load.status())
+
+    def _open(self, records: bool) -> LiveSource | RecordingSource:
+        settings = self._settings
+        live = LiveSource(
+            1.0,
+            settings.procfs,
+            settings.sysfs,
+            settings.tier,
+            [LoadCollector(self._control)],
+            clock=self._clock,
+            settings=load_reading_settings(),
+        )
+        if not records:
+            return live
+        folder = state_folder() / "fleet"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.lun"
+        self._recording = RecordingSource(live, SessionWriter(path), live.counters_now())
+        return self._recording
+
+    def _lost(self, reason: str) -> None:
+        """End everything: first what may write, then the rest."""
+        self._stopped.set()
+        outstanding = self._control.stop(verify=False)
+        self._load.report()
+        if not self._is_dismissed and reason:
+            self._note(reason, len(outstanding))
+        self._flag.set()
+        self._close()
+        self._output.finish(_OUTPUT_PATIENCE_S)
+        self._code = 0 if self._is_dismissed else LEASE_LOST_EXIT
+
+    def _note(self, reason: str, outstanding: int) -> None:
+        left = f"; {outstanding} I/Os are still outstanding" if outstanding else ""
+        line = f"lease ended, load stopped: {reason}{left}"
+        if self._recording is not None:
+            self._recording.add_event(Event.now(EventKind.LOAD, line))
+            line = f"{line}; recording kept: {self._recording.path}"
+        self._output.put(encode("log", text=line))
+        self._log(line)
+
+    def _close(self) -> None:
+        if self._sampling is not None:
+            self._sampling.join(_OUTPUT_PATIENCE_S)
+        recording = self._recording
+        if recording is None:
+            return
+        try:
+            recording.close()
+            if self._is_dismissed and not recording.trouble:
+                Path(recording.path).unlink(missing_ok=True)
+        except LunscopeError as error:
+            self._log(str(error))

@@ -1,0 +1,136 @@
+"""The load of one host, as its agent is asked for it; the guard of that host decides what may be driven."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from collectors.fleet.frames import Frame, encode, text, texts, whole
+from engine.errors import LunscopeError
+from engine.job.file import parse_job
+from engine.job.spec import Permissions
+from engine.job.validate import validate
+from engine.results.result import RunResult
+from engine.results.result_document import run_document
+from engine.running.control import LoadControl, LoadState
+
+_LATEST_START_S = 60.0
+"""The furthest in the future that something may be asked for."""
+_LOOK_S = 0.1
+
+
+class AgentLoad:
+    """Arms, starts, turns and stops, each in a thread of its own, and sends what became of it."""
+
+    def __init__(self, control: LoadControl, send: Callable[[bytes], object], stopped: threading.Event) -> None:
+        self._control = control
+        self._send = send
+        self._stopped = stopped
+        self._reported: RunResult | None = None
+
+    def handle(self, frame: Frame) -> None:
+        """Do what a frame asks for; never blocks.
+
+        Raises:
+            FrameError: it lacks a field.
+        """
+        number, what = whole(frame, "number"), text(frame, "type")
+        match what:
+            case "arm":
+                job, allowed = text(frame, "job"), frozenset(texts(frame, "allow_write"))
+                permissions = Permissions(allowed, destroy_data=frame.get("destroy_data") is True)
+                self._in_thread(number, what, 0, lambda: self._arm(job, permissions))
+            case "start":
+                self._in_thread(number, what, whole(frame, "at_ns"), self._start)
+            case "turn":
+                job = text(frame, "job")
+                self._in_thread(number, what, whole(frame, "at_ns"), lambda: self._turn(job))
+            case "stop":
+                self._in_thread(number, what, 0, lambda: self._stop(verify=frame.get("verify") is True))
+
+    def _in_thread(self, number: int, what: str, at_ns: int, act: Callable[[], None]) -> None:
+        threading.Thread(target=self._do, args=(number, what, at_ns, act), name=f"lunscope-{what}", daemon=True).start()
+
+    def _do(self, number: int, what: str, at_ns: int, act: Callable[[], None]) -> None:
+        error = ""
+        wait_s = (at_ns - time.monotonic_ns()) / 1e9 if at_ns else 0.0
+        if wait_s > _LATEST_START_S:
+            error = f"{what}: {wait_s:.0f} s in the future"
+        elif wait_s > 0:
+            self._stopped.wait(wait_s)
+        began_ns = time.monotonic_ns()
+        if not error and not self._stopped.is_set():
+            try:
+                act()
+            except LunscopeError as refusal:
+                error = str(refusal)
+        self._send(encode("done", number=number, what=what, at_ns=began_ns, ended_ns=time.monotonic_ns(), error=error))
+
+    def _arm(self, job: str, permissions: Permissions) -> None:
+        spec = parse_job(job, "job of the fleet")
+        validate(spec)
+        self._control.arm(spec, permissions)
+        self._control.recheck()
+
+    def _start(self) -> None:
+        self._control.start()
+        threading.Thread(target=self._report_end, name="lunscope-result", daemon=True).start()
+
+    def _turn(self, job: str) -> None:
+        self._control.turn(parse_job(job, "knobs of the fleet").knobs)
+
+    def _stop(self, *, verify: bool) -> None:
+        self._control.stop(verify=verify)
+
+    def _report_end(self) -> None:
+        while not self._control.wait(_LOOK_S):
+            if self._stopped.is_set():
+                return
+        self.report()
+
+    def report(self) -> None:
+        """Send the result of the load that has ended, once."""
+        result = self._control.result()
+        if result is None or result is self._reported:
+            return
+        self._reported = result
+        self._send(encode("result", document=run_document(result), measured=measured_document(result)))
+
+    def status(self) -> bytes:
+        """Return the state of the load as a line."""
+        status = self._control.status
+        return encode(
+            "status",
+            state=str(status.state),
+            message=status.message,
+            elapsed_s=round(status.elapsed_s, 3),
+            errors=status.errors,
+            outstanding=len(status.outstanding),
+            progress=status.progress,
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no load."""
+        return self._control.status.state is LoadState.IDLE
+
+
+def measured_document(result: RunResult) -> dict[str, object]:
+    """Write what adds up over hosts: counts, sums and histograms of each direction."""
+    split = result.total
+    return {
+        name: {
+            "ios": each.ios,
+            "bytes": each.bytes,
+            "errors": each.errors,
+            "latency_sum_ns": each.latency_sum_ns,
+            "least_ns": each.least_ns,
+            "largest_ns": each.largest_ns,
+            "peak_sum_ns": each.peak_sum_ns,
+            "peak_seconds": each.peak_seconds,
+            "buckets": each.buckets.tolist(),
+            "counts": each.counts.tolist(),
+        }
+        for name, each in (("read", split.read), ("write", split.write))
+    }

@@ -1,0 +1,313 @@
+"""The controller of a fleet: connections, leases, clocks, and what each host is asked for."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from collectors.fleet.connect_pace import RETRIES, ConnectPace, was_dropped
+from collectors.fleet.fleet_host import WRONG_CLOCK_NS, FleetHost, HostState
+from collectors.fleet.frames import (
+    MAX_GARBAGE_BYTES,
+    PROTOCOL,
+    Frame,
+    FrameError,
+    decode,
+    encode,
+    is_frame,
+    text,
+    whole,
+)
+from collectors.fleet.links import CONNECT_S, Links
+from collectors.fleet.summary import Summary
+from collectors.sampling.schedule import SECOND_NS
+from engine.text import safe_text, short_text
+from engine.version import version
+
+DEFAULT_COMMAND = "lunscope agent --stdio"
+INTERVAL_NS = SECOND_NS
+_SLOW_NS = 2_500_000_000
+_SLOW_TRIP_NS = 150_000_000
+_RETRY_S = 0.5
+_GREET_S = CONNECT_S + 10.0
+_WORDS = 200
+_NOT_THERE = 127
+FULL_STREAM = 1
+"""Streams of full samples have odd numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """How the hosts are driven."""
+
+    command: str = DEFAULT_COMMAND
+    renew_s: float = 1.0
+    record_there: bool = False
+    """Whether each agent keeps a recording of its own while it is connected."""
+    reconnect: bool = False
+
+
+class FleetController:
+    """Connects to hosts and keeps their leases until it is closed; `hosts` may be read from any thread."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        links: Links,
+        settings: FleetSettings,
+        gateway_of: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        self.hosts = {name: FleetHost(name, gateway_of(name)) for name in names}
+        self._links = links
+        self._settings = settings
+        by_gateway: dict[str, list[str]] = {}
+        for host in self.hosts.values():
+            by_gateway.setdefault(host.gateway or host.name, []).append(host.name)
+        self._paces = {gateway: ConnectPace(tuple(members)) for gateway, members in by_gateway.items()}
+        self._renewed_s = 0.0
+        self._numbers = itertools.count(1)
+        self._begun_s: dict[str, float] = {}
+        self.changed = threading.Event()
+        """Set when something came that a caller may wait for."""
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to connect."""
+        self._links.start(self)
+
+    def close(self) -> None:
+        """Dismiss all agents and end all connections; may be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._links.call(self._dismiss)
+        end_s = time.monotonic() + 3.0
+        while any(host.is_connected for host in self.hosts.values()) and time.monotonic() < end_s:
+            time.sleep(0.02)
+        self._links.close()
+
+    def _dismiss(self) -> None:
+        for host in self._connected():
+            self._links.send(host.name, encode("bye"))
+
+    def ask(self, type_: str, per_host: Mapping[str, Mapping[str, object]]) -> int:
+        """Send a frame to some hosts, with what differs; returns its number, under which the answers come."""
+        number = next(self._numbers)
+
+        def send() -> None:
+            for name, fields in per_host.items():
+                self._links.send(name, encode(type_, number=number, **fields))
+
+        self._links.call(send)
+        return number
+
+    def show_full(self, name: str, full: bool) -> None:
+        """Ask a host for all of its samples, or for the summary again."""
+        self._links.call(lambda: self._links.send(name, encode("level", full=full)))
+
+    def answers(self, number: int) -> dict[str, Frame]:
+        """Return what hosts answered to what was asked."""
+        return {name: host.done[number] for name, host in tuple(self.hosts.items()) if number in host.done}
+
+    def host_time_ns(self, name: str, ours_ns: int) -> int:
+        """Convert a time of our CLOCK_MONOTONIC to that of a host."""
+        return ours_ns + self.hosts[name].offset_ns
+
+    def worst_bound_ns(self) -> int | None:
+        """Return the largest bound of the offsets of connected hosts; None where one is not known."""
+        bests = [host.estimate.best for host in self._connected()]
+        return None if not bests or None in bests else max(best.bound_ns for best in bests if best is not None)
+
+    def settled(self) -> bool:
+        """Whether every host has answered, or will not."""
+        final = {HostState.LOST, HostState.FAILED}
+        return all(host.state in final or (host.is_greeted and host.sample) for host in self.hosts.values())
+
+    # What the links call, all in their thread.
+
+    def tick(self) -> None:
+        """Connect, renew leases and find silent hosts."""
+        now_s = time.monotonic()
+        if not self._closed:
+            for pace in self._paces.values():
+                for name in pace.begin(now_s):
+                    self._connect(name, now_s)
+        if now_s - self._renewed_s >= self._settings.renew_s:
+            self._renewed_s = now_s
+            self._renew()
+            self._judge(now_s)
+
+    def line(self, host: str, line: bytes) -> None:
+        """Take a frame, or what a login shell prints before the first."""
+        arrived_ns = time.monotonic_ns()
+        state = self.hosts[host]
+        state.received_bytes += len(line) + 1
+        try:
+            if not is_frame(line):
+                self._garbage(state, line)
+            else:
+                self._frame(state, decode(line), arrived_ns)
+        except FrameError as error:
+            self._fail(state, f"its agent sent {error}")
+
+    def words(self, host: str, line: bytes) -> None:
+        """Keep a line of standard error."""
+        self.hosts[host].words.append(short_text(safe_text(line.decode("utf-8", "replace")), _WORDS))
+
+    def ended(self, host: str, code: int | None) -> None:
+        """Say why a host has gone."""
+        state = self.hosts[host]
+        words = state.words[-1] if state.words else ""
+        dropped = not state.is_greeted and code == 255 and was_dropped(" ".join(state.words))
+        if dropped and state.attempts < RETRIES and not self._closed:
+            self._pace(state).dropped(host, time.monotonic() + _RETRY_S * (1 + state.attempts % 4))
+            state.state, state.reason = HostState.WAITING, words
+            return
+        self._pace(state).failed(host)
+        if state.state is HostState.FAILED:
+            return
+        self._leave(state, _why_ended(state, code, words))
+
+    # Parts.
+
+    def _connected(self) -> list[FleetHost]:
+        return [host for host in self.hosts.values() if host.is_connected]
+
+    def _pace(self, host: FleetHost) -> ConnectPace:
+        return self._paces[host.gateway or host.name]
+
+    def _connect(self, name: str, now_s: float) -> None:
+        self.hosts[name].begin_attempt()
+        self._begun_s[name] = now_s
+        self._links.connect(name, self._settings.command)
+
+    def _renew(self) -> None:
+        for host in self.hosts.values():
+            if host.is_connected:
+                phase_ns = host.offset_ns % INTERVAL_NS
+                self._links.send(host.name, encode("lease", sent_ns=time.monotonic_ns(), phase_ns=phase_ns))
+
+    def _judge(self, now_s: float) -> None:
+        now_ns = time.monotonic_ns()
+        for host in self.hosts.values():
+            if host.is_connected:
+                host.state = _state_of(host, now_ns)
+            elif host.state is HostState.CONNECTING and now_s - self._begun_s[host.name] > _GREET_S:
+                self._links.cut(host.name)
+                words = f": {host.words[-1]}" if host.words else ""
+                self._pace(host).failed(host.name)
+                self._leave(host, f"no answer of its agent within {_GREET_S:.0f} s{words}")
+
+    def _garbage(self, host: FleetHost, line: bytes) -> None:
+        if host.is_greeted:
+            host.dropped_frames += 1
+            return
+        host.garbage_bytes += len(line) + 1
+        if host.garbage_bytes > MAX_GARBAGE_BYTES:
+            said = short_text(safe_text(line.decode("utf-8", "replace")), 60)
+            self._fail(host, f"prints more than {MAX_GARBAGE_BYTES >> 10} KiB that is no frame: {said}")
+
+    def _frame(self, host: FleetHost, frame: Frame, arrived_ns: int) -> None:
+        host.heard_ns = arrived_ns
+        kind = text(frame, "type")
+        if kind == "hello":
+            self._greet(host, frame)
+        elif not host.is_greeted:
+            raise FrameError("a frame before its first one")
+        elif kind == "clock":
+            self._clock(host, frame, arrived_ns)
+        elif kind == "sample":
+            self._sample(host, frame)
+        elif kind == "status":
+            host.status = frame
+        elif kind == "done":
+            host.done[whole(frame, "number")] = frame
+            self.changed.set()
+        elif kind == "result":
+            host.result = frame
+            self.changed.set()
+        elif kind == "log":
+            host.news.append(short_text(safe_text(text(frame, "text")), _WORDS))
+        else:
+            host.dropped_frames += 1
+
+    def _greet(self, host: FleetHost, frame: Frame) -> None:
+        protocol, host.version = whole(frame, "protocol"), short_text(safe_text(text(frame, "version")), 40)
+        if protocol != PROTOCOL:
+            newer = "here" if protocol > PROTOCOL else "there"
+            self._fail(
+                host,
+                f"lunscope {host.version} there speaks version {protocol} of the protocol, lunscope {version()} here "
+                f"version {PROTOCOL}: upgrade it {newer}",
+            )
+            return
+        host.is_greeted, host.state, host.reason = True, HostState.LIVE, ""
+        self._pace(host).connected(host.name)
+        host.summary = Summary(host.name)
+        fields = {"protocol": PROTOCOL, "version": version(), "name": host.name}
+        self._links.send(host.name, encode("hello", **fields, record=self._settings.record_there))
+        self._links.send(host.name, encode("lease", sent_ns=time.monotonic_ns(), phase_ns=0))
+        self.changed.set()
+
+    def _clock(self, host: FleetHost, frame: Frame, arrived_ns: int) -> None:
+        received_ns = whole(frame, "received_ns")
+        host.estimate.add(whole(frame, "sent_ns"), received_ns, whole(frame, "answered_ns"), arrived_ns)
+        best = host.estimate.best
+        if best is not None:
+            ours_ns = time.time_ns() - (time.monotonic_ns() - (whole(frame, "answered_ns") - best.offset_ns))
+            host.wall_error_ns = whole(frame, "time_ns") - ours_ns
+
+    def _sample(self, host: FleetHost, frame: Frame) -> None:
+        sample = host.receiver.sample(frame)
+        if whole(frame, "stream") % 2 == FULL_STREAM:
+            host.full = sample
+            assert host.summary is not None
+            host.sample = host.summary.of(sample, 0, 0)
+        else:
+            host.sample, host.full = sample, None
+
+    def _fail(self, host: FleetHost, reason: str) -> None:
+        self._links.cut(host.name)
+        self._pace(host).failed(host.name)
+        host.state, host.reason, host.is_greeted = HostState.FAILED, reason, False
+        host.news.append(reason)
+        self.changed.set()
+
+    def _leave(self, host: FleetHost, reason: str) -> None:
+        host.state = HostState.LOST if host.is_greeted else HostState.FAILED
+        host.reason, host.is_greeted = reason, False
+        if not self._closed:
+            host.news.append(f"{host.state.value}: {reason}")
+        self.changed.set()
+
+
+def _state_of(host: FleetHost, now_ns: int) -> HostState:
+    best = host.estimate.best
+    if now_ns - host.heard_ns > _SLOW_NS or (best is not None and best.round_trip_ns > _SLOW_TRIP_NS):
+        host.reason = (
+            f"silent for {(now_ns - host.heard_ns) / 1e9:.1f} s"
+            if now_ns - host.heard_ns > _SLOW_NS
+            else f"round trip {best.round_trip_ns / 1e6:.0f} ms"
+            if best is not None
+            else ""
+        )
+        return HostState.SLOW
+    if host.wall_error_ns is not None and abs(host.wall_error_ns) > WRONG_CLOCK_NS:
+        way = "ahead" if host.wall_error_ns > 0 else "behind"
+        host.reason = f"its clock is {abs(host.wall_error_ns) / 1e9:.1f} s {way}"
+        return HostState.CLOCK
+    host.reason = ""
+    return HostState.LIVE
+
+
+def _why_ended(host: FleetHost, code: int | None, words: str) -> str:
+    if not host.is_greeted and code == _NOT_THERE:
+        return f"{words or 'command not found'}: install lunscope there (uv tool install lunscope), or give --push"
+    if host.is_greeted and code == 255:
+        return words or "ssh: the connection was closed"
+    if words:
+        return words
+    return "the connection was closed" if code is None else f"its agent ended with exit code {code}"

@@ -1,0 +1,94 @@
+"""What the controller knows of one host."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from collectors.fleet.clock_offset import ClockEstimate
+from collectors.fleet.frames import Frame
+from collectors.fleet.sample_stream import SampleReceiver
+from collectors.fleet.summary import Summary
+from collectors.model import Sample
+from collectors.tables.fleet.schema import STATES
+
+WRONG_CLOCK_NS = 1_000_000_000
+"""A wall clock that is further off is named."""
+_MOST_WORDS = 8
+
+
+class HostState(StrEnum):
+    """State of a host, the worst that holds."""
+
+    WAITING = "waiting"
+    CONNECTING = "connecting"
+    LIVE = "live"
+    SLOW = "slow"
+    LATE = "late"
+    CLOCK = "clock"
+    LOST = "lost"
+    FAILED = "failed"
+
+    @property
+    def number(self) -> int:
+        """Its number in recordings."""
+        return STATES.index(self.value)
+
+
+@dataclass(slots=True, eq=False)
+class FleetHost:
+    """State of one host; written by the thread of the links only."""
+
+    name: str
+    gateway: str = ""
+    state: HostState = HostState.WAITING
+    reason: str = ""
+    """Why it is lost or failed, in one line: ssh's own words where it is ssh that failed."""
+    version: str = ""
+    attempts: int = 0
+    is_greeted: bool = False
+    """Whether its agent's first frame has come."""
+    garbage_bytes: int = 0
+    """What came before it."""
+    dropped_frames: int = 0
+    received_bytes: int = 0
+    heard_ns: int = 0
+    wall_error_ns: int | None = None
+    """Its wall clock minus that of the controller."""
+    estimate: ClockEstimate = field(default_factory=ClockEstimate)
+    receiver: SampleReceiver = field(default_factory=SampleReceiver)
+    summary: Summary | None = None
+    sample: Sample | None = None
+    """The latest summary."""
+    full: Sample | None = None
+    """The latest full sample, while the host is shown alone."""
+    status: Frame = field(default_factory=dict)
+    """State of its load."""
+    result: Frame | None = None
+    """Of the load that has ended."""
+    done: dict[int, Frame] = field(default_factory=dict)
+    """What it did, by number of what it was asked."""
+    words: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_WORDS))
+    """The last lines of standard error."""
+    news: deque[str] = field(default_factory=lambda: deque(maxlen=64))
+    """What it logged, until the merged samples have it."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its agent answers."""
+        return self.is_greeted and self.state not in {HostState.LOST, HostState.FAILED}
+
+    @property
+    def offset_ns(self) -> int:
+        """Its CLOCK_MONOTONIC minus the controller's; 0 while it is not known."""
+        best = self.estimate.best
+        return 0 if best is None else best.offset_ns
+
+    def begin_attempt(self) -> None:
+        """Forget what belongs to a connection: another begins."""
+        self.attempts += 1
+        self.state, self.reason = HostState.CONNECTING, ""
+        self.is_greeted, self.garbage_bytes = False, 0
+        self.estimate, self.receiver = ClockEstimate(), SampleReceiver()
+        self.words.clear()

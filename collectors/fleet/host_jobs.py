@@ -1,0 +1,84 @@
+"""The job of each host: targets and permissions that name the hosts they are of, as `node[1-4]:/dev/sdb`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.errors import UsageError
+from engine.job.spec import JobSpec, TargetSpec
+from engine.text import safe_text
+
+Expand = Callable[[str], Sequence[str]]
+"""Names of the hosts of a node set; raises UsageError where it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostJob:
+    """What one host drives."""
+
+    job: JobSpec
+    allow_write: tuple[str, ...]
+
+
+def host_jobs(job: JobSpec, allow_write: Iterable[str], hosts: Sequence[str], expand: Expand) -> dict[str, HostJob]:
+    """Make the job of each host; a target without hosts is one of all.
+
+    Raises:
+        UsageError: a host has no target, one is unknown, or a permission names no host.
+    """
+    allowed = _permissions(allow_write, hosts, expand)
+    targets: dict[str, list[TargetSpec]] = {host: [] for host in hosts}
+    for target in job.targets:
+        for host, spec in _of_hosts(target, hosts, expand):
+            targets[host].append(spec)
+    idle = next((host for host in hosts if not targets[host]), None)
+    if idle is not None:
+        raise UsageError(f"--target: none for host {safe_text(idle)}: give PATH for all hosts, or HOSTS:PATH")
+    width = job.knobs.stripe_width
+    return {
+        host: HostJob(
+            replace(
+                job,
+                targets=tuple(targets[host]),
+                knobs=replace(job.knobs, stripe_width=min(width, len(targets[host]))),
+            ),
+            tuple(allowed[host]),
+        )
+        for host in hosts
+    }
+
+
+def _of_hosts(target: TargetSpec, hosts: Sequence[str], expand: Expand) -> Iterable[tuple[str, TargetSpec]]:
+    named = None if target.path is None or target.paths else _split(target.path)
+    if named is None:
+        return [(host, target) for host in hosts]
+    nodes, path = named
+    return [(host, TargetSpec(path)) for host in _known(nodes, hosts, expand, "--target")]
+
+
+def _permissions(allow_write: Iterable[str], hosts: Sequence[str], expand: Expand) -> Mapping[str, list[str]]:
+    allowed: dict[str, list[str]] = {host: [] for host in hosts}
+    for given in allow_write:
+        named = _split(given)
+        if named is None:
+            raise UsageError(
+                f"--allow-write {safe_text(given)}: name the hosts, too: --allow-write HOSTS:{safe_text(given)}"
+            )
+        for host in _known(named[0], hosts, expand, "--allow-write"):
+            allowed[host].append(named[1])
+    return allowed
+
+
+def _split(text: str) -> tuple[str, str] | None:
+    """Cut `HOSTS:/PATH`; None for a path alone."""
+    nodes, colon, path = text.partition(":/")
+    return (nodes, f"/{path}") if colon and nodes and "/" not in nodes else None
+
+
+def _known(nodes: str, hosts: Sequence[str], expand: Expand, option: str) -> Sequence[str]:
+    found = expand(nodes)
+    unknown = next((host for host in found if host not in hosts), None)
+    if unknown is not None:
+        raise UsageError(f"{option}: {safe_text(unknown)} is not one of --hosts")
+    return found

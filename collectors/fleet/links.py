@@ -1,0 +1,221 @@
+"""Connections to the agents of many hosts: an interface of ours, and its implementation by ClusterShell over ssh.
+
+ClusterShell is an extra (`lunscope[fleet]`), imported only here and only where it is used.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from collectors.fleet.frames import MAX_LINE_BYTES
+from engine.errors import LunscopeError, UsageError
+
+SSH_OPTIONS = (
+    "-T -oBatchMode=yes -oServerAliveInterval=1 -oServerAliveCountMax=3 -oControlMaster=no -oControlPath=none "
+    "-oClearAllForwardings=yes -oLogLevel=ERROR"
+)
+"""BatchMode: a question for a password is a failure, never a wait. A connection that does not answer for 3 s ends."""
+CONNECT_S = 20
+_TIMER_S = 0.05
+_FANOUT = 100_000
+NO_CLUSTER_SHELL = "needs ClusterShell: install lunscope[fleet] (uv tool install 'lunscope[fleet]')"
+
+
+class LinkEvents(Protocol):
+    """What is called in the thread of the links."""
+
+    def line(self, host: str, line: bytes) -> None:
+        """Take a line of an agent's standard output."""
+
+    def words(self, host: str, line: bytes) -> None:
+        """Take a line of its standard error, or of ssh."""
+
+    def ended(self, host: str, code: int | None) -> None:
+        """Note that the agent or ssh ended with this exit code; None if it was aborted."""
+
+    def tick(self) -> None:
+        """Do what is due; every 50 ms."""
+
+
+class Links(Protocol):
+    """Connections by name of the host; `connect`, `send` and `cut` only from the thread of the links."""
+
+    def start(self, events: LinkEvents) -> None:
+        """Start the thread of the links."""
+
+    def connect(self, host: str, command: str) -> None:
+        """Start a command on a host."""
+
+    def send(self, host: str, data: bytes) -> None:
+        """Send to its standard input; nothing where there is no connection."""
+
+    def cut(self, host: str) -> None:
+        """End a connection at once."""
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Call something in the thread of the links; from any thread, does not wait."""
+
+    def close(self) -> None:
+        """End all connections and the thread."""
+
+
+def expand(nodes: str, group: str | None) -> tuple[str, ...]:
+    """Names of a node set as ClusterShell writes them (`node[1-20],db3`, `@rack4`), within a group if one is given.
+
+    Raises:
+        UsageError: it is none, or empty.
+        LunscopeError: ClusterShell is missing.
+    """
+    try:
+        from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
+    try:
+        found = NodeSet(nodes) if nodes else NodeSet(f"@{group}")
+        if nodes and group:
+            found &= NodeSet(f"@{group}")
+    except (NodeSetException, ValueError) as error:
+        raise UsageError(f"--hosts: {nodes!r}: {error}: write node[1-20],db3 or @group") from None
+    if not found:
+        raise UsageError(f"--hosts: no host in {nodes or ''}{f' of group {group}' if group else ''}")
+    names = tuple(str(name) for name in found)
+    wrong = next((name for name in names if name.startswith("-")), None)
+    if wrong is not None:
+        raise UsageError(f"--hosts: {wrong!r}: a name of a host does not begin with -")
+    return names
+
+
+class ClusterShellLinks:
+    """ssh processes of ClusterShell, or with `local` commands on this host in their place."""
+
+    def __init__(self, ssh: str = "ssh", *, local: bool = False) -> None:
+        try:
+            import ClusterShell.Task  # noqa: F401, PLC0415 (an extra)
+        except ImportError:
+            raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
+        self._ssh = ssh
+        self._local = local
+        self._workers: dict[str, Any] = {}
+        self._task: Any = None
+        self._port: Any = None
+        self._events: LinkEvents | None = None
+        self._ready = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="lunscope-links", daemon=True)
+
+    def start(self, events: LinkEvents) -> None:
+        """Start the thread."""
+        self._events = events
+        self._thread.start()
+        self._ready.wait()
+
+    def connect(self, host: str, command: str) -> None:
+        """Start a command on a host."""
+        worker = self._task.shell(
+            command, nodes=host, handler=self._handler, stdin=True, stderr=True, autoclose=False, tree=False
+        )
+        self._workers[host] = worker
+
+    def send(self, host: str, data: bytes) -> None:
+        """Send to its standard input."""
+        worker = self._workers.get(host)
+        if worker is not None:
+            worker.write(data)
+
+    def cut(self, host: str) -> None:
+        """End a connection at once."""
+        worker = self._workers.pop(host, None)
+        if worker is not None:
+            worker.abort()
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Call something in the thread."""
+        self._port.msg_send(act)
+
+    def close(self) -> None:
+        """End all connections; may be called twice."""
+        if not self._thread.is_alive():
+            return
+        self.call(self._end)
+        self._thread.join()
+
+    def _end(self) -> None:
+        self._closing = True
+        for host in tuple(self._workers):
+            self.cut(host)
+        self._task.abort()
+
+    def _run(self) -> None:
+        from ClusterShell.Task import Task, task_self  # noqa: PLC0415 (an extra)
+
+        logging.getLogger("ClusterShell").addHandler(logging.NullHandler())
+        task = self._task = task_self()
+        assert isinstance(task, Task)
+        task.set_default("stdout_msgtree", False)
+        task.set_default("stderr_msgtree", False)
+        task.set_default("auto_tree", False)
+        task.set_default("local_workername" if self._local else "distant_workername", "exec" if self._local else "ssh")
+        if self._local:
+            task.set_default("distant_workername", "exec")
+        task.set_info("fanout", _FANOUT)
+        task.set_info("connect_timeout", CONNECT_S)
+        own = "setsid " if shutil.which("setsid") else ""
+        task.set_info("ssh_path", f"{own}{self._ssh}")
+        task.set_info("ssh_options", SSH_OPTIONS)
+        self._handler = _handler(self)
+        self._port = task.port(handler=self._handler, autoclose=False)
+        task.timer(fire=_TIMER_S, handler=self._handler, interval=_TIMER_S, autoclose=True)
+        self._ready.set()
+        task.resume()
+
+    def _read(self, host: str, stream: str, line: bytes) -> None:
+        assert self._events is not None
+        if stream == "stderr":
+            self._events.words(host, line)
+        else:
+            self._events.line(host, line)
+
+    def _hung_up(self, host: str, code: int | None) -> None:
+        if self._workers.pop(host, None) is not None and not self._closing:
+            assert self._events is not None
+            self._events.ended(host, code)
+
+    def _tick(self) -> None:
+        assert self._events is not None
+        for host in self._too_long():
+            self.cut(host)
+            self._events.words(host, b"cut off: a line of more than %d bytes" % MAX_LINE_BYTES)
+            self._events.ended(host, None)
+        self._events.tick()
+
+    def _too_long(self) -> Iterable[str]:
+        """Hosts with a line that is longer than allowed and has not ended: ClusterShell itself has no limit."""
+        return [
+            host
+            for host, worker in self._workers.items()
+            for client in getattr(worker, "_clients", ())
+            if any(len(stream.rbuf) > MAX_LINE_BYTES for stream in client.streams.values())
+        ]
+
+
+def _handler(links: ClusterShellLinks) -> Any:  # noqa: ANN401 (of an optional package)
+    from ClusterShell.Event import EventHandler  # noqa: PLC0415 (an extra)
+
+    class Handler(EventHandler):  # type: ignore[misc] # an optional package
+        def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:  # noqa: ANN401, ARG002
+            links._read(str(node), sname, msg)
+
+        def ev_hup(self, worker: Any, node: str, rc: int) -> None:  # noqa: ANN401, ARG002
+            links._hung_up(str(node), rc)
+
+        def ev_msg(self, port: Any, msg: Callable[[], None]) -> None:  # noqa: ANN401, ARG002
+            msg()
+
+        def ev_timer(self, timer: Any) -> None:  # noqa: ANN401, ARG002
+            links._tick()
+
+    return Handler()

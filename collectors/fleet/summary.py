@@ -1,0 +1,119 @@
+"""What an agent sends each second of a host: its disks, their sum, its load; small enough for thousands of hosts."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.roles import is_base, roles
+from collectors.graph import Graph
+from collectors.model import MISSING, Histograms, Rows, Sample, Schema, Table, Topology
+from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, TRACE, TRACE_SERIES
+from collectors.tables.fleet.schema import FLEET, SERVICE, SERVICE_SERIES
+from collectors.tables.load.schema import LOAD
+
+SENT_DISK = Schema(DISK.name, DISKSTATS_COLUMNS)
+"""Counters of disks as they are sent: without the samples of requests in the driver, which change all the time."""
+_SECTOR_BYTES = 512
+_SERVICE_OF = tuple(TRACE_SERIES.index(f"service_{name}") for name in SERVICE_SERIES)
+
+
+class Summary:
+    """Reduces the samples of one host; `name` is its only row."""
+
+    def __init__(self, name: str) -> None:
+        self._rows = Rows((name,), (name,))
+        self._cpu_ns = 0
+
+    def of(self, sample: Sample, late_ns: int, cpu_ns: int) -> Sample:
+        """Reduce a sample taken so much after its time on the grid; `cpu_ns` is what the process has used so far."""
+        disks, load = sample.tables.get(DISK.name), sample.tables.get(LOAD.name)
+        tables = {FLEET.name: self._fleet(sample, disks, load, late_ns, cpu_ns)}
+        histograms: dict[str, Histograms] = {}
+        topology = sample.topology
+        if disks is not None:
+            rows, at, topology = _sent(disks.rows, sample.topology)
+            tables[DISK.name] = Table(SENT_DISK, rows, disks.values[at, : len(DISKSTATS_COLUMNS)])
+        if load is not None:
+            tables[LOAD.name] = load
+            if LOAD.name in sample.histograms:
+                histograms[LOAD.name] = sample.histograms[LOAD.name]
+        service = sample.histograms.get(TRACE.name)
+        if service is not None:
+            histograms[SERVICE] = self._service(service, sample.topology)
+        return Sample(sample.time_ns, sample.monotonic_ns, topology, tables, histograms, sample.events)
+
+    def _fleet(self, sample: Sample, disks: Table | None, load: Table | None, late_ns: int, cpu_ns: int) -> Table:
+        values = np.full((1, len(FLEET.columns)), MISSING, np.uint64)
+        found = {"sampled_ns": sample.monotonic_ns, "late_ns": late_ns, "agent_cpu_ns": cpu_ns}
+        if disks is not None:
+            found |= _disk_sums(disks, _base(disks.rows, sample.topology))
+        if load is not None:
+            found |= _load_sums(load)
+        for name, value in found.items():
+            values[0, FLEET.index(name)] = value
+        return Table(FLEET, self._rows, values)
+
+    def _service(self, cells: Histograms, topology: Topology) -> Histograms:
+        """Merge the service times of all disks that are not built on others."""
+        base = np.append(np.array([is_base(key, topology) for key in cells.rows.keys], np.bool_), False)
+        kept = base[np.minimum(cells.row, len(cells.rows))] & np.isin(cells.series_index, _SERVICE_OF)
+        series = (cells.series_index[kept] == _SERVICE_OF[1]).astype(np.int64)
+        code, where = np.unique((series << 16) | cells.bucket[kept], return_inverse=True)
+        count = np.zeros(len(code), np.uint64)
+        np.add.at(count, where, cells.count[kept])
+        return Histograms(
+            cells.scale,
+            self._rows,
+            SERVICE_SERIES,
+            np.zeros(len(code), np.uint32),
+            (code >> 16).astype(np.uint8),
+            (code & 0xFFFF).astype(np.uint16),
+            count,
+        )
+
+
+def _disk_sums(disks: Table, base: NDArray[np.intp]) -> dict[str, int]:
+    def added(name: str) -> int:
+        column = disks.column(name)[base]
+        return int(column[column != MISSING].sum())
+
+    return {
+        "disks": len(base),
+        "reads": added("reads"),
+        "writes": added("writes"),
+        "read_bytes": added("read_sectors") * _SECTOR_BYTES,
+        "write_bytes": added("write_sectors") * _SECTOR_BYTES,
+        "read_ms": added("read_ms"),
+        "write_ms": added("write_ms"),
+        "in_flight_now": added("in_flight_now"),
+    }
+
+
+def _load_sums(load: Table) -> dict[str, int]:
+    def added(name: str) -> int:
+        return int(load.column(name).sum())
+
+    return {
+        "load_ios": added("read_ios") + added("write_ios"),
+        "load_bytes": added("read_bytes") + added("write_bytes"),
+        "load_latency_ns": added("read_latency_ns") + added("write_latency_ns"),
+    }
+
+
+@functools.lru_cache(maxsize=2)
+def _base(rows: Rows, topology: Topology) -> NDArray[np.intp]:
+    """Rows of disks that are not built on others; paths of a LUN are not disks but what it is built on."""
+    kept = [row for row, key in enumerate(rows.keys) if is_base(key, topology)]
+    return np.array(kept, np.intp)
+
+
+@functools.lru_cache(maxsize=2)
+def _sent(rows: Rows, topology: Topology) -> tuple[Rows, NDArray[np.intp], Topology]:
+    """Whole disks and where they are in the table, and their facts without the device graph."""
+    found = roles(rows, topology.graph)
+    kept = Rows(tuple(found.disks.keys), tuple(found.disks.names))
+    devices = {key: topology.devices[key] for key in kept.keys if key in topology.devices}
+    return kept, found.disk_at, Topology(devices, topology.host, Graph())

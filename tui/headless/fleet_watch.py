@@ -1,0 +1,45 @@
+"""`lunscope fleet watch` without a screen."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import click
+
+from collectors.fleet.fleet_source import FleetSource
+from collectors.fleet.hosts_text import fleet_line_document, fleet_lines
+from collectors.model import Source
+from collectors.rates import derive
+from engine.text import safe_text
+from tui.headless.signals import stop_on_signal
+
+
+def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_json: bool) -> int:
+    """Print so many intervals, from the first in which every host has answered or failed; None: until a signal.
+
+    Exits 0, or 1 where no host is connected at the end.
+    """
+    stop = threading.Event()
+    hosts = fleet.controller.hosts
+    printed = 0
+    try:
+        with stop_on_signal(stop):
+            for step in source.steps(stop):
+                if not fleet.controller.settled() or step.previous is None:
+                    continue
+                frame = derive(step.previous, step.current)
+                if as_json:
+                    click.echo(json.dumps(fleet_line_document(frame, hosts), allow_nan=False))
+                else:
+                    for line in fleet_lines(frame, hosts):
+                        click.echo(safe_text(line))
+                    click.echo("")
+                printed += 1
+                if printed == count:
+                    break
+                if not any(host.is_connected for host in hosts.values()):
+                    break
+        return int(not any(host.is_connected for host in hosts.values()))
+    finally:
+        source.close()

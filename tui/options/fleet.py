@@ -1,0 +1,127 @@
+"""Options of `lunscope fleet`: which hosts, how they are reached, and what runs there."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetSettings
+from collectors.fleet.fleet_source import FleetSource
+from collectors.fleet.links import ClusterShellLinks, expand
+from collectors.session.writer import SessionWriter
+from collectors.sources.recorder import RecordingSource
+from engine.errors import UsageError
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_GATEWAY_S = 10.0
+RUN_RENEW_S = 0.5
+"""How often leases are renewed while a load runs."""
+
+_OPTIONS = (
+    click.option("--hosts", default="", metavar="NODESET", help="Hosts: node[1-20],db3, or @group of ClusterShell."),
+    click.option("--group", metavar="G", help="Only the hosts of this group of ClusterShell; alone: all of them."),
+    click.option(
+        "--ssh",
+        default="ssh",
+        show_default=True,
+        metavar="COMMAND",
+        help="The ssh to use, with options: 'ssh -F FILE'.",
+    ),
+    click.option(
+        "--agent",
+        default=DEFAULT_COMMAND,
+        show_default=True,
+        metavar="COMMAND",
+        help="What to run on each host: 'sudo -n lunscope agent --stdio' for exact time.",
+    ),
+    click.option("--local", is_flag=True, hidden=True),
+    click.option(
+        "--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the whole fleet."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """Hosts and how they are reached."""
+
+    names: tuple[str, ...]
+    ssh: str
+    agent: str
+    local: bool
+    record: Path | None
+    overwrite: bool
+
+
+def fleet_options(command: _Command) -> _Command:
+    """Add the options; the command gets a FleetOptions as `fleet`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: object,
+        hosts: str,
+        group: str | None,
+        ssh: str,
+        agent: str,
+        local: bool,
+        record: Path | None,
+        overwrite: bool,
+        **others: object,
+    ) -> object:
+        if not hosts and not group:
+            raise UsageError("--hosts: give the hosts: --hosts node[1-20],db3, or --group NAME")
+        _require_ssh(ssh)
+        fleet = FleetOptions(expand(hosts, group), ssh, agent, local, record, overwrite)
+        return command(*args, fleet=fleet, **others)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value] # click's options change the signature
+
+
+def _require_ssh(ssh: str) -> None:
+    try:
+        words = shlex.split(ssh)
+    except ValueError as error:
+        raise UsageError(f"--ssh: {ssh!r}: {error}") from None
+    if not words:
+        raise UsageError("--ssh: give a command, such as ssh")
+
+
+def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, RecordingSource | None]:
+    """Make the source of a fleet, and its recording if one is asked for; nothing is connected yet.
+
+    Raises:
+        LunscopeError: ClusterShell is missing, or the session file cannot be created.
+    """
+    links = ClusterShellLinks(options.ssh, local=options.local)
+    settings = FleetSettings(options.agent, RUN_RENEW_S if runs else 1.0, record_there=runs)
+    gateways = {} if options.local else gateways_of(options.names, options.ssh)
+    controller = FleetController(options.names, links, settings, lambda name: gateways.get(name, ""))
+    source = FleetSource(controller)
+    if options.record is None:
+        return source, None
+    return source, RecordingSource(source, SessionWriter(options.record, overwrite=options.overwrite))
+
+
+def gateways_of(names: tuple[str, ...], ssh: str) -> Mapping[str, str]:
+    """Ask ssh which host each is reached through (ssh -G): the jump host, else the address and port itself."""
+    found: dict[str, str] = {}
+    for name in names:
+        command = [*shlex.split(ssh), "-G", name]
+        try:
+            lines = subprocess.run(command, capture_output=True, text=True, timeout=_GATEWAY_S, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        facts = dict(line.split(" ", 1) for line in lines.splitlines() if " " in line)
+        jump = facts.get("proxyjump") or facts.get("proxycommand")
+        found[name] = jump or f"{facts.get('hostname', name)}:{facts.get('port', '')}"
+    return found
