@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from collectors.advice.finding import FindingKind, in_order
-from collectors.advice.state_rules import HostState, state_findings
+from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
 from collectors.tables.cgroup.throttle import throttle_refusal
@@ -147,7 +147,7 @@ def _accounting(sysfs: Path) -> Check:
 def _settings(procfs: Path, sysfs: Path) -> Check:
     """Check what is set unequally, by the topology alone: what needs figures under load is said of a load."""
     try:
-        found = in_order(state_findings(HostState(read_topology(procfs, sysfs))))
+        found = in_order(state_findings(DeviceStates(read_topology(procfs, sysfs))))
     except LunscopeError as error:
         return Check("settings", Status.MISSING, str(error))
     found = tuple(each for each in found if each.kind is not FindingKind.UNCOUNTED)  # The check of accounting has it.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from collectors.advice.figures import LoadFigures
 from collectors.advice.finding import Finding
-from collectors.advice.state_rules import HostState, state_findings
+from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.model import FrameTable
 from collectors.reports.run_devices import RunDevices
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
@@ -19,7 +19,7 @@ def findings_below(devices: RunDevices | None, load: LoadFigures | None, tops: C
         return
     disks = devices.users.get("disks", {})
     below = frozenset(key for users in devices.users.values() for key in users)
-    state = HostState(
+    state = DeviceStates(
         devices.topology,
         devices.tables.get("disks"),
         devices.caches,

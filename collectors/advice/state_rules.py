@@ -36,7 +36,7 @@ _MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostState:
+class DeviceStates:
     """What the rules look at."""
 
     topology: Topology
@@ -53,7 +53,7 @@ class HostState:
         return math.nan if self.disks is None or row is None else self.disks.value(field_id, row)
 
 
-def state_findings(state: HostState, only: Collection[str] | None = None) -> Iterator[Finding]:
+def state_findings(state: DeviceStates, only: Collection[str] | None = None) -> Iterator[Finding]:
     """Find what is set unequally, too low or off, about these devices (keys) and what they belong to, or about all."""
     yield from _unequal_paths(state.topology, only)
     yield from _unequal_members(state.topology, only)
@@ -139,7 +139,7 @@ def _tune(setting: str, scopes: Sequence[str]) -> str:
     return f"lunscope tune set {setting} {' '.join(f'--on {scope}' for scope in scopes)} --keep"
 
 
-def _reduced(state: HostState, only: Collection[str] | None) -> Iterator[Finding]:
+def _reduced(state: DeviceStates, only: Collection[str] | None) -> Iterator[Finding]:
     """Paths whose limit fell: the kernel lowers it when the target reports a full task set (scsi_track_queue_full)."""
     now = paths_of(state.topology.graph)
     for key, former in state.former_limits.items():
@@ -177,7 +177,7 @@ def _uncounted(device: Device) -> Iterator[Finding]:
         )
 
 
-def _few_requests(state: HostState, device: Device) -> Iterator[Finding]:
+def _few_requests(state: DeviceStates, device: Device) -> Iterator[Finding]:
     """More I/Os than the queue takes: the rest wait for a free request, before any counter of the device.
 
     A device with several hardware queues takes nr_requests in each: a load above it is a hint only.
@@ -213,7 +213,7 @@ def _few_requests(state: HostState, device: Device) -> Iterator[Finding]:
     )
 
 
-def _scheduled(state: HostState, device: Device) -> Iterator[Finding]:
+def _scheduled(state: DeviceStates, device: Device) -> Iterator[Finding]:
     """Find a scheduler where it only costs: on a solid-state device with tens of thousands of I/Os per second."""
     iops = state.disk(device.key, "iops")
     if device.scheduler not in _SCHEDULERS or device.rotational is not False or not iops >= _FAST_IOPS:
@@ -230,7 +230,7 @@ def _scheduled(state: HostState, device: Device) -> Iterator[Finding]:
     )
 
 
-def _caches(state: HostState, only: Collection[str] | None) -> Iterator[Finding]:
+def _caches(state: DeviceStates, only: Collection[str] | None) -> Iterator[Finding]:
     table = state.caches
     if table is None:
         return

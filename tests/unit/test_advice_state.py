@@ -11,7 +11,7 @@ import pytest
 
 from collectors.advice.finding import Finding, FindingKind, finding_lines, findings_document
 from collectors.advice.point_state import state_document, state_findings_of
-from collectors.advice.state_rules import HostState, state_findings
+from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.graph import Graph, Layer, Lun
 from collectors.graph import Path as GraphPath
 from collectors.model import Device, FrameTable, Rows, Topology
@@ -37,7 +37,7 @@ def cache(key: str, name: str, **values: float) -> FrameTable:
     return FrameTable(Rows((key,), (name,)), {field: np.array([value]) for field, value in values.items()})
 
 
-def found(state: HostState, only: tuple[str, ...] | None = None) -> dict[FindingKind, Finding]:
+def found(state: DeviceStates, only: tuple[str, ...] | None = None) -> dict[FindingKind, Finding]:
     findings = list(state_findings(state, only))
     assert len({each.kind for each in findings}) == len(findings)
     return {each.kind: each for each in findings}
@@ -54,16 +54,16 @@ def multipath(*limits: int | None, address: str = "1:0:0:0") -> Topology:
 
 
 def test_paths_of_one_lun_with_unequal_limits() -> None:
-    state = HostState(multipath(64, 64, 16))
+    state = DeviceStates(multipath(64, 64, 16))
     finding = found(state)[FindingKind.UNEQUAL_LIMIT]
     assert "1 x 16, 2 x 64" in finding.text
     assert finding.command == "lunscope tune set queue_depth=64 --on lun:dm-0 --keep"
     assert ("limit of sdc", 16) in [(each.name, each.value) for each in finding.evidence]
     assert FindingKind.UNEQUAL_LIMIT in found(state, ("sdb:8:0",))
     assert found(state, ("sdz:8:0",)) == {}
-    assert found(HostState(multipath(64, 64, 64))) == {}
-    assert found(HostState(multipath(64, None))) == {}
-    assert found(HostState(multipath(64, 32, address="nvme0 nsid 1")))[FindingKind.UNEQUAL_LIMIT].command == ""
+    assert found(DeviceStates(multipath(64, 64, 64))) == {}
+    assert found(DeviceStates(multipath(64, None))) == {}
+    assert found(DeviceStates(multipath(64, 32, address="nvme0 nsid 1")))[FindingKind.UNEQUAL_LIMIT].command == ""
 
 
 def test_members_of_a_stripe_with_unequal_limits_and_a_mirror_without() -> None:
@@ -71,22 +71,22 @@ def test_members_of_a_stripe_with_unequal_limits_and_a_mirror_without() -> None:
     paths = tuple(GraphPath(each.key, each.name, each.key, address="0:0:0:1") for each in members)
     below = tuple(each.key for each in members)
     stripe = Layer("md0:9:0", "md0", "raid0", below=below)
-    finding = found(HostState(topology(*members, layers=(stripe,), paths=paths)))[FindingKind.UNEQUAL_LIMIT]
+    finding = found(DeviceStates(topology(*members, layers=(stripe,), paths=paths)))[FindingKind.UNEQUAL_LIMIT]
     assert finding.command == "lunscope tune set queue_depth=64 --on sda --on sdb --keep"
-    assert found(HostState(topology(*members, layers=(replace(stripe, kind="raid1"),), paths=paths))) == {}
+    assert found(DeviceStates(topology(*members, layers=(replace(stripe, kind="raid1"),), paths=paths))) == {}
 
 
 def test_a_limit_that_fell_and_one_that_did_not() -> None:
     now = multipath(16, 16)
-    reduced = found(HostState(now, former_limits={"sda:8:0": 64, "sdb:8:0": 16, "gone:8:0": 5}))
+    reduced = found(DeviceStates(now, former_limits={"sda:8:0": 64, "sdb:8:0": 16, "gone:8:0": 5}))
     assert "fell from 64 to 16" in reduced[FindingKind.REDUCED_LIMIT].text
     assert reduced[FindingKind.REDUCED_LIMIT].about == ("sda",)
 
 
 def test_accounting_off() -> None:
-    finding = found(HostState(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
+    finding = found(DeviceStates(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
     assert finding.command == "lunscope tune set iostats=1 --on vda --keep"
-    assert found(HostState(topology(device("vda"), device("vdb", iostats=None)))) == {}
+    assert found(DeviceStates(topology(device("vda"), device("vdb", iostats=None)))) == {}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_fewer_requests_than_the_depth_in_use(
 ) -> None:
     """Without a scheduler no more requests are possible than the hardware has tags."""
     host = topology(device("vda", scheduler=scheduler, queue_limit=256))
-    state = HostState(
+    state = DeviceStates(
         host, figures("vda", {"in_flight": in_flight}), depths={} if depth is None else {"vda:8:0": depth}
     )
     finding = found(state).get(FindingKind.FEW_REQUESTS)
@@ -123,7 +123,7 @@ def test_fewer_requests_than_the_depth_in_use(
 )
 def test_a_scheduler_on_a_fast_device(scheduler: str, *, rotational: bool, iops: float, is_said: bool) -> None:
     host = topology(device("nvme0n1", scheduler=scheduler, rotational=rotational))
-    finding = found(HostState(host, figures("nvme0n1", {"iops": iops}))).get(FindingKind.SCHEDULER)
+    finding = found(DeviceStates(host, figures("nvme0n1", {"iops": iops}))).get(FindingKind.SCHEDULER)
     assert (finding is not None) == is_said
     if finding is not None:
         assert finding.command == "lunscope tune set scheduler=none --on nvme0n1 --keep"
@@ -132,27 +132,29 @@ def test_a_scheduler_on_a_fast_device(scheduler: str, *, rotational: bool, iops:
 def test_full_and_bypassed_caches() -> None:
     host = topology(device("dm-3", friendly_name="db"))
     full = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=40.0, dirty_pct=99.0)
-    finding = found(HostState(host, caches=full))[FindingKind.CACHE_FULL]
+    finding = found(DeviceStates(host, caches=full))[FindingKind.CACHE_FULL]
     assert finding.command == "dmsetup message db 0 flush"
     assert [each.text for each in finding.evidence] == ["blocked 40 /s", "dirty 99 %"]
     calm = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=0.0, dirty_pct=50.0)
-    assert found(HostState(host, caches=calm)) == {}
+    assert found(DeviceStates(host, caches=calm)) == {}
     none = cache("bcache|dm-3:8:0", "dm-3 bcache none", bypass_pct=100.0, bypasses_per_s=500.0)
-    assert "bcache.cache_mode=writethrough" in found(HostState(host, caches=none))[FindingKind.CACHE_BYPASSED].command
+    assert (
+        "bcache.cache_mode=writethrough" in found(DeviceStates(host, caches=none))[FindingKind.CACHE_BYPASSED].command
+    )
     cutoff = cache("bcache|dm-3:8:0", "dm-3 bcache writeback", bypass_pct=80.0, bypasses_per_s=500.0)
-    assert found(HostState(host, caches=cutoff))[FindingKind.CACHE_BYPASSED].command.endswith("sequential_cutoff")
+    assert found(DeviceStates(host, caches=cutoff))[FindingKind.CACHE_BYPASSED].command.endswith("sequential_cutoff")
     pool = cache("zfs|tank", "tank zfs", bypass_pct=75.0, bypasses_per_s=900.0)
-    finding = found(HostState(host, caches=pool))[FindingKind.CACHE_BYPASSED]
+    finding = found(DeviceStates(host, caches=pool))[FindingKind.CACHE_BYPASSED]
     assert "75 % of the reads of tank zfs never met the cache" in finding.text
     assert finding.command == "zfs set direct=disabled tank"
     hostile = cache("zfs|a; reboot", "a; reboot zfs", bypass_pct=75.0, bypasses_per_s=900.0)
-    assert found(HostState(host, caches=hostile))[FindingKind.CACHE_BYPASSED].command == ""
+    assert found(DeviceStates(host, caches=hostile))[FindingKind.CACHE_BYPASSED].command == ""
 
 
 def test_every_tunable_of_a_command_exists() -> None:
     host = multipath(64, 16)
     devices = {**host.devices, "vda:8:0": device("vda", iostats=False, scheduler="bfq")}
-    state = HostState(
+    state = DeviceStates(
         Topology(devices, graph=host.graph),
         figures("vda", {"iops": 90_000.0, "in_flight": 255.0}),
         former_limits={"sda:8:0": 99},
@@ -163,7 +165,7 @@ def test_every_tunable_of_a_command_exists() -> None:
 
 
 def test_text_and_json_have_the_command() -> None:
-    finding = found(HostState(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
+    finding = found(DeviceStates(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
     assert list(finding_lines([finding]))[-1] == "  to change it: lunscope tune set iostats=1 --on vda --keep"
     (document,) = findings_document([finding])
     assert document["command"] == finding.command

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from collectors.advice.finding import in_order
-from collectors.advice.state_rules import HostState, state_findings
+from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.hotness import verdict
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
@@ -193,7 +193,7 @@ class DiskView(DetailView):
 
     def _advice(self, frame: Frame) -> str:
         """Say the surest finding from its settings and caches, with the command that would change it."""
-        state = HostState(frame.topology, frame.tables.get("disks"), frame.tables.get("caches"))
+        state = DeviceStates(frame.topology, frame.tables.get("disks"), frame.tables.get("caches"))
         found = in_order(state_findings(state, (self._key,)))
         return ": ".join(filter(None, (found[0].text, found[0].command))) if found else ""
 
