@@ -127,6 +127,9 @@ class InflightSampler:
     def close(self) -> None:
         """Stop the thread and close its descriptors; may be called twice."""
 
+def numbers_in(text: bytes) -> NDArray[np.uint64]:
+    """Read all runs of ASCII digits, in order; one that 64 bits do not hold is the largest number (MISSING)."""
+
 def read_attributes(
     folder: str, names: Sequence[str], attributes: Sequence[str], *, threads: int = 1
 ) -> list[list[bytes | None]]:

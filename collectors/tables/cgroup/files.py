@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.model import MISSING
 from collectors.tables.cgroup.schema import COSTS, COUNTS, LIMITS, VRATE
+from engine._native import numbers_in
 from engine.text import whole_number
 
 Number = tuple[int, int]
@@ -27,8 +28,6 @@ _OTHER_WORDS = (b"use_delay=", b"delay_nsec=", b"depth=", b"avg_lat=", b"win=")
 """Keys that io.latency adds with blkcg_debug_stats."""
 _MAX_KEYS = ("rbps", "wbps", "riops", "wiops")
 _DIGITS = string.digits.encode()
-_BLANKS = bytes.maketrans(b":=.\n", b"    ")
-_LETTERS = string.ascii_lowercase.encode() + b"_"
 _MISSING = int(MISSING)
 WIDTH = len(COUNTS) + len(COSTS) + len((VRATE,))
 """Number of columns of the CGROUP table from the counter files, the first ones."""
@@ -67,7 +66,7 @@ def _lines_alike(text: bytes) -> Counts | None:
     columns = _columns_of(first) if structure == (first + b"\n") * lines else None
     if columns is None:
         return None
-    numbers = np.fromstring(text.translate(_BLANKS, _LETTERS).decode("ascii"), np.uint64, sep=" ")
+    numbers = numbers_in(text)
     if numbers.size != lines * columns.numbers:
         return None
     table = numbers.reshape(lines, columns.numbers)
@@ -75,7 +74,13 @@ def _lines_alike(text: bytes) -> Counts | None:
     values[:, columns.to] = table[:, columns.at]
     if columns.vrate:
         values[:, -1] = 100 * table[:, columns.vrate] + table[:, columns.vrate + 1]
-    return Counts(tuple((major, minor) for major, minor in table[:, :2].tolist()), values)
+    return Counts(_devices_of(table[:, :2].tobytes()), values)
+
+
+@functools.lru_cache(maxsize=1024)
+def _devices_of(numbers: bytes) -> tuple[Number, ...]:
+    """Return the same object for the same devices, most groups having those of others or of their previous reading."""
+    return tuple((major, minor) for major, minor in np.frombuffer(numbers, np.uint64).reshape(-1, 2).tolist())
 
 
 def _line(line: bytes) -> Counts:
@@ -91,8 +96,8 @@ class _Columns:
     """Mapping of the numbers of a line to columns."""
 
     numbers: int
-    at: list[int]
-    to: list[int]
+    at: slice | list[int]
+    to: slice | list[int]
     vrate: int
     """Position of a percentage, followed by its hundredths; 0 for none."""
 
@@ -111,7 +116,13 @@ def _columns_of(structure: bytes) -> _Columns | None:
         elif word and word not in _OTHER_WORDS:
             return None
         count += {b"": 0, b"cost.vrate=.": 2}.get(word, 1)
-    return _Columns(count, at, to, vrate) if device == b":" and at else None
+    return _Columns(count, _sliced(at), _sliced(to), vrate) if device == b":" and at else None
+
+
+def _sliced(positions: list[int]) -> slice | list[int]:
+    """Return positions without gaps as a slice, which numpy copies faster."""
+    whole = positions == list(range(positions[0], positions[0] + len(positions))) if positions else False
+    return slice(positions[0], positions[0] + len(positions)) if whole else positions
 
 
 def blkio(service_bytes: bytes, serviced: bytes) -> Counts:
@@ -138,12 +149,11 @@ def _blocks_alike(text: bytes) -> tuple[tuple[Number, ...], NDArray[np.uint64]] 
     devices = len(structure) // len(_BLOCK)
     if structure != _BLOCK * devices:
         return None
-    digits = body.translate(_BLANKS, string.ascii_letters.encode())
-    numbers = np.fromstring(digits.decode("ascii"), np.uint64, sep=" ")
+    numbers = numbers_in(body)
     if numbers.size != 18 * devices:
         return None
     table = numbers.reshape(devices, 6, 3)
-    return tuple((major, minor) for major, minor in table[:, 0, :2].tolist()), table[:, _KIND_ROWS, 2]
+    return _devices_of(table[:, 0, :2].tobytes()), table[:, _KIND_ROWS, 2]
 
 
 def _any_blkio(service_bytes: bytes, serviced: bytes) -> Counts:

@@ -138,7 +138,11 @@ class Member:
         return True
 
     def _put(self, counts: Counts) -> None:
-        self.devices = self.devices if counts.devices == self.devices else counts.devices
+        if counts.devices == self.devices:
+            # Limits are taken with a scan, pressure is read on its own.
+            self.values[:, :WIDTH] = counts.values
+            return
+        self.devices = counts.devices
         self.values = np.full((len(counts.devices), len(CGROUP.columns)), MISSING, np.uint64)
         self.values[:, :WIDTH] = counts.values
         self.values[:, _LIMITS] = self._limits(counts.devices)

@@ -9,6 +9,7 @@ mod diskstats;
 mod files;
 mod inflight;
 mod inflight_thread;
+mod numbers;
 mod pace;
 mod snapshot;
 mod stat_files;
@@ -22,5 +23,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<inflight::InflightSampler>()?;
     module.add_class::<attribute_watch::AttributeWatch>()?;
     module.add_function(wrap_pyfunction!(attribute_watch::is_sysfs_folder, module)?)?;
+    module.add_function(wrap_pyfunction!(numbers::numbers_in, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::read_attributes, module)?)
 }
