@@ -41,7 +41,7 @@ _SEEN_AT = ((60, 220), (20, 60))
 _SOONER = "(" * 4
 """Undoes what random keys did to the sampling interval: histories would not be full before the soak ends."""
 _MOST_TRIES = 5
-_PROMPT_S = 1.5
+_PROMPT_S = 3.0
 """Time for a prompt to appear, before it is asked for again."""
 
 
@@ -163,7 +163,9 @@ class Soak:
         seen_ns = terminal.drain(STALL_S, until=lambda chunk: shown.feed(chunk) or shown.shows(word))
         if seen_ns is not None:
             self.findings.key_ms.append((seen_ns - pressed_ns) / 1e6)
-            operator.type(_ESCAPE + _SOONER)
+            operator.type(_ESCAPE)
+            terminal.drain(0.15)  # with a key right after it, it is Alt and that key
+            operator.type(_SOONER)
             return True
         if not shown.shows(BEING_TYPED):
             return False
