@@ -143,7 +143,7 @@ def return_freed_memory() -> None:
     """Have the C library return freed blocks of 256 KiB and more at once (mallopt(3)); does nothing without glibc.
 
     By default that limit rises with the largest block that was ever freed, and each thread has an arena of its own:
-    arrays that come and go for hours leave gaps that are never returned.
+    arrays that come and go leave gaps below what stays, which are not returned until malloc_trim(3).
     """
     set_option = getattr(_libc, "mallopt", None)
     if set_option is not None:

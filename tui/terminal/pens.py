@@ -87,7 +87,7 @@ class Pens:
     def ansi_of(self, style: Style, colours: ColorSystem) -> str:
         """Return the SGR parameters of a style, kept by what it shows: styles differ in what they carry for clicks too.
 
-        Textual's cache (Strip.render_ansi) has 16,384 whole styles, ten minutes of a heat map.
+        Textual's cache (Strip.render_ansi) keeps up to 16,384 whole styles.
         """
         key = style._attributes & style._set_attributes, style._color, style._bgcolor, colours
         ansi = self._ansi.get(key)
