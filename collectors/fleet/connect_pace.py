@@ -10,6 +10,9 @@ from collections import deque
 
 FIRST = 8
 MOST = 64
+"""Largest window of a gateway, and of all of them: each connection takes CPU time here, too."""
+AT_ONCE = 8
+"""Connections begun before other work is done."""
 RETRIES = 12
 """Attempts after which a host counts as refused."""
 _DROPPED = ("kex_exchange_identification", "ssh_exchange_identification", "Connection closed by", "Connection reset by")
@@ -34,14 +37,19 @@ class ConnectPace:
         """How many may be under way now."""
         return int(self._window)
 
-    def begin(self, now_s: float) -> list[str]:
-        """Return the hosts to connect to now."""
+    @property
+    def under_way(self) -> int:
+        """How many are."""
+        return len(self._under_way)
+
+    def begin(self, now_s: float, most: int) -> list[str]:
+        """Return the hosts to connect to now, at most so many."""
         due = [host for host, at_s in self._retry_s.items() if at_s <= now_s]
         for host in due:
             del self._retry_s[host]
             self._waiting.append(host)
-        begun = []
-        while self._waiting and len(self._under_way) < self.window:
+        begun: list[str] = []
+        while self._waiting and len(self._under_way) < self.window and len(begun) < most:
             begun.append(self._waiting.popleft())
             self._under_way.add(begun[-1])
         return begun

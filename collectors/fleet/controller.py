@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from collectors.fleet.connect_pace import RETRIES, ConnectPace, was_dropped
+from collectors.fleet.connect_pace import AT_ONCE, MOST, RETRIES, ConnectPace, was_dropped
 from collectors.fleet.fleet_host import WRONG_CLOCK_NS, FleetHost, HostState
 from collectors.fleet.frames import (
     MAX_GARBAGE_BYTES,
@@ -132,9 +132,7 @@ class FleetController:
         """Connect, renew leases and find silent hosts."""
         now_s = time.monotonic()
         if not self._closed:
-            for pace in self._paces.values():
-                for name in pace.begin(now_s):
-                    self._connect(name, now_s)
+            self._connect_some(now_s)
         if now_s - self._renewed_s >= self._settings.renew_s:
             self._renewed_s = now_s
             self._renew()
@@ -178,6 +176,16 @@ class FleetController:
 
     def _pace(self, host: FleetHost) -> ConnectPace:
         return self._paces[host.gateway or host.name]
+
+    def _connect_some(self, now_s: float) -> None:
+        room = min(AT_ONCE, MOST - sum(pace.under_way for pace in self._paces.values()))
+        for pace in self._paces.values():
+            if room <= 0:
+                return
+            begun = pace.begin(now_s, room)
+            room -= len(begun)
+            for name in begun:
+                self._connect(name, now_s)
 
     def _connect(self, name: str, now_s: float) -> None:
         self.hosts[name].begin_attempt()
@@ -305,7 +313,9 @@ def _state_of(host: FleetHost, now_ns: int) -> HostState:
 
 def _why_ended(host: FleetHost, code: int | None, words: str) -> str:
     if not host.is_greeted and code == _NOT_THERE:
-        return f"{words or 'command not found'}: install lunscope there (uv tool install lunscope), or give --push"
+        return (
+            f"{words or 'command not found'}: install lunscope there: uv tool install lunscope, or name it with --agent"
+        )
     if host.is_greeted and code == 255:
         return words or "ssh: the connection was closed"
     if words:

@@ -22,6 +22,8 @@ SSH_OPTIONS = (
 CONNECT_S = 20
 _TIMER_S = 0.05
 _FANOUT = 100_000
+_LENGTH_EVERY = 5
+"""Ticks between two looks at the length of unfinished lines."""
 NO_CLUSTER_SHELL = "needs ClusterShell: install lunscope[fleet] (uv tool install 'lunscope[fleet]')"
 
 
@@ -72,13 +74,14 @@ def expand(nodes: str, group: str | None) -> tuple[str, ...]:
     """
     try:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415 (an extra)
+        from ClusterShell.NodeUtils import GroupResolverError, GroupSourceError  # noqa: PLC0415 (an extra)
     except ImportError:
         raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
     try:
         found = NodeSet(nodes) if nodes else NodeSet(f"@{group}")
         if nodes and group:
             found &= NodeSet(f"@{group}")
-    except (NodeSetException, ValueError) as error:
+    except (NodeSetException, GroupResolverError, GroupSourceError, ValueError) as error:
         raise UsageError(f"--hosts: {nodes!r}: {error}: write node[1-20],db3 or @group") from None
     if not found:
         raise UsageError(f"--hosts: no host in {nodes or ''}{f' of group {group}' if group else ''}")
@@ -105,6 +108,7 @@ class ClusterShellLinks:
         self._events: LinkEvents | None = None
         self._ready = threading.Event()
         self._closing = False
+        self._ticks = 0
         self._thread = threading.Thread(target=self._run, name="lunscope-links", daemon=True)
 
     def start(self, events: LinkEvents) -> None:
@@ -186,7 +190,8 @@ class ClusterShellLinks:
 
     def _tick(self) -> None:
         assert self._events is not None
-        for host in self._too_long():
+        self._ticks += 1
+        for host in self._too_long() if self._ticks % _LENGTH_EVERY == 0 else ():
             self.cut(host)
             self._events.words(host, b"cut off: a line of more than %d bytes" % MAX_LINE_BYTES)
             self._events.ended(host, None)

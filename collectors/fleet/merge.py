@@ -16,6 +16,9 @@ from collectors.tables.fleet.schema import FLEET, SERVICE
 from collectors.tables.load.schema import LOAD
 from engine.events import Event, EventKind
 
+_PAUSE = 50
+"""Rows of all hosts are made anew at most in 1/50 of the time."""
+
 
 def host_key(host: str, key: str) -> str:
     """Key of a row of a host in a merged table; names of hosts have no slash."""
@@ -34,9 +37,14 @@ class _MergedRows:
     parts: tuple[Rows | None, ...] = ()
     rows: Rows = field(default_factory=lambda: Rows((), ()))
     starts: tuple[int, ...] = ()
+    not_before_s: float = 0.0
 
-    def follow(self, hosts: Iterable[str], parts: tuple[Rows | None, ...], *, plain: bool) -> None:
+    def follow(self, hosts: Iterable[str], parts: tuple[Rows | None, ...]) -> None:
+        """Follow the rows of hosts; while many connect not at every interval, as thousands of rows take time."""
         if len(parts) == len(self.parts) and all(a is b for a, b in zip(parts, self.parts, strict=True)):
+            return
+        begun_s = time.monotonic()
+        if begun_s < self.not_before_s:
             return
         keys: list[str] = []
         names: list[str] = []
@@ -44,8 +52,9 @@ class _MergedRows:
         for host, part in zip(hosts, parts, strict=True):
             starts.append(len(keys))
             if part is not None:
-                keys += part.keys if plain else [host_key(host, key) for key in part.keys]
-                names += part.names if plain else [f"{host}:{name}" for name in part.names]
+                keys += [host_key(host, key) for key in part.keys]
+                names += [f"{host}:{name}" for name in part.names]
+        self.not_before_s = begun_s + _PAUSE * (time.monotonic() - begun_s)
         self.parts, self.rows, self.starts = parts, Rows(tuple(keys), tuple(names)), tuple(starts)
 
 
@@ -62,6 +71,7 @@ class FleetMerge:
         }
         self._taken: list[Sample | None] = [None] * len(self._hosts)
         self._topologies: tuple[Topology | None, ...] = ()
+        self._facts_not_before_s = 0.0
         self._topology = Topology(host=HostFacts(hostname=f"fleet of {len(self._hosts)} hosts"))
 
     def sample(self, due_ns: int, interval_ns: int) -> Sample:
@@ -99,11 +109,13 @@ class FleetMerge:
         known = self._known_after(name, fresh)
         merged = self._rows[name]
         parts = tuple(None if table is None else table.rows for table in known)
-        merged.follow(self._names, parts, plain=False)
+        merged.follow(self._names, parts)
         schema = next((table.schema for table in known if table is not None), DISK)
         values = np.full((len(merged.rows), len(schema.columns)), MISSING, np.uint64)
-        for start, sample, table in zip(merged.starts, fresh, known, strict=True):
-            if sample is not None and table is not None and sample.tables.get(name) is table:
+        for start, sample, table, part in zip(merged.starts, fresh, known, merged.parts, strict=True):
+            if sample is None or table is None or table.rows is not part:
+                continue
+            if sample.tables.get(name) is table:
                 width = min(len(schema.columns), table.values.shape[1])
                 values[start : start + len(table.rows), :width] = table.values[:, :width]
         return Table(schema, merged.rows, values)
@@ -145,7 +157,8 @@ class FleetMerge:
     def _follow_topology(self, fresh: list[Sample | None]) -> None:
         before = self._topologies or (None,) * len(self._hosts)
         now = tuple(old if sample is None else sample.topology for old, sample in zip(before, fresh, strict=True))
-        if all(a is b for a, b in zip(before, now, strict=True)):
+        begun_s = time.monotonic()
+        if all(a is b for a, b in zip(before, now, strict=True)) or begun_s < self._facts_not_before_s:
             return
         devices: dict[str, Device] = {}
         for name, topology in zip(self._names, now, strict=True):
@@ -160,6 +173,7 @@ class FleetMerge:
             tier=Tier.KERNEL,
         )
         self._topologies, self._topology = now, Topology(devices, facts, Graph())
+        self._facts_not_before_s = begun_s + _PAUSE * (time.monotonic() - begun_s)
 
 
 def _merged_cells(name: str, fresh: list[Sample | None], rows: Rows, starts: tuple[int, ...]) -> Histograms | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.roles import is_base, roles
+from collectors.fleet.coarse_buckets import coarse
 from collectors.graph import Graph
 from collectors.model import MISSING, Histograms, Rows, Sample, Schema, Table, Topology
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, TRACE, TRACE_SERIES
@@ -61,11 +62,12 @@ class Summary:
         base = np.append(np.array([is_base(key, topology) for key in cells.rows.keys], np.bool_), False)
         kept = base[np.minimum(cells.row, len(cells.rows))] & np.isin(cells.series_index, _SERVICE_OF)
         series = (cells.series_index[kept] == _SERVICE_OF[1]).astype(np.int64)
-        code, where = np.unique((series << 16) | cells.bucket[kept], return_inverse=True)
+        scale, bucket = coarse(cells.scale, cells.bucket[kept])
+        code, where = np.unique((series << 16) | bucket, return_inverse=True)
         count = np.zeros(len(code), np.uint64)
         np.add.at(count, where, cells.count[kept])
         return Histograms(
-            cells.scale,
+            scale,
             self._rows,
             SERVICE_SERIES,
             np.zeros(len(code), np.uint32),

@@ -28,6 +28,7 @@ from engine.running.control import LoadControl
 from tests.app.cache_samples import with_caches
 from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
+from tests.app.fleet_samples import with_hosts
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.process_samples import with_processes
@@ -40,6 +41,7 @@ from tui.screen_registry import (
     CGROUPS,
     COMPARE,
     DETAIL,
+    HOSTS,
     LATENCY,
     LOAD,
     OVERVIEW,
@@ -81,9 +83,15 @@ _SAMPLES: Mapping[str, Samples] = {
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
     PROCESSES.id: lambda: with_processes(make_samples(count=COUNT)),
     CACHES.id: lambda: with_caches(make_samples(count=COUNT)),
+    HOSTS.id: lambda: with_hosts(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
-_OF_PAGES: Mapping[str, tuple[str, ...]] = {DETAIL.id: ("enter",), PROCESSES.id: ("J",), CACHES.id: ("h",)}
+_OF_PAGES: Mapping[str, tuple[str, ...]] = {
+    DETAIL.id: ("enter",),
+    PROCESSES.id: ("J",),
+    CACHES.id: ("h",),
+    HOSTS.id: ("f3",),
+}
 _FURTHER: Mapping[str, tuple[str, ...]] = {PATHS.id: ("x",), TREE.id: ("x", "x", "x")}
 """Keys on a screen, so that there is more on it."""
 

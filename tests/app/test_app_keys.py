@@ -20,6 +20,7 @@ from engine.sweep.points import Point
 from tests.app.cache_samples import with_caches
 from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
+from tests.app.fleet_samples import with_hosts
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.process_samples import with_processes
@@ -36,6 +37,7 @@ from tui.screen_registry import (
     CACHES,
     CGROUPS,
     COMPARE,
+    HOSTS,
     LATENCY,
     OVERVIEW,
     PATHS,
@@ -54,6 +56,7 @@ from tui.screens.details import DiskView, PortView
 from tui.screens.dialogs import Dialog
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
+from tui.screens.hosts import HostsView
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
@@ -731,6 +734,31 @@ async def back_from_caches(stage: Stage) -> None:
     assert isinstance(stage.app.screen, OverviewScreen)
 
 
+async def hosts_open_and_close(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.press()
+    assert isinstance(stage.app.screen, HostsView)
+    await stage.pilot.press("escape")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def no_host_opens_without_a_fleet(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("f3")
+    await stage.pilot.pause()
+    await stage.press()
+    assert isinstance(stage.app.screen, HostsView)
+
+
+async def back_from_hosts(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("f3")
+    await stage.pilot.pause()
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.suspend": suspends_nothing_without_a_terminal,
@@ -856,6 +884,9 @@ CASES: dict[str, Case] = {
     "view.caches": caches_open_and_close,
     "caches.disk": disk_of_a_cache,
     "caches.back": back_from_caches,
+    "view.hosts": hosts_open_and_close,
+    "hosts.open": no_host_opens_without_a_fleet,
+    "hosts.back": back_from_hosts,
 }
 
 
@@ -900,6 +931,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         samples = with_cgroups(samples)
     if action.screen == PROCESSES.id:
         samples = with_processes(samples)
+    if action.screen == HOSTS.id:
+        samples = with_hosts(samples)
     if action.screen == CACHES.id:
         samples = with_caches(samples)
     if action.screen == COMPARE.id:

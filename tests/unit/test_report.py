@@ -267,6 +267,7 @@ GOLDEN_JSON = {
     "cgroups": [],
     "process_ios": [],
     "caches": [],
+    "fleet": [],
 }
 
 

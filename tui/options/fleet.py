@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import resource
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -102,6 +104,7 @@ def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, Recor
     Raises:
         LunscopeError: ClusterShell is missing, or the session file cannot be created.
     """
+    _raise_descriptor_limit()
     links = ClusterShellLinks(options.ssh, local=options.local)
     settings = FleetSettings(options.agent, RUN_RENEW_S if runs else 1.0, record_there=runs)
     gateways = {} if options.local else gateways_of(options.names, options.ssh)
@@ -110,6 +113,13 @@ def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, Recor
     if options.record is None:
         return source, None
     return source, RecordingSource(source, SessionWriter(options.record, overwrite=options.overwrite))
+
+
+def _raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard one: each connection takes three descriptors."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def gateways_of(names: tuple[str, ...], ssh: str) -> Mapping[str, str]:
