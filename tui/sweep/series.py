@@ -6,17 +6,17 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from engine.errors import LunscopeError
-from engine.sweep.presets.command import run_command
-from engine.sweep.presets.plans import PresetPlan
 from engine.text import safe_text
-from tui.sweep.rate_session import RateSession
-from tui.sweep.session import SweepSession
-from tui.sweep.state import RUNNING_PHASES
 
-Session: TypeAlias = SweepSession | RateSession
+if TYPE_CHECKING:  # Every start of the screens imports this module, and few measure.
+    from engine.sweep.presets.plans import PresetPlan
+    from tui.sweep.rate_session import RateSession
+    from tui.sweep.session import SweepSession
+
+Session: TypeAlias = "SweepSession | RateSession"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,11 @@ class SweepSeries:
     def is_busy(self) -> bool:
         """Whether something is measured, or follows at once."""
         current = self.current
-        return current is not None and (
-            current.state.phase in RUNNING_PHASES or bool(self._note and not self._stop.is_set())
-        )
+        if current is None:
+            return False
+        from tui.sweep.state import RUNNING_PHASES  # noqa: PLC0415 (see above)
+
+        return current.state.phase in RUNNING_PHASES or bool(self._note and not self._stop.is_set())
 
     @property
     def least_read_pct(self) -> float:
@@ -119,6 +121,8 @@ class SweepSeries:
         self._note = "prepares the next part"
         try:
             if step.command:
+                from engine.sweep.presets.command import run_command  # noqa: PLC0415 (see above)
+
                 self._note = f"runs {safe_text(step.command)}"
                 run_command(step.command, self._stop.wait, subprocess.DEVNULL)
             session = step.make()
