@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
 from engine.tune.change import make_change, undo
+from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.record import State
@@ -286,3 +288,42 @@ def test_a_group_that_is_gone_is_said(tree: KernelTree, journal: Journal, loop: 
     record = made.end()
     assert record.state is State.REVERTED
     assert record.left == (f"/{group.name}/inner {loop}: it is gone",)
+
+
+def test_a_tunable_is_an_axis_of_a_sweep_that_goes_on(storage: Storage, loop: str, tmp_path: Path) -> None:
+    """Set between the points, restored at the end, and the same after a run that was ended in the middle."""
+    before, trials = values(loop), tmp_path / "trials"
+    command = [sys.executable, "-m", "tui", "sweep", "--headless", "--json", "--target", f"/dev/{loop}"]
+    command += ["--vary", "tune.nr_requests=8,16", "--trials", str(trials)]
+    environment = {**os.environ, "LUNSCOPE_STATE_DIR": str(tmp_path / "state")}
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: trials.exists() and trials.read_bytes().count(b"\n") >= 2)
+    assert values(loop)["nr_requests"] in {"8", "16"}
+    first.kill()
+    first.wait()
+    wait_for(lambda: values(loop) == before)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "goes on after" in done.stderr
+    document = json.loads(done.stdout)
+    assert [curve["knobs"] for curve in document["curves"]] == [
+        {"tune.nr_requests": "8"},
+        {"tune.nr_requests": "16"},
+    ]
+    assert values(loop) == before
+
+
+def test_changes_of_the_drawer_on_top_of_each_other(journal: Journal, loop: str) -> None:
+    """A depth, then a scheduler, then the depth of before: step by step back, on a real queue."""
+    if "mq-deadline" not in schedulers(loop):
+        pytest.skip("the kernel has no mq-deadline")
+    held, seen = HeldChanges(journal=journal), [values(loop)]
+    for setting in ("nr_requests=16", "scheduler=mq-deadline", f"nr_requests={seen[0]['nr_requests']}"):
+        given = parse_settings([setting])
+        held.make(held.plan([loop], given), given, None)
+        seen.append(values(loop))
+    assert (seen[2]["nr_requests"], seen[3]["nr_requests"]) == ("16", seen[0]["nr_requests"])
+    for wanted in (seen[2], seen[1], seen[0]):
+        held.undo()
+        assert values(loop) == wanted
+    held.close()

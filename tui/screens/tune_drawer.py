@@ -43,7 +43,7 @@ DURATIONS: tuple[tuple[str, float | None], ...] = (
 REFRESH_S = 1.0
 MOST_CHANGES = 3
 NAME_WIDTH, VALUE_WIDTH, DEFAULT_WIDTH, UNIT_WIDTH = 24, 16, 11, 9
-NOT_HERE = "a replay changes nothing: its tunables are those of the host that was recorded"
+NOT_HERE = "nothing can be changed here: this is a recording, or shows other hosts"
 NOTHING = "no tunables for what is under the cursor: choose a disk, path, LUN, port or control group"
 
 
