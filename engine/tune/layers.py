@@ -23,10 +23,15 @@ def combine_plans(earlier: Sequence[TunePlan], latest: TunePlan) -> TunePlan:
     writes = {_key(write): write for plan in earlier for write in plan.writes if not _is_removed(write, latest)}
     for write in latest.writes:
         writes[_key(write)] = replace(write, before=original.get(_key(write), _before(write, effects, remade)))
-    needed = (one for one in writes.values() if one.before != one.after or _is_reset(one, writes.values(), effects))
+    needed = (one for one in writes.values() if one.before != one.after or _is_reset(one, writes.values()))
     changing = sorted(needed, key=lambda one: one.tunable.phase)
     own = {write.tunable.path(write.target) for write in changing}
-    new = (effect for effect in latest.effects if effect.target.key not in remade)
+    first = {one.tunable.path(one.target): one.before for plan in reversed(earlier) for one in plan.writes}
+    new = (
+        replace(effect, before=first.get(effect.path) or effect.before)
+        for effect in latest.effects
+        if effect.target.key not in remade
+    )
     found = {effect.path: effect for effect in (*new, *effects.values()) if effect.path not in own}
     return TunePlan(tuple(changing), tuple(_still_caused(found.values(), changing)), latest.unchanged)
 
@@ -37,14 +42,19 @@ def _key(write: Write) -> tuple[str, str]:
 
 def _is_removed(write: Write, latest: TunePlan) -> bool:
     """Whether the file of an earlier write belongs to what the latest plan replaces, as a scheduler its own."""
-    maker = write.tunable.made_by
+    maker = _maker(write)
     return bool(maker) and any(_key(one) == (maker, write.target.key) for one in latest.writes)
 
 
-def _is_reset(write: Write, writes: Iterable[Write], effects: dict[str, SideEffect]) -> bool:
+def _maker(write: Write) -> str:
+    """Name the tunable that makes and removes its file; empty for one that is always there."""
+    return write.tunable.made_by if write.tunable.phase > 1 else ""
+
+
+def _is_reset(write: Write, writes: Iterable[Write]) -> bool:
     """Whether the kernel sets it anew with another write, so that the value of before all changes is to be written."""
     others = (one for one in writes if one.target.key == write.target.key and one.before != one.after)
-    return write.tunable.path(write.target) in effects and any(one.tunable.resets for one in others)
+    return any(write.tunable.file in one.tunable.resets for one in others)
 
 
 def _before(write: Write, effects: dict[str, SideEffect], remade: set[str]) -> str:
@@ -52,7 +62,7 @@ def _before(write: Write, effects: dict[str, SideEffect], remade: set[str]) -> s
     effect = effects.get(write.tunable.path(write.target))
     if effect is not None:
         return write.tunable.form.value(effect.before, write.target.device) or ""
-    return "" if write.tunable.made_by and write.target.key in remade else write.before
+    return "" if _maker(write) and write.target.key in remade else write.before
 
 
 def _still_caused(effects: Iterable[SideEffect], writes: Sequence[Write]) -> Iterable[SideEffect]:

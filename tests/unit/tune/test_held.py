@@ -137,3 +137,17 @@ def test_files_of_a_scheduler_go_with_it() -> None:
     assert [one.before for one in tuned.writes] == ["none", ""]
     back = combine_plans([tuned], TunePlan((Write(scheduler, DISK, 1, "mq-deadline", "none"),)))
     assert not back.writes
+
+
+def test_a_depth_stays_with_a_later_scheduler() -> None:
+    scheduler, requests = find_tunable("scheduler"), find_tunable("nr_requests")
+    expire = find_tunable("iosched/read_expire")
+    path = expire.path(DISK)
+    first = TunePlan((Write(requests, DISK, 1, "128", "16"), Write(expire, DISK, 1, "500", "100")))
+    effects = (SideEffect(DISK, 1, requests.path(DISK), "16"), SideEffect(DISK, 1, path, "100"))
+    found = combine_plans([first], TunePlan((Write(scheduler, DISK, 1, "mq-deadline", "none"),), effects))
+    assert [(one.tunable.id, one.before, one.after) for one in found.writes] == [
+        ("scheduler", "mq-deadline", "none"),
+        ("nr_requests", "128", "16"),
+    ]
+    assert [(one.path, one.before) for one in found.effects] == [(path, "500")]
