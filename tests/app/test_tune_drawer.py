@@ -18,7 +18,6 @@ from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
 from engine.tune.plan import parse_settings
 from tests.app.multipath import key, multipath_samples
-from tests.app.scenes import SIZES
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, screen_text, until
 from tests.fake_kernel import FakeDisk, FakeKernel
@@ -30,6 +29,8 @@ from tui.tune.leaving_changes import restore_all
 from tui.tune.scopes import scopes_at
 from tui.tune.tunable_rows import stepped
 from tui.widgets.lister import ItemOption
+
+SIZES = ((80, 24), (120, 40), (200, 60))
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ NOT_HERE = "nothing can be changed here: this is a recording, or shows other hos
 NOTHING = "no tunables for what is under the cursor: choose a disk, path, LUN, port or control group"
 
 
-class Step(Enum):
+class DrawerStep(Enum):
     """What the drawer asks for."""
 
     CHOOSE = auto()
@@ -112,7 +112,7 @@ class TuneDrawer(Modal[None]):
         self._state, self._scopes = app_state, scopes
         self._scope_at = self._lasts_at = 0
         self._rows: Sequence[TunableRow] = ()
-        self._step = Step.CHOOSE
+        self._step = DrawerStep.CHOOSE
         self._wanted: tuple[TunePlan, dict[Tunable, str]] | None = None
         self._problem = ""
         self._is_busy = False
@@ -174,7 +174,7 @@ class TuneDrawer(Modal[None]):
 
     def _fail(self, text: str) -> None:
         self._problem = safe_text(text)
-        self._ask(Step.CHOOSE)
+        self._ask(DrawerStep.CHOOSE)
 
     def _read(self) -> None:
         """Read the tunables of the scope."""
@@ -222,7 +222,7 @@ class TuneDrawer(Modal[None]):
             chooser = Chooser(title, lines, present=row.present, verb="see what it would write")
             self.app.push_screen(chooser, lambda value: self._plan(row, value))
         else:
-            self._ask(Step.TYPE)
+            self._ask(DrawerStep.TYPE)
             line = self.query_one(StepInput)
             line.legal, line.value = row.legal, row.present
             line.cursor_position = len(line.value)
@@ -232,7 +232,7 @@ class TuneDrawer(Modal[None]):
     def _typed(self, event: Input.Submitted) -> None:
         event.stop()
         row = self._row
-        if self._step is Step.SAVE:
+        if self._step is DrawerStep.SAVE:
             self._write_files(event.value)
         elif row is not None:
             self._plan(row, event.value)
@@ -253,21 +253,21 @@ class TuneDrawer(Modal[None]):
 
     def _confirm(self, plan: TunePlan, settings: dict[Tunable, str]) -> None:
         if not plan.writes:
-            self._ask(Step.CHOOSE)
+            self._ask(DrawerStep.CHOOSE)
             self._problem = f"nothing to change: {plan.unchanged:,} values are so already"
             return
         self._wanted = plan, settings
-        self._ask(Step.CONFIRM)
+        self._ask(DrawerStep.CONFIRM)
         self._show_asked([f"Dry run, {DURATIONS[self._lasts_at][0]}:", *plan_lines(plan)])
 
     def action_apply(self) -> None:
         """Make the change that is shown."""
         wanted, held = self._wanted, self._held
-        if self._step is not Step.CONFIRM or wanted is None or held is None:
+        if self._step is not DrawerStep.CONFIRM or wanted is None or held is None:
             return
         duration_s = DURATIONS[self._lasts_at][1]
         self._wanted = None
-        self._ask(Step.CHOOSE)
+        self._ask(DrawerStep.CHOOSE)
 
         def work() -> Callable[[], None]:
             made = held.make(*wanted, duration_s)
@@ -300,7 +300,7 @@ class TuneDrawer(Modal[None]):
 
     def _with_newest(self, act: Callable[[HeldChanges], str]) -> None:
         held = self._held
-        if held is None or self._step is not Step.CHOOSE:
+        if held is None or self._step is not DrawerStep.CHOOSE:
             return
 
         def work() -> Callable[[], None]:
@@ -312,7 +312,7 @@ class TuneDrawer(Modal[None]):
     def action_save(self) -> None:
         """Show the configuration files of what is kept or in force, and ask where to write them."""
         held = self._held
-        if held is None or self._step is not Step.CHOOSE:
+        if held is None or self._step is not DrawerStep.CHOOSE:
             return
 
         def work() -> Callable[[], None]:
@@ -326,14 +326,14 @@ class TuneDrawer(Modal[None]):
         if not lines:
             self._problem = "nothing to save: no change is in force or kept"
             return
-        self._ask(Step.SAVE)
+        self._ask(DrawerStep.SAVE)
         line = self.query_one(StepInput)
         line.legal, line.value = "", ""
         self._show_asked(["Configuration that sets these values at boot; nothing is installed:", *lines])
 
     def _write_files(self, folder: str) -> None:
         held = self._held
-        self._ask(Step.CHOOSE)
+        self._ask(DrawerStep.CHOOSE)
         if held is None or not folder.strip():
             return
 
@@ -346,22 +346,22 @@ class TuneDrawer(Modal[None]):
 
     def action_scope(self) -> None:
         """Take the next scope."""
-        if self._step is Step.CHOOSE and self._scopes and not self._is_busy:
+        if self._step is DrawerStep.CHOOSE and self._scopes and not self._is_busy:
             self._scope_at = (self._scope_at + 1) % len(self._scopes)
             self._read()
 
     def action_lasts(self) -> None:
         """Take the next time that changes last."""
-        if self._step is Step.CHOOSE:
+        if self._step is DrawerStep.CHOOSE:
             self._lasts_at = (self._lasts_at + 1) % len(DURATIONS)
             self._draw()
 
     def action_back(self) -> None:
         """Leave the step, or the drawer."""
-        if self._step is Step.CHOOSE:
+        if self._step is DrawerStep.CHOOSE:
             self.dismiss(None)
         else:
-            self._ask(Step.CHOOSE)
+            self._ask(DrawerStep.CHOOSE)
             self._draw()
 
     def action_leave(self) -> None:
@@ -370,10 +370,10 @@ class TuneDrawer(Modal[None]):
 
     # ----------------------------------------------------------------- drawing
 
-    def _ask(self, step: Step) -> None:
+    def _ask(self, step: DrawerStep) -> None:
         self._step = step
-        self.set_class(step is not Step.CHOOSE, "-asks")
-        self.set_class(step in {Step.TYPE, Step.SAVE}, "-types")
+        self.set_class(step is not DrawerStep.CHOOSE, "-asks")
+        self.set_class(step in {DrawerStep.TYPE, DrawerStep.SAVE}, "-types")
         self.set_focus(self.query_one(_FOCUS[step]))
 
     def _show_asked(self, lines: Sequence[str]) -> None:
@@ -446,12 +446,17 @@ class TuneDrawer(Modal[None]):
         return lines or [Content.styled("no change in force", "dim")]
 
 
-_FOCUS = {Step.CHOOSE: "OptionList", Step.TYPE: "Input", Step.SAVE: "Input", Step.CONFIRM: "#asked"}
+_FOCUS = {
+    DrawerStep.CHOOSE: "OptionList",
+    DrawerStep.TYPE: "Input",
+    DrawerStep.SAVE: "Input",
+    DrawerStep.CONFIRM: "#asked",
+}
 _KEYS = {
-    Step.CHOOSE: "Enter change  u undo  c A/B  K keep  w save  s scope  t time  Esc close",
-    Step.TYPE: "Up/Down: by 1   PgUp/PgDn: double, half   Enter: dry run   Esc: back",
-    Step.CONFIRM: "Enter: apply   Esc: back",
-    Step.SAVE: "Enter: write new files into the folder typed here   Esc: back",
+    DrawerStep.CHOOSE: "Enter change  u undo  c A/B  K keep  w save  s scope  t time  Esc close",
+    DrawerStep.TYPE: "Up/Down: by 1   PgUp/PgDn: double, half   Enter: dry run   Esc: back",
+    DrawerStep.CONFIRM: "Enter: apply   Esc: back",
+    DrawerStep.SAVE: "Enter: write new files into the folder typed here   Esc: back",
 }
 
 
