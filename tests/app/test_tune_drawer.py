@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -57,6 +58,7 @@ async def opened(pilot: Pilot[None], source: ListSource, count: int = 20) -> Non
     await play(pilot, source, count)
     await pilot.press("F")
     await until(pilot, lambda: isinstance(pilot.app.screen, TuneDrawer) and "nomerges" in screen_text(pilot))
+    await until(pilot, lambda: not busy(pilot.app))
 
 
 async def test_a_value_is_typed_applied_flipped_and_undone(kernel: FakeKernel) -> None:
@@ -68,19 +70,22 @@ async def test_a_value_is_typed_applied_flipped_and_undone(kernel: FakeKernel) -
         await pilot.press("enter")
         await until(pilot, lambda: "New value of nr_requests" in screen_text(pilot))
         await pilot.press("pagedown", "up", "enter")
-        await until(pilot, lambda: "Dry run, until lunscope ends" in screen_text(pilot))
-        assert "nr_requests sdc 128    65" in screen_text(pilot)
+        await until(pilot, lambda: "nr_requests sdc 128    65" in screen_text(pilot))
+        assert "Dry run, until lunscope ends" in screen_text(pilot)
         assert requests(kernel) == "128", "nothing is written before it is confirmed"
         await pilot.press("enter")
         await until(pilot, lambda: "nr_requests 128 -> 65 on sdc" in screen_text(pilot))
         assert (requests(kernel), requests(kernel, "vda")) == ("65", "128")
+        await until(pilot, lambda: not busy(app))
         for wanted in ("128", "65"):
             await pilot.press("c")
             await until_requests(pilot, kernel, wanted)
             await until(pilot, lambda: not busy(app))
         await pilot.press("w")
         await until(pilot, lambda: "nothing is installed" in screen_text(pilot))
-        await pilot.press("escape", "u")
+        await pilot.press("escape")
+        await until(pilot, lambda: not busy(app))
+        await pilot.press("u")
         await until(pilot, lambda: "no change in force" in screen_text(pilot))
         assert requests(kernel) == "128"
         await pilot.press("q")
@@ -91,7 +96,7 @@ async def until_requests(pilot: Pilot[None], kernel: FakeKernel, wanted: str) ->
     await until(pilot, lambda: requests(kernel) == wanted)
 
 
-def busy(app: LunscopeApp) -> bool:
+def busy(app: App[None]) -> bool:
     drawer = app.screen
     return isinstance(drawer, TuneDrawer) and drawer._is_busy
 
