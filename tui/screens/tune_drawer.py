@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.markup import escape
 from textual.widgets import Input, OptionList, Static
 
 from engine.errors import LunscopeError
@@ -218,7 +219,7 @@ class TuneDrawer(Modal[None]):
             self._say(f"{row.tunable.id}: {row.refusal}")
         elif row.choices:
             lines = [ChooserLine(value, value, _note(row, value)) for value in row.choices]
-            title = f"{row.tunable.id} of {self._scope_words}"
+            title = escape(f"{row.tunable.id} of {self._scope_words}")
             chooser = Chooser(title, lines, present=row.present, verb="see what it would write")
             self.app.push_screen(chooser, lambda value: self._plan(row, value))
         else:
@@ -411,7 +412,7 @@ class TuneDrawer(Modal[None]):
             return
         others = len(self._scopes) - 1
         more = f"   (s: {others} other scope{'s' if others > 1 else ''})" if others > 0 else ""
-        self.query_one("#box", Vertical).border_title = f"Tune {self._scope_words}"
+        self.query_one("#box", Vertical).border_title = escape(f"Tune {self._scope_words}")
         self.query_one("#scope", TextLine).put(
             Content.assemble("New values last ", (DURATIONS[self._lasts_at][0], "bold"), f"   (t: other){more}")
         )
