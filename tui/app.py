@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -78,6 +79,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         alerts: AlertService | None = None,
         watched: Watched | None = None,
         fleet: HostOrFleet | None = None,
+        tune_root: Path | None = None,
     ) -> None:
         self.settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
@@ -106,6 +108,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             fleet=fleet,
         )
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
+        self.app_state.tune_root = tune_root
         self._alerts, self._rung = alerts, 0
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)

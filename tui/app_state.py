@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from collectors.derive.roles import is_base
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collectors.fleet.fleet_source import HostOrFleet
     from collectors.latency.recording_peaks import RecordingPeaks
     from collectors.latency.summary import Peak
+    from engine.tune.held import HeldChanges
 
 MOST_PEAKS = 40
 """Of those that are listed, drawn on the timeline, and stepped through."""
@@ -119,6 +121,10 @@ class AppState:
     """Whether the keys for a first start are shown."""
     fleet: HostOrFleet | None = None
     """The hosts of a fleet; None where one host is watched, and in a replay."""
+    tune_root: Path | None = None
+    """The sysfs whose tunables may be changed; None where none may, as in a replay."""
+    tuning: HeldChanges | None = None
+    """Changes of tunables in force; None until they are first asked for."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])

@@ -1,4 +1,4 @@
-"""Help and alerts, each imported when it is first shown; a mixin of the app."""
+"""Help, alerts and tunables, each imported when it is first shown; a mixin of the app."""
 
 from __future__ import annotations
 
@@ -25,3 +25,17 @@ class DialogActions(SettingsActions):
         from tui.screens.alerts import AlertsDialog  # noqa: PLC0415 (as above)
 
         self.push_screen(AlertsDialog(self.app_state))
+
+    def action_view_tune(self) -> None:
+        """Tunables of what is under the cursor."""
+        from engine.tune.held import HeldChanges  # noqa: PLC0415 (as above)
+        from tui.screens.tune_drawer import TuneDrawer  # noqa: PLC0415
+        from tui.tune.scopes import scopes_at  # noqa: PLC0415
+
+        view, frame = self.screen, self.app_state.frame
+        if isinstance(view, View) and frame is not None:
+            if self.app_state.tuning is None and self.app_state.tune_root is not None:
+                self.app_state.tuning = HeldChanges(self.app_state.tune_root)
+            group = view.process_scope(frame)
+            scopes = scopes_at(view.load_device(), view.latency_subject(), group, frame.topology)
+            self.push_screen(TuneDrawer(self.app_state, scopes))

@@ -59,6 +59,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.caches", "Caches: ARC, bcache, dm-cache, dm-writecache, page cache of the load's targets", "h"),
     Action("view.hosts", "Hosts of a fleet: all of them again, after one was shown alone", "f3"),
     Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "Y"),
+    Action("view.tune", "Tune the disk, path, LUN, port or control group under the cursor", "F"),
     Action("view.save", "Screenshot: save this screen as SVG and text", "S"),
 )
 """Actions of the app, which work on every screen."""

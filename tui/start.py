@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
+    from engine.tune.held import HeldChanges
     from tui.app import LunscopeApp
     from tui.compare_asked import CompareAsked
     from tui.load.load_controller import LoadController
@@ -68,13 +70,14 @@ def start_live(
     mouse: bool = True,
     watched: Watched | None = None,
     fleet: HostOrFleet | None = None,
+    tune_root: Path | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
     With `watched` what was seen is summed up there, and printed on a terminal at the end. With `autostart` the job is
     armed and started at once; `sweeps` with something to measure begin on their screen, with the `controller` they
-    came with, and what is measured from there is added to them. Everything the load made is removed before this
-    returns.
+    came with, and what is measured from there is added to them. Tunables below `tune_root` may be changed; what is not
+    kept is restored. Everything the load made is removed before this returns.
     """
     _prepare_environment()
     return_freed_memory()
@@ -91,13 +94,17 @@ def start_live(
                     shown=_Shown(sweeps, compared, theme, alerts, mouse, watched, fleet),
                     controller=controller,
                     autostart=autostart,
+                    tune_root=tune_root,
                 )
+                closing.changes = lambda: app.app_state.tuning
                 code = _run(app, tty, watch, control)
             finally:
                 watch.left()
                 closing.close()
                 if not tty.takes_output(LAST_WORDS_S):
                     tty.silence_streams()
+            for line in closing.restored:
+                click.echo(f"lunscope: {line}", err=True)
             _print_summary(app, watched, recording)
             return code or closing.code
     finally:
@@ -146,6 +153,7 @@ def _make_app(
     shown: _Shown,
     controller: LoadController | None,
     autostart: bool,
+    tune_root: Path | None,
 ) -> LunscopeApp:
     with loading():
         from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
@@ -177,6 +185,7 @@ def _make_app(
         alerts=shown.alerts,
         watched=shown.watched,
         fleet=shown.fleet,
+        tune_root=tune_root,
     )
 
 
@@ -217,8 +226,17 @@ class _Closing:
     def __init__(self, control: LoadControl | None, source: Source, recording: RecordingSource | None) -> None:
         self._control = control
         self._recording = recording
-        self._steps: tuple[Callable[[], None], ...] = (self._end_load, self._record_the_end, source.close)
+        self._steps: tuple[Callable[[], None], ...] = (
+            self._end_load,
+            self._restore,
+            self._record_the_end,
+            source.close,
+        )
         self._is_done = False
+        self.changes: Callable[[], HeldChanges | None] = lambda: None
+        """Changes of tunables that the screens hold."""
+        self.restored: list[str] = []
+        """A line for each change that was in force, safe to print."""
         self.code = 0
         """Exit code of the signal that gave up a load that did not end; 0 if none did."""
 
@@ -246,6 +264,15 @@ class _Closing:
         """Stop the load, if there is one, and report on stderr what is outstanding; in the main thread."""
         if self._control is not None:
             self.code = end_load(self._control)
+
+    def _restore(self) -> None:
+        """Restore the tunables that are not kept; without an answer of the kernel in time the watchdogs do."""
+        held = self.changes()
+        if held is None:
+            return
+        from tui.tune.leaving_changes import restore_all  # noqa: PLC0415 (few change any)
+
+        self.restored = restore_all(held, self._recording)
 
     def _stop_load_hastily(self) -> None:
         if self._control is not None:

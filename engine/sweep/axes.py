@@ -10,6 +10,7 @@ from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob, Knobs
 from engine.job.knobs.kinds import BlockSizes, WholeNumber
 from engine.job.sizes import format_size, parse_size
+from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
 _LOADS = ("queue_depth", "threads", "stripe_width")
@@ -39,33 +40,52 @@ class SweepAxis:
 
 def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type of its own)
     """Write the value of a knob as people type it."""
+    if isinstance(knob, TuneKnob):
+        return str(value)
     plain = knob.plain(knob.turned(Knobs(), value))
     return f"{plain:g}" if isinstance(plain, float) else str(knob.unset if plain is None else plain)
 
 
+def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN401 (as above)
+    """Convert the value of an axis for the JSON of a sweep."""
+    return value if isinstance(knob, TuneKnob) else knob.document(knob.turned(knobs, value))
+
+
 def parse_axis(text: str) -> SweepAxis:
-    """Read `qd=1..256`, `bs=4k..64k`, `bs=4k,8k,64k` or `policy=round-robin,service-time`.
+    """Read `qd=1..256`, `bs=4k..64k`, `policy=round-robin,service-time` or `tune.nr_requests=32,128`.
 
     Raises:
         UsageError: there is no such knob, or it cannot have these values.
     """
     key, equals, values = text.partition("=")
-    key = key.strip().replace("-", "_")
-    knob = KNOBS_BY_KEY.get(key)
-    if knob is None:
-        raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {', '.join(KNOBS_BY_KEY)}")
+    knob = _knob(text, key.strip())
+    key = knob.key
     if not equals or not values.strip():
         raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
     if ".." not in values:
         return _list(text, knob, values)
     if isinstance(knob.kind, BlockSizes):
         return _sizes(text, knob, values)
+    match = _RANGE.fullmatch(values)
+    if match and isinstance(knob, TuneKnob):
+        return SweepAxis(knob, tuple(map(str, _doubled(int(match[1]), int(match[2])))))
     if not isinstance(knob.kind, WholeNumber):
         raise UsageError(f"--vary {text!r}: a range is for whole numbers and sizes: list the values of {knob.key}")
-    match = _RANGE.fullmatch(values)
     if match is None:
         raise UsageError(f"--vary {text!r}: not a range: write both ends and nothing else, like {key}=1..256")
     return _range(text, knob, int(match[1]), int(match[2]))
+
+
+def _knob(text: str, key: str) -> Knob:
+    if key.startswith(PREFIX):
+        try:
+            return tune_knob(key)
+        except UsageError as error:
+            raise UsageError(f"--vary {text!r}: {error}") from None
+    knob = KNOBS_BY_KEY.get(key.replace("-", "_"))
+    if knob is None:
+        raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {', '.join(KNOBS_BY_KEY)}, {PREFIX}NAME")
+    return knob
 
 
 def _range(text: str, knob: Knob, low: int, high: int) -> SweepAxis:
@@ -93,7 +113,7 @@ def _sizes(text: str, knob: Knob, values: str) -> SweepAxis:
 
 def _doubled(low: int, high: int) -> tuple[int, ...]:
     values = [low]
-    while values[-1] * 2 < high:
+    while 0 < values[-1] * 2 < high:
         values.append(values[-1] * 2)
     return tuple(dict.fromkeys((*values, high)))
 

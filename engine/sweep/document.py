@@ -6,6 +6,7 @@ import math
 from typing import TypeAlias
 
 from engine.job.knobs import Knob
+from engine.sweep.axes import document_value
 from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
@@ -44,7 +45,7 @@ def sweep_document(result: SweepResult, targets: tuple[str, ...]) -> Document:
 def _curve(plan: SweepPlan, result: CurveResult) -> Document:
     values: list[tuple[Knob, object]] = list(result.curve.values)
     return {
-        "knobs": {knob.id: knob.document(knob.turned(plan.job.knobs, value)) for knob, value in values},
+        "knobs": {knob.id: document_value(knob, value, plan.job.knobs) for knob, value in values},
         "answer": _answer(result.answer),
         "trials": [_trial(plan, trial) for trial in result.trials],
     }

@@ -16,6 +16,7 @@ from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
+from engine.sweep.tuning import SweepTuning
 from engine.sweep.watch import NotWatched, PointWatch
 
 _PAUSE_S = 0.1
@@ -91,8 +92,10 @@ class SweepRunner:
         clock: Callable[[], float] = time.monotonic,
         note: Note = lambda _text, _data: None,
         watch: PointWatch | None = None,
+        tuning: SweepTuning | None = None,
     ) -> None:
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
+        self._tuning = SweepTuning(plan) if tuning is None else tuning
         self._log = _Log([[] for _ in plan.curves])
         for index, trial in done:
             self._log.trials[index].append(trial)
@@ -147,7 +150,16 @@ class SweepRunner:
         return tuple(self._log.troubles)
 
     def run(self) -> SweepResult:
-        """Measure all points that are not done yet."""
+        """Measure all points that are not done yet, and restore the tunables that vary."""
+        try:
+            ended = self._run()
+        finally:
+            for line in self._tuning.close():
+                self._log.note(line)
+        self._note(*end_event(ended))
+        return self.result_so_far(ended)
+
+    def _run(self) -> str:
         ended = "complete"
         self._note_start()
         for curve, load, stage in self._wanted():
@@ -158,8 +170,7 @@ class SweepRunner:
                 ended = "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
                 break
         self._measuring = None
-        self._note(*end_event(ended))
-        return self.result_so_far(ended)
+        return ended
 
     def result_if_done(self) -> SweepResult | None:
         """Return the result without any load where all points are measured already; None where some are not."""
@@ -203,6 +214,7 @@ class SweepRunner:
         self._measuring = at = Point(curve.index, load)
         self._skip.clear()
         try:
+            self._tuning.set(curve)
             trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
         except EndedError:
             if self._stop.is_set() or self._load.wait(0):

@@ -98,6 +98,18 @@ class TunableChange:
         """Wait for the end of its time."""
         return self._watchdog.has_ended(timeout_s)
 
+    def keep(self) -> ChangeRecord:
+        """Leave it in force until it is undone; return its record.
+
+        Raises:
+            LunscopeError: its time is over, or its record cannot be written.
+        """
+        if self.has_ended(0):
+            raise LunscopeError(f"change {self.record.number} is over: its values are restored; set them again")
+        self._journal.write(replace(self.record, state=State.KEPT, until_ns=None))
+        self._watchdog.keep()
+        return self.end()
+
     def end(self) -> ChangeRecord:
         """Restore the values, unless the change is kept; return its record."""
         self._watchdog.end()

@@ -131,6 +131,7 @@ DIALOGS = (
     _scene(LOAD.id, "s", name="write", dialog="TypeToConfirm"),
     _scene(LOAD.id, "L", name="targets", dialog="TargetPicker"),
     _scene(LATENCY.id, "c", name="latencies of", dialog="Chooser"),
+    _scene(PATHS.id, "F", name="tune", dialog="TuneDrawer"),
     _scene(COMPARE.id, "a", name="part", dialog="Chooser"),
 )
 OTHERS = (

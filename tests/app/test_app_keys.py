@@ -62,6 +62,7 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
+from tui.screens.tune_drawer import NOT_HERE, TuneDrawer
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.theme.density import Density
@@ -129,6 +130,14 @@ async def help_opens_and_closes(stage: Stage) -> None:
     assert isinstance(stage.app.screen, HelpScreen)
     await stage.press()
     assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def tunables_open_and_close(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, TuneDrawer)
+    assert NOT_HERE in " ".join(screen_text(stage.pilot).split())
+    await stage.pilot.press("escape")
+    await until(stage.pilot, lambda: isinstance(stage.app.screen, OverviewScreen))
 
 
 async def alerts_open_and_close(stage: Stage) -> None:
@@ -818,6 +827,7 @@ CASES: dict[str, Case] = {
     "session.note": notes,
     "view.theme": theme,
     "view.alerts": alerts_open_and_close,
+    "view.tune": tunables_open_and_close,
     "view.settings": settings_open_and_close,
     "session.tags": tags,
     "session.sooner": interval(0.5),

@@ -16,7 +16,16 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
+from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.running.control import LoadControl
+from engine.statistics.batch_means import StopRule
+from engine.sweep.axes import parse_axis
+from engine.sweep.plan import make_plan as make_sweep
+from engine.sweep.runner import SweepRunner
+from engine.sweep.trial import Trial
+from engine.sweep.tuning import SweepTuning
 from engine.tune.change import make_change, undo
+from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.record import State
@@ -286,3 +295,51 @@ def test_a_group_that_is_gone_is_said(tree: KernelTree, journal: Journal, loop: 
     record = made.end()
     assert record.state is State.REVERTED
     assert record.left == (f"/{group.name}/inner {loop}: it is gone",)
+
+
+def test_a_tunable_is_an_axis_of_a_sweep_that_goes_on(journal: Journal, loop: str) -> None:
+    """Set between the points, restored at the end, and the same when the sweep goes on after it was stopped."""
+    before = values(loop)
+    rule = StopRule(least_s=0.1, most_s=0.2, most_warm_up_s=0.1)
+    job = JobSpec(targets=(TargetSpec(f"/dev/{loop}"),))
+    plan = make_sweep(job, (parse_axis("tune.nr_requests=8,20"),), rule=rule)
+    seen: list[str] = []
+
+    def note(curve: int, _trial: Trial) -> None:
+        assert values(loop)["nr_requests"] == ("8", "20")[curve]
+        seen.append(values(loop)["nr_requests"])
+        if len(seen) == 1:
+            runner.stop()
+
+    control = LoadControl()
+    done: list[tuple[int, Trial]] = []
+    control.arm(plan.armed, Permissions())
+    control.start()
+    try:
+        for _ in range(2):
+            tuning = SweepTuning(plan, held=HeldChanges(journal=journal))
+            runner = SweepRunner(plan, control, note, done, tuning=tuning)
+            result = runner.run()
+            assert values(loop) == before
+            done = [(curve.curve.index, trial) for curve in result.curves for trial in curve.trials]
+            assert result.is_complete == (len(seen) > 1)
+    finally:
+        control.close()
+    assert set(seen) == {"8", "20"}
+    assert result.troubles == ()
+
+
+def test_changes_of_the_drawer_on_top_of_each_other(journal: Journal, loop: str) -> None:
+    """A depth, then a scheduler, then the depth of before: step by step back, on a real queue."""
+    if "mq-deadline" not in schedulers(loop):
+        pytest.skip("the kernel has no mq-deadline")
+    held, seen = HeldChanges(journal=journal), [values(loop)]
+    for setting in ("nr_requests=20", "scheduler=mq-deadline", f"nr_requests={seen[0]['nr_requests']}"):
+        given = parse_settings([setting])
+        held.make(held.plan([loop], given), given, None)
+        seen.append(values(loop))
+    assert (seen[2]["nr_requests"], seen[3]["nr_requests"]) == ("20", seen[0]["nr_requests"])
+    for wanted in (seen[2], seen[1], seen[0]):
+        held.undo()
+        assert values(loop) == wanted
+    held.close()

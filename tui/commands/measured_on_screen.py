@@ -86,5 +86,6 @@ def _show(
         sweeps=series,
         controller=controller,
         alerts=watching.alerts,
+        tune_root=watching.sysfs,
     )
     return sum_up_series(series, control, recording, code, is_measured_for=True)

@@ -140,5 +140,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
         autostart=True,
         sweeps=sweeps,
         alerts=watching.alerts,
+        tune_root=watching.sysfs,
     )
     return sum_up(control, recording, code, sweeps)

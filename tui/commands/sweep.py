@@ -24,6 +24,7 @@ from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.stepped_job import axis_of_steps
 from engine.sweep.trial_file import TrialFile
+from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
 from tui.commands.measured_on_screen import show_preset, show_rates, show_sweep
 from tui.headless.leaving import go_on_in_child
@@ -53,7 +54,8 @@ from tui.options.work import read_work
     "--vary",
     multiple=True,
     metavar="KNOB=VALUES",
-    help="An axis: qd=1..256 (doubled, and finer around the knee), bs=4k..64k, stripe_width=1,2,4; repeat for more.",
+    help="An axis: qd=1..256 (doubled, and finer around the knee), bs=4k..64k, stripe_width=1,2,4, or "
+    "tune.nr_requests=32,128 (lunscope tune list); repeat for more.",
 )
 @click.option(
     "--slo",
@@ -174,6 +176,7 @@ def command(
         return search_rates(job, asked, permissions, output)
     plan = make_plan(job, axes, limits)
     require_write_permission(plan, permissions)
+    check_tuning(plan)
     first = preconditioning(plan.armed, permissions, wanted=precondition)
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)

@@ -58,7 +58,7 @@ def command(
     go_on_in_child()
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier, alerts), control)
-    return _on_screen(source, control, recording, theme, alerts, mouse=not no_mouse)
+    return _on_screen(source, control, recording, theme, alerts, mouse=not no_mouse, sysfs=sysfs)
 
 
 def _on_screen(
@@ -69,6 +69,7 @@ def _on_screen(
     alerts: AlertService | None,
     *,
     mouse: bool,
+    sysfs: Path,
 ) -> int:
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
     from tui.watched import Watched  # noqa: PLC0415 (as above)
@@ -83,5 +84,6 @@ def _on_screen(
         alerts=alerts,
         mouse=mouse,
         watched=Watched(),
+        tune_root=sysfs,
     )
     return sum_up(control, recording, code, sweeps)

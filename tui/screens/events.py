@@ -23,6 +23,7 @@ from tui.screens.base import View
 from tui.screens.subject_charts import SubjectCharts
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
+from tui.tune.effects import TuneEffectFound, TuneEffects, effect_line
 from tui.widgets.line import TextLine
 from tui.widgets.lister import ItemOption, Options
 
@@ -44,6 +45,7 @@ class EventsScreen(View):
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
         self._version = -1
+        self._effects = TuneEffects(app_state, self)
         self._listed: list[Event] = []
 
     def compose_body(self) -> ComposeResult:
@@ -63,6 +65,7 @@ class EventsScreen(View):
             self._list(events[: -MOST_LISTED - 1 : -1])
         if not events:
             return
+        self._describe_again()
         shown = "" if len(events) <= MOST_LISTED else f", the newest {MOST_LISTED} listed"
         later = sum(event.time_ns > frame.time_ns for event in events) if self.app_state.is_rewound else 0
         after = f", {later} after the moment shown" if later else ""
@@ -97,12 +100,27 @@ class EventsScreen(View):
         else:
             transport.seek(time_ns)
 
+    @on(TuneEffectFound)
+    def _describe_again(self) -> None:
+        """Show a comparison that was computed meanwhile."""
+        option = self.query_one(OptionList).highlighted_option
+        if isinstance(option, ItemOption) and option.item.kind is EventKind.TUNE:
+            self._describe(option.item)
+
     @on(OptionList.OptionHighlighted)
     def _show_detail(self, event: OptionList.OptionHighlighted) -> None:
         """Show the full text of the event, which the list cuts."""
         if isinstance(event.option, ItemOption):
-            self.query_one("#detail", TextLine).put(safe_text(event.option.item.text))
+            self._describe(event.option.item)
             self.query_one(SubjectCharts).inspect(event.option.item.time_ns)
+
+    def _describe(self, event: Event) -> None:
+        """Show the text of an event, and of a change of tunables what it did."""
+        text, frame = Content(safe_text(event.text)), self.app_state.frame
+        if event.kind is EventKind.TUNE and frame is not None:
+            (effect,) = self._effects.of([event], frame.time_ns)
+            text = Content.assemble(text, ("\nbefore/after: ", "dim"), effect_line(effect))
+        self.query_one("#detail", TextLine).put(text)
 
     def _line(self, event: Event) -> Content:
         mark = glyphs_of(self).event_marks[event.kind]

@@ -1,0 +1,108 @@
+"""Tunables that vary in a sweep: checked on its targets before it begins, set between points, restored at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from engine.errors import LunscopeError, RefusedError, UsageError
+from engine.job.spec import JobSpec
+from engine.job.target_text import format_target
+from engine.sweep.plan import Curve, SweepPlan
+from engine.sweep.tuned_axis import TuneKnob
+from engine.text import safe_text
+from engine.tune.held import HeldChanges
+from engine.tune.scope import Host
+from engine.tune.tree import KernelTree
+from engine.tune.tunable import Tunable, TunedKind
+
+_OF_TARGETS = {TunedKind.DISK, TunedKind.SUBSYSTEM}
+
+
+class SweepTuning:
+    """The tunables of a plan; without such axes it does nothing."""
+
+    def __init__(self, plan: SweepPlan, root: Path = Path("/sys"), held: HeldChanges | None = None) -> None:
+        self._plan, self._root = plan, root
+        self._given = held
+        self._held: HeldChanges | None = None
+        self._scopes: tuple[str, ...] = ()
+        self._now: dict[Tunable, str] = {}
+
+    def check(self) -> None:
+        """Check every value on all targets.
+
+        Raises:
+            UsageError: a value is not legal, or a target has no such tunable.
+            LunscopeError: one may not be written, or another lunscope holds it.
+        """
+        for tunable, value in _values(self._plan):
+            if tunable.subject not in _OF_TARGETS:
+                raise UsageError(f"--vary tune.{tunable.id}: it is of a {tunable.subject}, not of targets: tune set it")
+            try:
+                self._open().plan(self._scopes, {tunable: value})
+            except LunscopeError as error:
+                raise type(error)(f"--vary tune.{error}") from None
+
+    def set(self, curve: Curve) -> None:
+        """Set the tunables of a curve; those of the one before are restored first.
+
+        Raises:
+            LunscopeError: a value is refused; then all values are as before the sweep.
+        """
+        wanted = {knob.tunable: value for knob, value in curve.values if isinstance(knob, TuneKnob)}
+        if wanted == self._now:
+            return
+        held = self._open()
+        self._now = {}
+        while held.in_force:
+            record = held.undo()
+            if record is not None and record.left:
+                raise LunscopeError(f"not restored: {record.left[0]}")
+        held.make(held.plan(self._scopes, wanted), wanted, None)
+        self._now = wanted
+
+    def close(self) -> Iterator[str]:
+        """Restore everything; yields what could not be."""
+        held, self._held, self._now = self._held, None, {}
+        for record in () if held is None else held.close():
+            yield from (f"not restored: {line}" for line in record.left)
+
+    def _open(self) -> HeldChanges:
+        if self._held is None:
+            with KernelTree(self._root) as tree:
+                self._scopes = tuple(_scopes(Host(tree), self._plan.job))
+            self._held = HeldChanges(self._root) if self._given is None else self._given
+        return self._held
+
+
+def check_tuning(plan: SweepPlan) -> None:
+    """Refuse a plan whose tunables cannot be set.
+
+    Raises:
+        LunscopeError: as of `SweepTuning.check`.
+    """
+    if any(isinstance(axis.knob, TuneKnob) for axis in plan.axes):
+        tuning = SweepTuning(plan)
+        tuning.check()
+        list(tuning.close())
+
+
+def _values(plan: SweepPlan) -> Iterator[tuple[Tunable, str]]:
+    for axis in plan.axes:
+        if isinstance(axis.knob, TuneKnob):
+            yield from ((axis.knob.tunable, value) for value in axis.values)
+
+
+def _scopes(host: Host, job: JobSpec) -> Sequence[str]:
+    """Name the disks of the targets; a map with all its paths."""
+    found: list[str] = []
+    for target in job.targets:
+        if not target.nodes:
+            raise RefusedError(f"--vary tune.: {format_target(target)} is a scratch file: name disks with --target")
+        for node in target.nodes:
+            if not node.startswith("/dev/"):
+                raise RefusedError(f"--vary tune.: {safe_text(node)} is no device: name the disk that it is on")
+            disk = host.disk(node)
+            found.append(f"lun:{disk.name}" if disk.is_map(host.tree) else disk.name)
+    return list(dict.fromkeys(found))
