@@ -23,12 +23,14 @@ class DialogActions(SettingsActions):
 
     def action_view_sheet(self) -> None:
         """All that is known of the LUN, path or port under the cursor."""
-        from tui.screens.sheet import SheetView, has_sheet  # noqa: PLC0415 (as above)
+        from tui.screens.sheet import SheetView, has_sheet, lun_below  # noqa: PLC0415 (as above)
 
         view, frame = self.screen, self.app_state.frame
         subject = view.sheet_subject() if isinstance(view, View) else None
         if frame is None or isinstance(view, SheetView):
             return
+        if subject is not None and subject[0] == "disks":
+            subject = "disks", lun_below(frame.topology, subject[1]) or subject[1]
         if subject is None or not has_sheet(frame.topology, *subject):
             self.notify("no sheet: put the cursor on a LUN, path or HBA port", timeout=4, markup=False)
             return

@@ -75,7 +75,7 @@ class EventsScreen(View):
     def load_device(self) -> str | None:
         """Return the device that the event under the cursor names."""
         frame, position = self.app_state.frame, self.query_one(OptionList).highlighted
-        event = None if position is None else self._listed[position]
+        event = None if position is None else self._listed[position].first
         return None if frame is None else device_of_event(event, frame.topology)
 
     def _list(self, events: list[Event]) -> None:

@@ -24,6 +24,21 @@ from tui.widgets.line import TextLine
 KINDS = {"disks": SheetKind.LUN, "paths": SheetKind.PATH, "hbas": SheetKind.PORT}
 
 
+def lun_below(topology: Topology, key: str) -> str | None:
+    """Key of the LUN that a device built on others stands on, the first of several; None if there is none."""
+    luns = {lun.key for lun in topology.graph.luns}
+    below = {layer.key: layer.below for layer in topology.graph.layers}
+    waiting, seen = [key], set[str]()
+    while waiting:
+        key = waiting.pop(0)
+        if key in luns:
+            return key
+        if key not in seen:
+            seen.add(key)
+            waiting += below.get(key, ())
+    return None
+
+
 def has_sheet(topology: Topology, table: str, key: str) -> bool:
     """Whether there is a sheet of a row of a frame table."""
     graph = topology.graph
