@@ -24,7 +24,7 @@ path=$(ls /sys/block/$map/slaves | head -1)
 python3 -m tui record -o /tmp/r.luns >&2 & recorder=$!
 until [ -s /tmp/r.luns ]; do sleep 1; done
 sleep 8; echo offline > /sys/block/$path/device/state; sleep 8; echo running > /sys/block/$path/device/state; sleep 8
-kill -INT $recorder; wait $recorder
+kill -TERM $recorder; wait $recorder
 show map; echo $map $path
 show multipath; multipath -ll /dev/$map
 show maps; multipathd show maps raw format '%d|%F|%Q|%0|%1|%4' | grep "^$map *|"
