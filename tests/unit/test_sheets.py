@@ -31,7 +31,7 @@ def kernel(tmp_path: Path) -> FakeKernel:
     return kernel
 
 
-def shown(kernel: FakeKernel, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str | None]]:
+def shown(kernel: FakeKernel, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str]]:
     """Titles and values of the facts of a sheet, by section; a missing one is its reason."""
     where = ["--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs)]
     assert run_cli(["scan", *arguments, "--json", *where]) == 0
