@@ -47,6 +47,13 @@ class Port:
     """NQN of the subsystem of an NVMe controller."""
     host_nqn: str = ""
     """NQN by which an NVMe target knows this host."""
+    node_name: str = ""
+    """WWNN of a Fibre Channel port."""
+    port_type: str = ""
+    """How a Fibre Channel port is attached: NPort (fabric via point-to-point), ..."""
+    port_id: str = ""
+    """Address that the fabric gave to a Fibre Channel port."""
+    supported_speeds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,23 @@ class Path:
     """Controller of the storage, derived from identities: array and port group, else the target port."""
     priority: int | None = None
     """Priority by which multipathd orders groups."""
+    group_state: str = ""
+    """State of its priority group in the map: active, enabled or disabled (drivers/md/dm-mpath.c)."""
+    checker: str = ""
+    """Checker by which multipathd tests the path, and its last result."""
+    checker_state: str = ""
+    timeout_ms: int | None = None
+    """Time after which a command is aborted (device/timeout of SCSI, queue/io_timeout of others)."""
+    eh_timeout_s: int | None = None
+    """Limit of each command of the SCSI error handler."""
+    loss_timeout_s: int | None = None
+    """Time without the remote port or controller after which it is removed (dev_loss_tmo, ctrl_loss_tmo); -1: never."""
+    fast_fail_timeout_s: int | None = None
+    """Time after which its I/O fails instead of waiting (fast_io_fail_tmo, recovery_tmo of iSCSI); -1: never."""
+    reconnect_delay_s: int | None = None
+    """Pause between attempts to reconnect an NVMe controller; -1: none are made."""
+    keep_alive_s: int | None = None
+    """Keep-alive timeout of an NVMe controller (kato); 0: off."""
 
     @property
     def usable(self) -> bool:
@@ -120,6 +144,27 @@ class Lun:
     """dm, nvme, or empty for a disk with no path but itself."""
     policy: str = ""
     """Path policy: dm path selector or NVMe iopolicy."""
+    features: str = ""
+    """Features in the table of a dm-multipath map, or "none"; empty if the table was not read."""
+    hw_handler: str = ""
+    """Hardware handler in that table, or "none"."""
+    no_path_retry: str = ""
+    """How multipathd queues without paths: on, off, "5 chk" (checks), counting, - (undefined); empty if unknown."""
+    retry_interval_s: int | None = None
+    """Seconds between those checks (polling_interval)."""
+    failback: str = ""
+    """When multipathd returns to the best group: immediate, followover, pending, or - (manual, or deferred)."""
+    group_switches: int | None = None
+    """Changes of the group in use that multipathd counted."""
+    path_faults: int | None = None
+    """Failures of paths that multipathd counted."""
+    queue_timeouts: int | None = None
+    """Times that multipathd stopped queueing because its retries were over."""
+
+    @property
+    def queue_if_no_path(self) -> bool | None:
+        """Whether the map queues I/O while it has no path; None if its table was not read."""
+        return "queue_if_no_path" in self.features.split() if self.features else None
 
 
 @dataclass(frozen=True, slots=True)

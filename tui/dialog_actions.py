@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collectors.totals.level import WHOLE_HOST, CountSubject
 from tui.keys import BY_ID, keys_in_force
 from tui.screens.base import View
 from tui.settings_actions import SettingsActions
@@ -19,6 +20,40 @@ class DialogActions(SettingsActions):
         keys = keys_in_force(BY_ID["view.help"], self.app_state.keys)
         entry = view.ENTRY if isinstance(view, View) else None
         self.push_screen(HelpScreen(self.keys_text, notices, losses, entry, keys))
+
+    def action_view_sheet(self) -> None:
+        """All that is known of the LUN, path or port under the cursor."""
+        from tui.screens.sheet import SheetView, has_sheet, lun_below  # noqa: PLC0415 (as above)
+
+        view, frame = self.screen, self.app_state.frame
+        subject = view.sheet_subject() if isinstance(view, View) else None
+        if frame is None or isinstance(view, SheetView):
+            return
+        if subject is not None and subject[0] == "disks":
+            subject = "disks", lun_below(frame.topology, subject[1]) or subject[1]
+        if subject is None or not has_sheet(frame.topology, *subject):
+            self.notify("no sheet: put the cursor on a LUN, path or HBA port", timeout=4, markup=False)
+            return
+        self.push_screen(SheetView(self.app_state, *subject))
+
+    def action_session_clear(self) -> None:
+        """Count what is under the cursor from now on; the host if nothing is."""
+        from tui.paths.sheet_data import subject_of  # noqa: PLC0415 (as above)
+
+        view, frame = self.screen, self.app_state.frame
+        if not isinstance(view, View) or frame is None:
+            return
+        selected = view.sheet_subject()
+        self._clear(WHOLE_HOST if selected is None else subject_of(frame.topology, *selected))
+
+    def action_clear_host(self) -> None:
+        """Count the whole host from now on."""
+        self._clear(WHOLE_HOST)
+
+    def _clear(self, subject: CountSubject) -> None:
+        if not self.app_state.transport.seekable:
+            self.app_state.history.totals.clear(subject)
+        self.add_note(f"counters of {subject.words} cleared", self.clearing_moment(), **subject.mark)
 
     def action_view_alerts(self) -> None:
         """Rules of alerts and what is raised."""

@@ -58,6 +58,8 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.processes", "Who does it: processes on what is under the cursor", "J"),
     Action("view.caches", "Caches: ARC, bcache, dm-cache, dm-writecache, page cache of the load's targets", "h"),
     Action("view.hosts", "Hosts of a fleet: all of them again, after one was shown alone", "f3"),
+    Action("view.sheet", "Sheet: all that is known of the LUN, path or port under the cursor", "G"),
+    Action("session.clear", "Clear the counters of what is under the cursor: totals count from now on", "number_sign"),
     Action("view.density", "Next view: normal, dense (more rows), lite (no charts, few bytes)", "Y"),
     Action("view.tune", "Tune the disk, path, LUN, port or control group under the cursor", "F"),
     Action("view.save", "Screenshot: save this screen as SVG and text", "S"),

@@ -106,7 +106,14 @@ LOAD = _entry(
     shortcuts=(Action("load.here", "Load on the disk or path under the cursor: read only, starts nothing", "L"),),
     tables=("load", "load_total", "load_paths", "load_logical"),
 )
-EVENTS = _entry("events", "Events", "Events: knobs, load, paths, hot-plug, notes", "3", "events:EventsScreen")
+EVENTS = _entry(
+    "events",
+    "Events",
+    "Events: knobs, load, paths, hot-plug, notes",
+    "3",
+    "events:EventsScreen",
+    Action("events.unfold", "Open or close the group of events under the cursor: those with one cause", "x", "Unfold"),
+)
 LATENCY = _entry(
     "latency",
     "Latency",
@@ -249,6 +256,16 @@ HOSTS = _entry(
     tables=("fleet", "fleet_total"),
 )
 
+SHEET = _entry(
+    "sheet",
+    "Sheet",
+    "Sheet of a LUN, path or port: map, timeouts, errors, history, totals since cleared",
+    "",
+    "sheet:SheetView",
+    Action("sheet.back", "Back to the previous screen", "escape", "Back"),
+    Action("sheet.host", "Clear the counters of the whole host", "H", "Clear host"),
+)
+
 SCREENS = (
     OVERVIEW,
     DETAIL,
@@ -264,6 +281,7 @@ SCREENS = (
     PROCESSES,
     CACHES,
     HOSTS,
+    SHEET,
 )
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)

@@ -196,7 +196,7 @@ class SessionActions(ThemedApp[None]):
         marks = sum("mark" in event.data for event in self.app_state.events.all())
         self.add_note(f"mark {marks + 1}", self._moment(), mark=marks + 1)
 
-    def add_note(self, words: str, moment: tuple[int, int], **data: int) -> None:
+    def add_note(self, words: str, moment: tuple[int, int], **data: int | str) -> None:
         """Add a note to the events, and to the recording if there is one."""
         event = Event(EventKind.NOTE, short_text(words, LONGEST_NOTE), *moment, data)
         self.app_state.events.add([event])
@@ -210,6 +210,10 @@ class SessionActions(ThemedApp[None]):
         if self.app_state.recording is not None and not self.app_state.recording.trouble:
             return "recorded"
         return "kept until you leave" + (": a replay writes nothing" if self.app_state.transport.seekable else "")
+
+    def clearing_moment(self) -> tuple[int, int]:
+        """Wall and monotonic time from which cleared counters count: of a live host always the present."""
+        return self._moment() if self.app_state.transport.seekable else (time.time_ns(), time.monotonic_ns())
 
     def _moment(self) -> tuple[int, int]:
         """Wall and monotonic time of the frame of a replay or a paused display, else the present."""

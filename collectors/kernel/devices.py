@@ -81,6 +81,8 @@ _COMMON = (
     "device/state",
     "device/access_state",
     "device/preferred_path",
+    "device/timeout",
+    "device/eh_timeout",
 )
 _OF_OTHERS = (
     "device/serial",
@@ -97,6 +99,7 @@ _OF_OTHERS = (
     "ana_state",
     "ana_grpid",
     "nsid",
+    "queue/io_timeout",
 )
 """Attributes that SCSI disks never have: trying to read them from thousands of disks would take half a second."""
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from collectors.graph import Layer, MountedFilesystem, Path, Port, Tape, TargetPort
+from collectors.graph import Layer, Lun, MountedFilesystem, Path, Port, Tape, TargetPort
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device, Topology
+from collectors.paths.queueing import without_paths
 from engine.text import safe_text
 
 SCHEMA = "lunscope.scan/1"
@@ -38,6 +39,7 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
                 "policy": safe_text(lun.policy),
                 **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
                 "paths": [safe_text(graph.paths[position].name) for position in graph.paths_of[lun.key]],
+                **_map_facts(lun),
             }
             for lun in graph.luns
         ],
@@ -47,6 +49,22 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
         "mounts": [_plain(mount) for mount in graph.mounts],
         "tapes": [_plain(tape) for tape in graph.tapes],
         "notices": [safe_text(notice) for notice in graph.notices],
+    }
+
+
+def _map_facts(lun: Lun) -> dict[str, object]:
+    """Return the configuration of a map; null what was not read, as of a disk without multipath."""
+    return {
+        "features": safe_text(lun.features) or None,
+        "hw_handler": safe_text(lun.hw_handler) or None,
+        "queue_if_no_path": lun.queue_if_no_path,
+        "no_path_retry": safe_text(lun.no_path_retry) or None,
+        "retry_interval_s": lun.retry_interval_s,
+        "failback": safe_text(lun.failback) or None,
+        "group_switches": lun.group_switches,
+        "path_faults": lun.path_faults,
+        "queue_timeouts": lun.queue_timeouts,
+        "without_paths": without_paths(lun).text,
     }
 
 

@@ -9,6 +9,7 @@ from collectors.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort, la
 from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Device, Topology
+from collectors.paths.queueing import without_paths
 from collectors.paths.state import PathLevel, access_mix, state_of
 from collectors.topology.ports import natural
 from engine.text import safe_text
@@ -57,6 +58,8 @@ class _Tree:
 
     def _lun(self, lun: Lun) -> Iterator[str]:
         yield self._lun_line(lun)
+        if lun.features or lun.no_path_retry:
+            yield f"  {_map_words(lun)}"
         paths = [self._graph.paths[position] for position in self._graph.paths_of[lun.key]]
         yield from self._path_lines(sorted(paths, key=lambda path: natural(path.address)))
         yield from self._stack(lun.key, "  ", frozenset({lun.key}))
@@ -115,7 +118,7 @@ class _Tree:
         if path.marginal:
             words.append("marginal")
         if path.group is not None:
-            words.append(f"group {path.group}")
+            words.append(f"group {path.group} {path.group_state}".rstrip())
         if path.priority is not None:
             words.append(f"prio {path.priority}")
         if path.weight is not None and path.weight != 1:
@@ -130,6 +133,8 @@ class _Tree:
             words.append(f"port group {path.port_group}")
         if path.target_port:
             words.append(f"to {path.target_port}")
+        if path.checker:
+            words.append(f"checker {path.checker} {path.checker_state}".rstrip())
         yield from filter(None, words)
 
     def _stack(self, key: str, indent: str, seen: frozenset[str]) -> Iterator[str]:
@@ -151,6 +156,18 @@ class _Tree:
             yield ""
             yield f"{self._layer(layer)}  on nothing that is known"
             yield from self._stack(layer.key, "  ", frozenset({layer.key}))
+
+
+def _map_words(lun: Lun) -> str:
+    """Write the configuration of a map as `multipath -ll` names it."""
+    parts = (
+        f"features {lun.features}" if lun.features else "",
+        f"hwhandler {lun.hw_handler}" if lun.hw_handler else "",
+        f"no_path_retry {lun.no_path_retry}" if lun.no_path_retry else "",
+        f"failback {lun.failback}" if lun.failback else "",
+        f"all paths down: {without_paths(lun).text}",
+    )
+    return "  ".join(filter(None, parts))
 
 
 def _port_line(port: Port) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.kernel.devices import HIDDEN_PATH
@@ -12,9 +12,10 @@ from collectors.kernel.sysfs import Facts, SysfsLocation
 from collectors.model import Device
 from collectors.tables.tape.reader import TapeRecord
 from collectors.topology.buses import Buses
-from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
+from collectors.topology.multipathd import UNKNOWN_PATH, DaemonFacts, DaemonPath
 from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of
 from collectors.topology.seen import DeviceRecord, Partition
+from collectors.topology.timeouts import timeouts_of
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:
@@ -69,8 +70,8 @@ class Assembly:
     ports: PortTable
     maps: frozenset[str]
     """Keys of dm-multipath maps."""
-    daemon: Mapping[str, DaemonPath]
-    """Facts of paths from multipathd, by kernel name."""
+    daemon: DaemonFacts
+    """Facts of paths and maps from multipathd."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
@@ -79,7 +80,7 @@ class Assembly:
     _ways: dict[SysfsLocation, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, records: Mapping[str, DeviceRecord], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
+    def of(cls, records: Mapping[str, DeviceRecord], buses: Buses, daemon: DaemonFacts) -> Assembly:
         """Start with the ports."""
         return cls(records, buses, find_ports(buses), multipath_maps(records), daemon)
 
@@ -91,7 +92,7 @@ class Assembly:
             if key in lun_of:
                 self.paths.append(self._path(one, lun_of[key]))
             elif key in self.maps:
-                self.luns.append(Lun(key, device.name, "dm"))
+                self.luns.append(with_daemon_facts(Lun(key, device.name, "dm"), self.daemon))
             elif device.slaves or device.kind in {"dm", "md", "bcache", "drbd"}:
                 continue
             elif _HEAD.fullmatch(device.name) and one.location.virtual:
@@ -131,6 +132,7 @@ class Assembly:
         location = one.location
         port, target = self._way(location)
         controller = self.buses.controllers.get(location.controller, {})
+        daemon, timeouts = self.daemon.paths.get(one.device.name, UNKNOWN_PATH), timeouts_of(location, self.buses)
         address = one.address
         if location.controller:
             address = f"{location.controller} nsid {one.namespace}" if one.namespace else location.controller
@@ -146,12 +148,20 @@ class Assembly:
             preferred=one.preferred,
             group=one.group,
             queue_limit=self._limit(one),
-            marginal=is_marginal(one, self.daemon, self.buses.remote_ports),
+            marginal=is_marginal(one, self.daemon.paths, self.buses.remote_ports),
             target_port=one.far.port,
             relative_port=one.far.relative_port,
             port_group=one.far.group,
             controller=controller_of(one, self.targets.get(target), self.buses),
-            priority=self.daemon.get(one.device.name, UNKNOWN_PATH).priority,
+            priority=daemon.priority,
+            checker=daemon.checker,
+            checker_state=daemon.checker_state,
+            timeout_ms=one.timeout_ms,
+            eh_timeout_s=one.eh_timeout_s,
+            loss_timeout_s=timeouts.loss_s,
+            fast_fail_timeout_s=timeouts.fast_fail_s,
+            reconnect_delay_s=timeouts.reconnect_s,
+            keep_alive_s=timeouts.keep_alive_s,
         )
 
     def _limit(self, one: DeviceRecord) -> int | None:
@@ -170,12 +180,42 @@ class Assembly:
         return self._ways[location]
 
 
+def with_daemon_facts(lun: Lun, daemon: DaemonFacts) -> Lun:
+    """Add what multipathd knows of a map."""
+    found = daemon.maps.get(lun.name)
+    if found is None:
+        return lun
+    return replace(
+        lun,
+        no_path_retry=found.queueing,
+        retry_interval_s=daemon.polling_interval_s,
+        failback=found.failback,
+        group_switches=found.group_switches,
+        path_faults=found.path_faults,
+        queue_timeouts=found.queue_timeouts,
+    )
+
+
 def is_marginal(one: DeviceRecord, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
     """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) reports a marginal path."""
     port_state = remote_ports.get(one.location.remote_port, {}).get("port_state", "")
     answers = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
     known = [answer for answer in answers if answer is not None]
     return any(known) if known else None
+
+
+DaemonPart = tuple[bool | None, int | None, str, str]
+
+
+def daemon_part(path: Path) -> DaemonPart:
+    """Facts of a path that change without an event of the kernel."""
+    return path.marginal, path.priority, path.checker, path.checker_state
+
+
+def daemon_answer(one: DeviceRecord, daemon: DaemonFacts, remote_ports: Mapping[str, Facts]) -> DaemonPart:
+    """Return the same facts as multipathd and the transport report them now."""
+    found = daemon.paths.get(one.device.name, UNKNOWN_PATH)
+    return is_marginal(one, daemon.paths, remote_ports), found.priority, found.checker, found.checker_state
 
 
 def _luns_of_paths(records: Mapping[str, DeviceRecord], maps: frozenset[str]) -> dict[str, str]:

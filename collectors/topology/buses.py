@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from collectors.kernel.sysfs import Facts, class_link, read_class
 
 _SCSI_HOST = ("proc_name", "can_queue", "state")
-_FC_HOST = ("port_name", "port_state", "speed")
+_FC_HOST = ("port_name", "port_state", "speed", "node_name", "port_type", "port_id", "supported_speeds")
 _ISCSI_HOST = ("ipaddress", "netdev")
-_ISCSI_SESSION = ("targetname", "tpgt", "state")
+_ISCSI_SESSION = ("targetname", "tpgt", "state", "recovery_tmo")
 _ISCSI_CONNECTION = ("persistent_address", "persistent_port")
 _FC_TARGET = ("port_name", "node_name")
-_REMOTE_PORT = (*_FC_TARGET, "port_state")
+_REMOTE_PORT = (*_FC_TARGET, "port_state", "dev_loss_tmo", "fast_io_fail_tmo")
 _SAS_DEVICE = ("sas_address",)
 _SAS_PHY = ("negotiated_linkrate",)
 _ATA_LINK = ("sata_spd",)
-_NVME = ("transport", "address", "state", "queue_count", "sqsize", "subsysnqn", "cntlid", "serial", "hostnqn")
+_NVME_TIMEOUTS = ("ctrl_loss_tmo", "reconnect_delay", "fast_io_fail_tmo", "kato")
+_NVME = (
+    "transport", "address", "state", "queue_count", "sqsize", "subsysnqn", "cntlid", "serial", "hostnqn",
+    *_NVME_TIMEOUTS,
+)  # fmt: skip
 _SUBSYSTEM = ("iopolicy", "subsysnqn")
 
 

@@ -24,6 +24,8 @@ class MapPath:
     """Priority group, from 1."""
     weight: int | None
     """Last argument of the path in the table: the throughput weight of service-time, the repeat count of others."""
+    group_state: str = ""
+    """active, enabled or disabled; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class MapState:
 
     policy: str
     paths: Mapping[Number, MapPath]
+    features: str = ""
+    """Words of the table, or "none"."""
+    hw_handler: str = ""
+    """Likewise."""
 
 
 def parse_map(table: str, status: str) -> MapState | None:
@@ -42,7 +48,7 @@ def parse_map(table: str, status: str) -> MapState | None:
         status: the same of `dmsetup status`.
     """
     try:
-        policy, weights = _table(iter(table.split()))
+        policy, weights, features, handler = _table(iter(table.split()))
     except (ValueError, StopIteration):
         return None
     try:
@@ -51,17 +57,20 @@ def parse_map(table: str, status: str) -> MapState | None:
         states = {}
     return MapState(
         policy,
-        {
-            number: MapPath(*states.get(number, ("", None)), group, weight)
-            for number, (group, weight) in weights.items()
-        },
+        {number: _map_path(states.get(number), *place) for number, place in weights.items()},
+        " ".join(features) or "none",
+        " ".join(handler) or "none",
     )
 
 
-def _table(words: Iterator[str]) -> tuple[str, dict[Number, tuple[int, int | None]]]:
+def _map_path(found: tuple[str, int | None, str] | None, group: int, weight: int | None) -> MapPath:
+    state, failures, group_state = found or ("", None, "")
+    return MapPath(state, failures, group, weight, group_state)
+
+
+def _table(words: Iterator[str]) -> tuple[str, dict[Number, tuple[int, int | None]], list[str], list[str]]:
     """`#features f... #handler h... #groups first { selector #args a... #paths #path_args { device a... } }`."""
-    _counted(words)
-    _counted(words)
+    features, handler = _counted(words), _counted(words)
     groups, _ = int(next(words)), next(words)
     policies: list[str] = []
     paths: dict[Number, tuple[int, int | None]] = {}
@@ -73,22 +82,26 @@ def _table(words: Iterator[str]) -> tuple[str, dict[Number, tuple[int, int | Non
             number = _map_number(next(words))
             values = [next(words) for _ in range(arguments)]
             paths[number] = group, whole_number(values[-1]) if values else None
-    return "/".join(dict.fromkeys(policies)), paths
+    return "/".join(dict.fromkeys(policies)), paths, features, handler
 
 
-def _status(words: Iterator[str]) -> dict[Number, tuple[str, int | None]]:
+_GROUP_STATES = {"A": "active", "E": "enabled", "D": "disabled"}
+
+
+def _status(words: Iterator[str]) -> dict[Number, tuple[str, int | None, str]]:
     """`#features f... #handler h... #groups current { state #args a... #paths #path_args { device A|F n a... } }`."""
     _counted(words)
     _counted(words)
     groups, _ = int(next(words)), next(words)
-    paths: dict[Number, tuple[str, int | None]] = {}
+    paths: dict[Number, tuple[str, int | None, str]] = {}
     for _ in range(groups):
-        next(words)
+        group_state = _GROUP_STATES.get(next(words), "")
         _counted(words)
         count, arguments = int(next(words)), int(next(words))
         for _ in range(count):
             number = _map_number(next(words))
-            paths[number] = {"A": "active", "F": "failed"}.get(next(words), ""), int(next(words))
+            state = {"A": "active", "F": "failed"}.get(next(words), "")
+            paths[number] = state, int(next(words)), group_state
             for _ in range(arguments):
                 next(words)
     return paths
@@ -139,7 +152,10 @@ def with_map_states(graph: Graph, devices: Mapping[str, Device], maps: Mapping[N
     """Add the state of maps to their LUNs and paths."""
     of_lun = {lun.key: maps.get(_number(devices[lun.key])) for lun in graph.luns if lun.multipath == "dm"}
     luns = tuple(
-        replace(lun, policy=state.policy) if (state := of_lun.get(lun.key)) is not None else lun for lun in graph.luns
+        replace(lun, policy=state.policy, features=state.features, hw_handler=state.hw_handler)
+        if (state := of_lun.get(lun.key)) is not None
+        else lun
+        for lun in graph.luns
     )
     paths = tuple(_with_state(path, devices, of_lun.get(path.lun)) for path in graph.paths)
     return replace(graph, luns=luns, paths=paths)
@@ -150,7 +166,12 @@ def _with_state(path: Path, devices: Mapping[str, Device], state: MapState | Non
     if map_path is None:
         return path
     return replace(
-        path, map_state=map_path.state, failures=map_path.failures, group=map_path.group, weight=map_path.weight
+        path,
+        map_state=map_path.state,
+        failures=map_path.failures,
+        group=map_path.group,
+        weight=map_path.weight,
+        group_state=map_path.group_state,
     )
 
 

@@ -16,6 +16,7 @@ from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_age import state_age_tables
 from collectors.topology.state_changes import (
     PortMarks,
+    group_changes,
     limit_changes,
     path_changes,
     policy_changes,
@@ -237,6 +238,7 @@ class Inventory:
                 *path_changes(before, graph, devices),
                 *limit_changes(before, graph, devices),
                 *policy_changes(before, graph, devices),
+                *group_changes(before, graph, devices),
             )
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in texts]
             with self._changed:

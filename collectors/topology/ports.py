@@ -121,6 +121,10 @@ def _scsi_port(name: str, buses: Buses) -> Port:
         queue_limit=_number(facts["can_queue"]),
         members=(name,),
         scsi_hosts=(name,),
+        node_name=fc.get("node_name", ""),
+        port_type=fc.get("port_type", ""),
+        port_id=fc.get("port_id", ""),
+        supported_speeds=fc.get("supported_speeds", ""),
     )
 
 

@@ -15,10 +15,10 @@ from collectors.sampling.settings import ReadingSettings
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts
 from collectors.tables.tape.reader import read_tapes
-from collectors.topology.assemble import Assembly, is_marginal, notices
+from collectors.topology.assemble import Assembly, daemon_answer, daemon_part, notices, with_daemon_facts
 from collectors.topology.buses import read_buses
 from collectors.topology.device_mapper import AskMaps, open_maps, with_map_states
-from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
+from collectors.topology.multipathd import NO_FACTS, DaemonFacts, MultipathDaemon, same_kernel
 from collectors.topology.seen import DeviceRecords, Partition, partitions_by_name, read_partitions
 from engine.errors import LunscopeError
 from engine.hostfs.kernel_files import unescape_octal
@@ -130,7 +130,7 @@ class TopologyScanner:
         partitions = read_partitions(self._sysfs, rows.names)
         keys = {device.name: key for key, device in devices.items()}
         keys |= partitions_by_name(partitions, keys)
-        assembly = Assembly.of(records, read_buses(self._sysfs), self._daemon_paths())
+        assembly = Assembly.of(records, read_buses(self._sysfs), self._daemon_facts())
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
         assembly.add_tapes(read_tapes(self._sysfs))
@@ -147,21 +147,21 @@ class TopologyScanner:
         return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
-        """Names of the paths of a scanned graph with a changed marginal state or priority."""
-        daemon_paths, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
-        if not daemon_paths and not remote_ports:
+        """Names of the paths and maps of a scanned graph of which multipathd or the transport says something else."""
+        daemon, remote_ports = self._daemon_facts(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
+        if not daemon.paths and not remote_ports:
             return frozenset()
         known = ((path, self._records.known.get(path.key)) for path in graph.paths)
-        return frozenset(
+        changed = {
             path.name
             for path, one in known
-            if one is not None
-            and (path.marginal, path.priority)
-            != (is_marginal(one, daemon_paths, remote_ports), daemon_paths.get(path.name, UNKNOWN_PATH).priority)
-        )
+            if one is not None and daemon_part(path) != daemon_answer(one, daemon, remote_ports)
+        }
+        maps = {lun.name for lun in graph.luns if lun.multipath == "dm" and with_daemon_facts(lun, daemon) != lun}
+        return frozenset(changed | maps)
 
-    def _daemon_paths(self) -> Mapping[str, DaemonPath]:
-        return {} if self._daemon is None else self._daemon.paths()
+    def _daemon_facts(self) -> DaemonFacts:
+        return NO_FACTS if self._daemon is None else self._daemon.facts()
 
     def _with_map_states(self, graph: Graph, devices: Mapping[str, Device]) -> Graph:
         if self._ask_maps is None:

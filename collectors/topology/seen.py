@@ -100,6 +100,9 @@ class DeviceRecord:
     """RAID level of md."""
     far: TargetIds = NO_IDS
     """The port of the storage it was reached through."""
+    timeout_ms: int | None = None
+    """Time after which a command is aborted."""
+    eh_timeout_s: int | None = None
 
 
 class DeviceRecords:
@@ -178,7 +181,14 @@ def _record_of(device: Device, found: Attributes, location: SysfsLocation, addre
         namespace=text(found["nsid"]),
         level=text(found["md/level"]),
         far=target_ids(found["device/vpd_pg83"]),
+        timeout_ms=_timeout_ms(found),
+        eh_timeout_s=number(found["device/eh_timeout"]),
     )
+
+
+def _timeout_ms(found: Attributes) -> int | None:
+    timeout_s = number(found["device/timeout"])
+    return number(found["queue/io_timeout"]) if timeout_s is None else 1000 * timeout_s
 
 
 def _vanished(device: Device) -> DeviceRecord:

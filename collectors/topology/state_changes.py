@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from collectors.graph import Graph, Path, Port
 from collectors.kernel.device_ids import label_of
@@ -28,8 +28,46 @@ def policy_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> 
         yield f"policy of {name} changed: {words}", {"lun": name, "policy": safe_text(lun.policy)}
 
 
+def group_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
+    """Yield text and data of an event per map that uses another priority group, or of one event for many.
+
+    The number of the group changes when multipathd reorders groups, too; a failover is a change of the paths in it.
+    """
+    old, new = _active_groups(before), _active_groups(now)
+    changed = [lun for lun in now.luns if old.get(lun.key) and new.get(lun.key, old[lun.key]) != old[lun.key]]
+    if len(changed) > MOST_POLICY_EVENTS:
+        names = " ".join(safe_text(lun.name) for lun in changed)
+        yield f"{len(changed):,} LUNs use another group of paths", {"luns": len(changed), "switched": names}
+        return
+    for lun in changed:
+        name, paths = safe_text(label_of(devices.get(lun.key), lun.name)), _few(new[lun.key])
+        yield (
+            f"{name} uses another group of paths: {paths}",
+            {"lun": name, "switched": safe_text(lun.name), "paths": paths},
+        )
+
+
+def _active_groups(graph: Graph) -> dict[str, frozenset[str]]:
+    """Names of the paths in the active group of each map."""
+    found: dict[str, set[str]] = {}
+    for path in graph.paths:
+        if path.group_state == "active":
+            found.setdefault(path.lun, set()).add(path.name)
+    return {lun: frozenset(names) for lun, names in found.items()}
+
+
+_MOST_NAMED = 8
+
+
+def _few(names: frozenset[str]) -> str:
+    """List names, the first ones of many."""
+    listed = sorted(map(safe_text, names))
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return ", ".join(listed[:_MOST_NAMED]) + more
+
+
 PortMarks = frozenset[tuple[str, str, str]]
-"""Class, entry and state of devices that change without a uevent, to detect whether a scan is due."""
+"""Class with attribute, entry and value of devices that change without a uevent, to detect whether a scan is due."""
 
 MOST_PORT_EVENTS = 16
 """More changed ports than this at once are reported in one event."""
@@ -40,6 +78,12 @@ _MARKS = (
     ("nvme", "state"),
     ("nvme-subsystem", "iopolicy"),
     ("scsi_tape", "device/state"),
+    ("fc_remote_ports", "dev_loss_tmo"),
+    ("fc_remote_ports", "fast_io_fail_tmo"),
+    ("iscsi_session", "recovery_tmo"),
+    ("nvme", "ctrl_loss_tmo"),
+    ("nvme", "reconnect_delay"),
+    ("nvme", "fast_io_fail_tmo"),
 )
 
 EventText = tuple[str, dict[str, str | int]]
@@ -48,7 +92,7 @@ EventText = tuple[str, dict[str, str | int]]
 def read_port_marks(sysfs: str) -> PortMarks:
     """Read all SCSI hosts, FC ports, NVMe controllers and subsystems, and tape drives; some microseconds each."""
     return frozenset(
-        (name, entry, facts[attribute])
+        (f"{name} {attribute}", entry, facts[attribute])
         for name, attribute in _MARKS
         for entry, facts in read_class(sysfs, name, (attribute,)).items()
     )
@@ -99,11 +143,23 @@ def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> It
     changed = [(old, new) for old, new in pairs if _condition(old) != _condition(new)]
     if len(changed) > MOST_EVENTS:
         counts = Counter(_verdict(old, new) for old, new in changed)
-        yield "paths: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()), dict(counts)
+        text = "paths: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
+        yield text, {**counts, **_names_by_verdict(changed)}
         return
+    ports = {port.key: port.name for port in now.ports}
     for old, new in changed:
         named, data = _named(new, devices)
-        yield f"{named} {_verdict(old, new)}: {_words(old)} -> {_words(new)}", data
+        verdict, words = _verdict(old, new), _words(new)
+        cause = {"port": safe_text(ports.get(new.port, "")), "change": verdict, "now": words}
+        yield f"{named} {verdict}: {_words(old)} -> {words}", {**data, **cause}
+
+
+def _names_by_verdict(changed: Sequence[tuple[Path, Path]]) -> dict[str, str]:
+    """List the paths that were lost and that are back, so that the history of each path can be told."""
+    names: dict[str, list[str]] = {"lost": [], "back": []}
+    for old, new in changed:
+        names.get(_verdict(old, new), []).append(safe_text(new.name))
+    return {f"{verdict}_paths": " ".join(listed) for verdict, listed in names.items() if listed}
 
 
 def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:

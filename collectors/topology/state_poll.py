@@ -99,7 +99,7 @@ class StatePoll:
         self._sysfs = sysfs
         self._scsi = _Watched(sysfs, ("device/state", "device/access_state"), keep)
         self._nvme = _Watched(sysfs, ("ana_state",), keep)
-        self._limits = _Watched(sysfs, ("device/queue_depth",), keep=False)
+        self._limits = _Watched(sysfs, ("device/queue_depth", "device/timeout", "device/eh_timeout"), keep=False)
         self._limit_budget = Budget(LIMIT_SHARE)
         self._controllers: Mapping[str, str] = {}
         self._graph = Graph()
@@ -108,7 +108,7 @@ class StatePoll:
         """CLOCK_MONOTONIC when the last read of all states began; None before the first, and without paths."""
 
     def changed(self, graph: Graph) -> frozenset[str]:
-        """Read all states; return the names of paths with a state, access or limit other than in the graph.
+        """Read all states; return the names of paths with a state, access, limit or timeout other than in the graph.
 
         Vanished paths are not included: hot-plug detects those.
         """
@@ -180,8 +180,13 @@ def _scsi_differs(path: Path, values: Values) -> bool:
 
 
 def _limit_differs(path: Path, values: Values) -> bool:
-    limit = number(values[0])
-    return limit is not None and limit != path.queue_limit
+    limit, timeout_s, eh_timeout_s = map(number, values)
+    pairs = (
+        (limit, path.queue_limit),
+        (None if timeout_s is None else 1000 * timeout_s, path.timeout_ms),
+        (eh_timeout_s, path.eh_timeout_s),
+    )
+    return any(read is not None and read != known for read, known in pairs)
 
 
 def _no_difference(_path: Path, _values: Values) -> bool:

@@ -37,6 +37,22 @@ PLAIN = Plain()
 
 
 @dataclass(frozen=True, slots=True)
+class OffAsNegative:
+    """The file shows `off`, and takes any negative number for it (ctrl_loss_tmo of drivers/nvme/host/sysfs.c)."""
+
+    def value(self, text: str, device: str) -> str:  # noqa: ARG002 - as the protocol
+        """Return the file."""
+        return OFF if text == "-1" else text
+
+    def line(self, value: str, device: str) -> str:  # noqa: ARG002 - as the protocol
+        """Return the value, or the number that means off."""
+        return "-1" if value == OFF else value
+
+
+OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
 class Bracketed:
     """All values, the present one in brackets: `none [mq-deadline] kyber`."""
 

@@ -78,6 +78,9 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
         match setting.target.subject:
             case TunedKind.DISK | TunedKind.SUBSYSTEM:
                 rules.setdefault(_match(tree, setting.target), {})[setting.tunable.file] = _quotable(setting.value)
+            case TunedKind.CONTROLLER | TunedKind.REMOTE_PORT:
+                value = setting.tunable.form.line(setting.value, "")
+                rules.setdefault(_connection_match(tree, setting.target), {})[setting.tunable.file] = _quotable(value)
             case TunedKind.HOST:
                 options.append(_option(setting))
             case _:
@@ -105,6 +108,15 @@ def _match(tree: KernelTree, target: Target) -> str:
         by = f'ATTR{{subsysnqn}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
         return f'ACTION=="add|change", SUBSYSTEM=="nvme-subsystem", {by}'
     return f'ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {_disk_match(tree, target)}'
+
+
+def _connection_match(tree: KernelTree, target: Target) -> str:
+    """Match a remote port by its WWPN, a controller by its subsystem; kernel names change with each connection."""
+    is_port = target.subject is TunedKind.REMOTE_PORT
+    file, subsystem = ("port_name", "fc_remote_ports") if is_port else ("subsysnqn", "nvme")
+    name = tree.read(f"{target.folder}/{file}") or ""
+    by = f'ATTR{{{file}}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
+    return f'ACTION=="add|change", SUBSYSTEM=="{subsystem}", {by}'
 
 
 def _disk_match(tree: KernelTree, target: Target) -> str:

@@ -6,10 +6,10 @@ from engine.errors import UsageError
 from engine.text import safe_text, short_text
 from engine.tune.block import QUEUE, SCHEDULERS
 from engine.tune.groups_caches import CACHES, GROUPS
-from engine.tune.scsi_nvme import NVME, SCSI
+from engine.tune.scsi_nvme import NVME, REMOTE_PORTS, SCSI
 from engine.tune.tunable import Tunable
 
-TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES)
+TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES, *REMOTE_PORTS)
 BY_ID = {tunable.id: tunable for tunable in TUNABLES}
 
 

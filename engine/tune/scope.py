@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,16 @@ from engine.tune.tunable import Target, Tunable, TunedKind
 SCOPE_FORMS = "all, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE]"
 _LIMIT_FILES = ("io.max", "io.latency", "io.weight", *(f"blkio.throttle.{way}_device" for way in
     ("read_bps", "write_bps", "read_iops", "write_iops")))  # fmt: skip
+
+
+_CONTROLLER_NAME = re.compile(r"nvme[0-9]+")
+_CONTROLLER = re.compile(r"/(nvme[0-9]+)/nvme")
+_REMOTE_PORT = re.compile(r"/(rport-[0-9]+:[0-9]+-[0-9]+)/")
+_CONNECTIONS = {
+    TunedKind.CONTROLLER: ("class/nvme", _CONTROLLER),
+    TunedKind.REMOTE_PORT: ("class/fc_remote_ports", _REMOTE_PORT),
+}
+"""Folder of each kind of connection, and its name in the place of a disk in the device tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,8 @@ class Host:
                 return [Target(TunedKind.DISK, disk.name, disk.folder) for disk in selection.disks.values()]
             case TunedKind.SUBSYSTEM:
                 return self._subsystem_targets(selection)
+            case TunedKind.CONTROLLER | TunedKind.REMOTE_PORT:
+                return self._connection_targets(selection, tunable.subject)
             case TunedKind.GROUP:
                 return [Target(TunedKind.GROUP, group.path, group.folder) for group in selection.groups.values()]
             case TunedKind.GROUP_DEVICE:
@@ -199,6 +212,23 @@ class Host:
         )
         names = dict.fromkeys(name for name in members if name)
         return [Target(TunedKind.SUBSYSTEM, name, f"class/nvme-subsystem/{name}") for name in names]
+
+    def _connection_targets(self, selection: TargetSelection, kind: TunedKind) -> list[Target]:
+        """Targets of what disks are connected by: their remote port or controller, named in their place; each once.
+
+        The head of an NVMe namespace has the controllers of its subsystem.
+        """
+        folder, part = _CONNECTIONS[kind]
+        names: dict[str, None] = {}
+        for disk in selection.disks.values():
+            match = part.search(f"/{disk.folder}/")
+            if match:
+                names[match[1]] = None
+            elif kind is TunedKind.CONTROLLER and disk.name in self.subsystems:
+                subsystem = self.subsystems[disk.name]
+                members = self.tree.names(f"class/nvme-subsystem/{subsystem}")
+                names.update((name, None) for name in members if _CONTROLLER_NAME.fullmatch(name))
+        return [Target(kind, name, f"{folder}/{name}") for name in names]
 
     def _group(self, scope: str) -> NamedGroup:
         path, at, device_scope = scope.removeprefix("cgroup:").partition("@")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from engine.text import whole_number
+from engine.tune.forms import OFF, OffAsNegative
 from engine.tune.legal import Legal
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target, Tunable, TunedKind, between, fixed, one_of
@@ -79,4 +80,46 @@ NVME = (
         legal=one_of("numa", "round-robin", "queue-depth"),
         default=_iopolicy,
     ),
+    Tunable(
+        "ctrl_loss_tmo",
+        TunedKind.CONTROLLER,
+        "ctrl_loss_tmo",
+        "time without connection until a fabrics controller is removed",
+        "s",
+        form=OffAsNegative(),
+        legal=between(0, None, OFF),
+        default=fixed("600"),
+    ),
+    Tunable(
+        "reconnect_delay",
+        TunedKind.CONTROLLER,
+        "reconnect_delay",
+        "pause between attempts to reconnect a fabrics controller",
+        "s",
+        legal=between(1),
+        default=fixed("10"),
+        phase=0,
+        resets=("ctrl_loss_tmo",),
+    ),
 )
+"""ctrl_loss_tmo is kept as a number of attempts: the kernel rounds it up to whole delays."""
+
+REMOTE_PORTS = (
+    Tunable(
+        "fast_io_fail_tmo",
+        TunedKind.REMOTE_PORT,
+        "fast_io_fail_tmo",
+        "time without the FC remote port until its I/O fails",
+        "s",
+        legal=between(0, None, OFF),
+    ),
+    Tunable(
+        "dev_loss_tmo",
+        TunedKind.REMOTE_PORT,
+        "dev_loss_tmo",
+        "time without the FC remote port until its devices are removed",
+        "s",
+        legal=between(1),
+    ),
+)
+"""drivers/scsi/scsi_transport_fc.c; without fast_io_fail_tmo the kernel takes no dev_loss_tmo above 600."""

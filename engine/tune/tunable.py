@@ -17,6 +17,8 @@ class TunedKind(StrEnum):
     DISK = "disk"
     """A whole disk or a path."""
     SUBSYSTEM = "nvme subsystem"
+    CONTROLLER = "nvme controller"
+    REMOTE_PORT = "fc remote port"
     GROUP = "cgroup"
     GROUP_DEVICE = "cgroup and device"
     HOST = "host"

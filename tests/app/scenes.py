@@ -48,6 +48,7 @@ from tui.screen_registry import (
     PATHS,
     PROCESSES,
     SCREENS,
+    SHEET,
     SWEEP,
     TREE,
     WALL,
@@ -78,6 +79,7 @@ def _paths() -> Sequence[Sample]:
 _SAMPLES: Mapping[str, Samples] = {
     LATENCY.id: lambda: with_latencies(make_samples(count=COUNT)),
     PATHS.id: _paths,
+    SHEET.id: _paths,
     TREE.id: _paths,
     WALL.id: _paths,
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
@@ -91,6 +93,7 @@ _OF_PAGES: Mapping[str, tuple[str, ...]] = {
     PROCESSES.id: ("J",),
     CACHES.id: ("h",),
     HOSTS.id: ("f3",),
+    SHEET.id: ("G",),
 }
 _FURTHER: Mapping[str, tuple[str, ...]] = {PATHS.id: ("x",), TREE.id: ("x", "x", "x")}
 """Keys on a screen, so that there is more on it."""

@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
+from engine.events import Event, EventKind
 from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
@@ -42,6 +43,7 @@ from tui.screen_registry import (
     OVERVIEW,
     PATHS,
     PROCESSES,
+    SHEET,
     SWEEP,
     TABS,
     TREE,
@@ -62,6 +64,7 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
+from tui.screens.sheet import SheetView
 from tui.screens.tune_drawer import NOT_HERE, TuneDrawer
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
@@ -673,7 +676,7 @@ def interval(seconds: float) -> Case:
     return case
 
 
-MULTIPATH = {PATHS.id, TREE.id, WALL.id}
+MULTIPATH = {PATHS.id, TREE.id, WALL.id, SHEET.id, "view.sheet"}
 
 
 async def processes_open_and_close(stage: Stage) -> None:
@@ -766,6 +769,55 @@ async def back_from_hosts(stage: Stage) -> None:
     await stage.pilot.pause()
     await stage.press()
     assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def opens_a_sheet(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("G")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, SheetView)
+
+
+async def sheet_opens_and_closes(stage: Stage) -> None:
+    await opens_a_sheet(stage)
+    await stage.pilot.press("escape")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def back_from_a_sheet(stage: Stage) -> None:
+    await opens_a_sheet(stage)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+def clears(level: str, *first: str) -> Case:
+    """The counters of this level are cleared."""
+
+    async def case(stage: Stage) -> None:
+        await play(stage.pilot, stage.source, 5)
+        await stage.pilot.press(*first)
+        await stage.pilot.pause()
+        await stage.press()
+        events = stage.app.app_state.events
+        await until(stage.pilot, lambda: any(event.data.get("cleared") == level for event in events.all()))
+
+    return case
+
+
+async def unfolds_events(stage: Stage) -> None:
+    log = stage.app.app_state.events
+    for number, name in enumerate(("sdx", "sdy")):
+        text = f"path {name} of m lost: a -> b"
+        data: dict[str, str | int] = {"path": name, "usable": 0, "port": "host7", "change": "lost", "now": "offline"}
+        log.add([Event(EventKind.HOTPLUG, text, 2_000_000_000 * 10**9 + number, 0, data)])
+    await stage.pilot.press("3")
+    await until(stage.pilot, lambda: "+ host7: 2 paths lost: offline (sdx, sdy)" in screen_text(stage.pilot))
+    assert "path sdy" not in screen_text(stage.pilot).splitlines()[3]
+    await stage.press()
+    await until(stage.pilot, lambda: "path sdy of m lost" in screen_text(stage.pilot))
+    await stage.press()
+    await until(stage.pilot, lambda: "path sdy of m lost" not in screen_text(stage.pilot))
 
 
 CASES: dict[str, Case] = {
@@ -891,6 +943,11 @@ CASES: dict[str, Case] = {
     "processes.open": shows_disks_of_a_process,
     "processes.every": all_processes,
     "processes.back": back_from_processes,
+    "view.sheet": sheet_opens_and_closes,
+    "sheet.back": back_from_a_sheet,
+    "sheet.host": clears("host", "G"),
+    "session.clear": clears("disk"),
+    "events.unfold": unfolds_events,
     "view.caches": caches_open_and_close,
     "caches.disk": disk_of_a_cache,
     "caches.back": back_from_caches,
@@ -936,7 +993,8 @@ PRESSES = [
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     replay = action.replay or _moves_in_time(action)
     count = 150 if replay else 20
-    samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
+    shows_paths = {action.screen, action.id} & MULTIPATH
+    samples = multipath_samples(count) if shows_paths else make_samples(count=count)
     if action.screen == CGROUPS.id:
         samples = with_cgroups(samples)
     if action.screen == PROCESSES.id:

@@ -14,7 +14,7 @@ import pytest
 
 from collectors.tables.block.counters import BlockCollector
 from collectors.topology import scanner as scanner_module
-from collectors.topology.multipathd import MultipathDaemon, parse_paths, same_kernel
+from collectors.topology.multipathd import MultipathDaemon, parse_maps, parse_paths, parse_polling_interval, same_kernel
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi
@@ -54,11 +54,31 @@ def reply(text: bytes) -> bytes:
 
 
 def test_marginal_paths_are_asked_for_and_the_answer_stands_for_a_while(tmp_path: Path) -> None:
-    with daemon(tmp_path / "s", lambda _: reply(b"sda|normal|50\nsdb|marginal|1\n\0")) as asked:
+    with daemon(tmp_path / "s", lambda _: reply(b"sda|normal|50|tur|ready\nsdb|marginal|1\n\0")) as asked:
         multipathd = MultipathDaemon((str(tmp_path / "none"), str(tmp_path / "s")))
         for _ in range(2):
-            assert multipathd.paths() == {"sda": (False, 50), "sdb": (True, 1)}
-    assert asked == [b'show paths raw format "%d|%M|%p"\0']
+            assert multipathd.facts().paths == {
+                "sda": (False, 50, "tur", "ready"),
+                "sdb": (True, 1, "", ""),
+            }
+            assert multipathd.facts().maps == {}, "the answer is one of another command"
+    assert asked == [
+        b'show paths raw format "%d|%M|%p|%c|%T"\0',
+        b'show maps raw format "%d|%F|%Q|%0|%1|%4"\0',
+        b"show config local\0",
+    ]
+
+
+def test_queueing_and_failback_of_maps_and_the_polling_interval() -> None:
+    answer = "dm-0|immediate|5 chk|0|1|0\ndm-1|-|12 sec|3|0|2\ndm-2|[XX........] 2/10|on|-|-|-\nfail\n\0"
+    assert parse_maps(answer) == {
+        "dm-0": ("immediate", "5 chk", 0, 1, 0),
+        "dm-1": ("-", "counting", 3, 0, 2),
+        "dm-2": ("pending", "on", None, None, None),
+    }
+    assert parse_polling_interval("defaults {\n\tverbosity 2\n\tpolling_interval 5\n}\n") == 5
+    assert parse_polling_interval('defaults {\n\tpolling_interval "7"\n\tmax_polling_interval 20\n}\n') == 7
+    assert parse_polling_interval("defaults {\n\tmax_polling_interval 20\n}\n") is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +87,7 @@ def test_marginal_paths_are_asked_for_and_the_answer_stands_for_a_while(tmp_path
 )
 def test_a_daemon_that_answers_anything_else_says_nothing(tmp_path: Path, answer: bytes) -> None:
     with daemon(tmp_path / "s", lambda _: answer):
-        assert MultipathDaemon((str(tmp_path / "s"),)).paths() == {}
+        assert MultipathDaemon((str(tmp_path / "s"),)).facts().paths == {}
 
 
 def test_a_daemon_that_answers_byte_by_byte_is_not_waited_for(tmp_path: Path) -> None:
@@ -90,7 +110,7 @@ def test_a_daemon_that_answers_byte_by_byte_is_not_waited_for(tmp_path: Path) ->
     thread.start()
     started_s = time.monotonic()
     try:
-        assert MultipathDaemon((str(tmp_path / "s"),)).paths() == {}
+        assert MultipathDaemon((str(tmp_path / "s"),)).facts().paths == {}
         assert time.monotonic() - started_s < 10
     finally:
         over.set()
@@ -99,12 +119,12 @@ def test_a_daemon_that_answers_byte_by_byte_is_not_waited_for(tmp_path: Path) ->
 
 
 def test_no_daemon_says_nothing(tmp_path: Path) -> None:
-    assert MultipathDaemon((str(tmp_path / "none"),)).paths() == {}
+    assert MultipathDaemon((str(tmp_path / "none"),)).facts().paths == {}
 
 
 def test_unknown_fields_are_passed_over() -> None:
     answer = "sda||\nsdb|[undef]|[undef]\n sdc | marginal \nno bar\nsdd||-1\nsde|[undef]| 10\n"
-    assert parse_paths(answer) == {"sdc": (True, None), "sde": (None, 10)}
+    assert parse_paths(answer) == {"sdc": (True, None, "", ""), "sde": (None, 10, "", "")}
 
 
 def test_a_tree_that_is_not_this_kernels_is_not_asked_about(kernel_tree: FakeKernel) -> None:
@@ -139,7 +159,7 @@ def test_what_the_daemon_says_reaches_the_graph(
 
 def test_a_daemon_that_hangs_holds_nobody_up_after_the_first_answer(tmp_path: Path) -> None:
     hangs = threading.Event()
-    answers = [b"sda|marginal|7\n\0"]
+    answers = [b"", b"", b"sda|marginal|7\n\0"]
 
     def answer(_: bytes) -> bytes:
         if not answers:
@@ -149,10 +169,10 @@ def test_a_daemon_that_hangs_holds_nobody_up_after_the_first_answer(tmp_path: Pa
 
     with daemon(tmp_path / "s", answer):
         multipathd = MultipathDaemon((str(tmp_path / "s"),), ask_s=0)
-        assert multipathd.paths() == {"sda": (True, 7)}
+        assert multipathd.facts().paths == {"sda": (True, 7, "", "")}
         started_s = time.monotonic()
         for _ in range(20):
-            assert multipathd.paths() == {"sda": (True, 7)}
+            assert multipathd.facts().paths == {"sda": (True, 7, "", "")}
         assert time.monotonic() - started_s < 1
         hangs.set()
 

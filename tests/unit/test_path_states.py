@@ -57,7 +57,8 @@ def test_a_path_goes_offline_and_comes_back(kernel: FakeKernel, inventory: Inven
     (lost,) = events_within(inventory, 1)
     assert lost.kind is EventKind.HOTPLUG
     assert lost.text == "path sda of mpath0 lost: running, active/optimized -> offline, active/optimized"
-    assert lost.data == {"path": "sda", "lun": "mpath0", "usable": 0}
+    cause = {"port": "host0", "change": "lost", "now": "offline, active/optimized"}
+    assert lost.data == {"path": "sda", "lun": "mpath0", "usable": 0, **cause}
     assert not next(path for path in inventory.topology.graph.paths if path.name == "sda").usable
     kernel.set("sda", "device/state", "running\n")
     (back,) = events_within(inventory, 1)
@@ -169,4 +170,6 @@ def test_very_many_at_once_are_one_event(kernel: FakeKernel) -> None:
     names = StatePoll(str(kernel.sysfs)).changed(before)
     assert names == frozenset(sd)
     devices, now = scanner.scan(rows, names)
-    assert list(path_changes(before, now, devices)) == [(f"paths: {len(sd)} lost", {"lost": len(sd)})]
+    assert list(path_changes(before, now, devices)) == [
+        (f"paths: {len(sd)} lost", {"lost": len(sd), "lost_paths": " ".join(sd)})
+    ]

@@ -249,10 +249,11 @@ def test_map_status_of_two_groups() -> None:
     assert state is not None
     assert state.policy == "service-time/queue-length"
     assert state.paths == {
-        (8, 0): MapPath("active", 0, 1, 5),
-        (8, 16): MapPath("failed", 3, 1, 1),
-        (8, 32): MapPath("active", 1, 2, 1),
+        (8, 0): MapPath("active", 0, 1, 5, "active"),
+        (8, 16): MapPath("failed", 3, 1, 1, "active"),
+        (8, 32): MapPath("active", 1, 2, 1, "enabled"),
     }
+    assert (state.features, state.hw_handler) == ("queue_if_no_path", "alua")
 
 
 @pytest.mark.parametrize("table", ["", "0", "0 0 x", "0 0 1 1 round-robin 0 2 1 8:0 1", "99999999 a"])

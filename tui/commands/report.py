@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from collectors.model import Step, Tier
 from collectors.registry import REPORTED
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
+from collectors.reports.since_mark import totals_document, totals_lines, totals_since
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
@@ -60,6 +62,11 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
     metavar="FILE",
     help="Write one self-contained HTML file with charts, - for stdout; --from may name a recording, a run or a sweep.",
 )
+@click.option(
+    "--since-mark",
+    metavar="NAME",
+    help="Totals of each since a note or mark of the recording: its text, what it cleared, or last.",
+)
 @click.option("--md", type=click.Path(path_type=Path), metavar="FILE", help="The same as Markdown.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --html or --md names if it is such a report.")
 @tier_option
@@ -74,6 +81,7 @@ def command(
     recording: Path | None,
     as_json: bool,
     html: Path | None,
+    since_mark: str | None,
     md: Path | None,
     overwrite: bool,
     tier: str,
@@ -90,6 +98,14 @@ def command(
     options = ReportOptions(
         tables, split=split, distribution=distribution, all_disks=all_disks, count=count, interval_s=interval
     )
+    if since_mark is not None:
+        wrong = html is not None or md is not None or interval is not None or split or distribution or recording is None
+        if recording is None or wrong:
+            raise UsageError(
+                "--since-mark adds up a recording: give --from FILE, and no interval, -R, -P, --html or --md"
+            )
+        _print_totals(SessionReader(recording), since_mark, tables, every=all_disks, as_json=as_json)
+        return
     if html is not None or md is not None or overwrite:
         files = DocumentFiles(html, md, overwrite)
         files.check(recording, as_json=as_json, count=count)
@@ -118,6 +134,19 @@ def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *,
     _print(steps, options, as_json=as_json)
     if reader.notice:
         click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(reader.notice)}", err=True)
+
+
+def _print_totals(reader: SessionReader, mark: str, tables: tuple[str, ...], *, every: bool, as_json: bool) -> None:
+    """Print the totals of a recording since a mark."""
+    with reader:
+        report, notice = totals_since(reader, mark, tables or ("disks",), every=every), reader.notice
+    if as_json:
+        click.echo(json.dumps(totals_document(report), allow_nan=False))
+    else:
+        for line in totals_lines(report):
+            click.echo(line)
+    if notice:
+        click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(notice)}", err=True)
 
 
 @contextmanager

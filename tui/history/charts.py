@@ -14,6 +14,7 @@ from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows
 from collectors.registry import SUBJECTS
 from collectors.series import Series
+from collectors.totals.cleared import ClearedCounters
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.intervals import IntervalHistory
@@ -120,6 +121,8 @@ class History:
         self._budget_bytes = budget_bytes
         self._rings = self._empty()
         self._followed = Followed(budget_bytes)
+        self.totals = ClearedCounters()
+        """Newest sample, and those at which counters were cleared; has its own lock."""
         self.gone_paths = GonePaths()
         """Paths that vanished; it sees every frame, also when the history is replaced."""
         self.load = TurnIntervals()

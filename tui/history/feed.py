@@ -108,6 +108,7 @@ class Feed:
         if not jumped:
             self._keep(step, frame)
         self._sum_up(frame)
+        self._history.totals.take(step.current)
         self._history.gone_paths.follow(frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)

@@ -19,6 +19,7 @@ from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
+from tui.history.subjects import row_of
 from tui.history.trends import RowOf, Trends
 from tui.keys import BY_ID, keys_in_force
 from tui.processes.scope import Scope, scope_of
@@ -149,6 +150,14 @@ class View(LaidOutOnce[None]):
     def load_device(self) -> str | None:
         """Key of the block device under the cursor, for a load on it; None if there is none."""
         return None
+
+    def sheet_subject(self) -> tuple[str, str] | None:
+        """Frame table and key of what is selected: a disk, path or HBA port; None if nothing is."""
+        key, frame = self.load_device(), self.app_state.frame
+        if key is None or frame is None:
+            return None
+        tables = ("disks", "paths")
+        return next(((name, key) for name in tables if row_of(key, frame.tables.get(name)) is not None), None)
 
     def process_scope(self, frame: Frame) -> Scope | None:
         """Return what the screen of processes shows for the current selection; None if nothing is selected."""

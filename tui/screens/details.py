@@ -115,6 +115,10 @@ class DetailView(View):
         """Return the disk or path."""
         return self._key
 
+    def sheet_subject(self) -> tuple[str, str] | None:
+        """Return what it shows."""
+        return self.TABLE, self._key
+
     def action_disk_back(self) -> None:
         """Return to the previous screen."""
         self.app.pop_screen()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from textual import on
@@ -12,6 +13,7 @@ from textual.widgets import OptionList
 
 from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
+from collectors.paths.event_groups import CauseGroup, event_groups
 from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
 from engine.text import safe_text
@@ -46,7 +48,9 @@ class EventsScreen(View):
         super().__init__(app_state)
         self._version = -1
         self._effects = TuneEffects(app_state, self)
-        self._listed: list[Event] = []
+        self._listed: list[CauseGroup] = []
+        self._opened: set[tuple[int, str]] = set()
+        """Time and text of the first event of each open group."""
 
     def compose_body(self) -> ComposeResult:
         """Count and list."""
@@ -62,7 +66,7 @@ class EventsScreen(View):
         events = log.all()
         if log.version != self._version:
             self._version = log.version
-            self._list(events[: -MOST_LISTED - 1 : -1])
+            self._list(events)
         if not events:
             return
         self._describe_again()
@@ -74,19 +78,37 @@ class EventsScreen(View):
     def load_device(self) -> str | None:
         """Return the device that the event under the cursor names."""
         frame, position = self.app_state.frame, self.query_one(OptionList).highlighted
-        event = None if position is None else self._listed[position]
+        event = None if position is None else self._listed[position].first
         return None if frame is None else device_of_event(event, frame.topology)
 
     def _list(self, events: list[Event]) -> None:
-        """Fill the list; the cursor stays on its event, or on the newest."""
+        """Fill the list, newest first; the cursor stays on its event, or on the newest."""
         listing = self.query_one(OptionList)
         position = listing.highlighted
-        under_cursor = self._listed[position] if position else None
-        self._listed = events
+        under_cursor = self._listed[position].first if position else None
+        self._listed = list(self._rows(event_groups(events[-MOST_LISTED:])))
         listing.clear_options()
-        listing.add_options(ItemOption(self._line(event), event) for event in events)
+        listing.add_options(ItemOption(self._line(group), group.first) for group in self._listed)
         if events:
-            listing.highlighted = events.index(under_cursor) if under_cursor in events else 0
+            firsts = [group.first for group in self._listed]
+            listing.highlighted = firsts.index(under_cursor) if under_cursor in firsts else 0
+
+    def _rows(self, groups: list[CauseGroup]) -> Iterator[CauseGroup]:
+        """Yield the groups, newest first, and after an open one its events."""
+        for group in reversed(groups):
+            yield group
+            if not group.is_single and _name_of(group) in self._opened:
+                yield from (CauseGroup((event,), f"  {safe_text(event.text)}") for event in group.events)
+
+    def action_events_unfold(self) -> None:
+        """Open or close the group under the cursor."""
+        position = self.query_one(OptionList).highlighted
+        group = None if position is None or position >= len(self._listed) else self._listed[position]
+        if group is None or group.is_single:
+            self.notify("this is a single event", timeout=3, markup=False)
+            return
+        self._opened ^= {_name_of(group)}
+        self._list(self.app_state.events.all())
 
     @on(OptionList.OptionSelected)
     def _go_there(self, event: OptionList.OptionSelected) -> None:
@@ -122,9 +144,20 @@ class EventsScreen(View):
             text = Content.assemble(text, ("\nbefore/after: ", "dim"), effect_line(effect))
         self.query_one("#detail", TextLine).put(text)
 
-    def _line(self, event: Event) -> Content:
-        mark = glyphs_of(self).event_marks[event.kind]
+    def _line(self, group: CauseGroup) -> Content:
+        event, glyphs = group.first, glyphs_of(self)
+        mark = glyphs.event_marks[event.kind]
         when = f" {day_and_clock(event.time_ns)}  "
         is_raised = event.kind is EventKind.ALERT and event.data.get("change") == "raised"
         style = "bold $error" if is_raised else "bold"
-        return Content.assemble((when, "dim"), (f"{mark} {event.kind.value:<8}", style), safe_text(event.text))
+        return Content.assemble((when, "dim"), (f"{mark} {event.kind.value:<8}", style), self._fold(group), group.text)
+
+    def _fold(self, group: CauseGroup) -> str:
+        """Mark a group that can be opened."""
+        if group.is_single:
+            return ""
+        return "- " if _name_of(group) in self._opened else "+ "
+
+
+def _name_of(group: CauseGroup) -> tuple[int, str]:
+    return group.first.time_ns, group.first.text

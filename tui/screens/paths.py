@@ -147,6 +147,10 @@ class PathsScreen(View):
         table, key = thing
         return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
+    def sheet_subject(self) -> tuple[str, str] | None:
+        """Return the path, LUN or port under the cursor."""
+        return self._selected()
+
     def load_device(self) -> str | None:
         """Return the path or LUN under the cursor."""
         thing = self._selected()

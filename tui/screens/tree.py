@@ -140,6 +140,10 @@ class TreeScreen(View):
         self._outline.opened.clear()
         self.refresh_view()
 
+    def sheet_subject(self) -> tuple[str, str] | None:
+        """Return the port, path or disk under the cursor."""
+        return _history_of(self._node())
+
     def load_device(self) -> str | None:
         """Return the path, LUN or device under the cursor; of a mount the device that carries it."""
         node = self._node()

@@ -119,31 +119,42 @@ PORT_PACE = SlowPace(least_s=30.0, share=0.002, longest_s=600.0)
 
 _COLUMNS = tuple(column.id for column in PORT_ERRORS.columns)
 
-_SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
+_FILES: dict[str, dict[str, str]] = {
     "fc_host": {
-        "link_errors": (
-            "statistics/link_failure_count",
-            "statistics/loss_of_sync_count",
-            "statistics/loss_of_signal_count",
-        ),
-        "frame_errors": (
-            "statistics/error_frames",
-            "statistics/invalid_crc_count",
-            "statistics/invalid_tx_word_count",
-            "statistics/dumped_frames",
-        ),
+        "link_failures": "statistics/link_failure_count",
+        "sync_losses": "statistics/loss_of_sync_count",
+        "signal_losses": "statistics/loss_of_signal_count",
+        "error_frames": "statistics/error_frames",
+        "invalid_crcs": "statistics/invalid_crc_count",
+        "invalid_words": "statistics/invalid_tx_word_count",
+        "dumped_frames": "statistics/dumped_frames",
     },
     "sas_phy": {
-        "link_errors": ("loss_of_dword_sync_count", "phy_reset_problem_count"),
-        "frame_errors": ("invalid_dword_count", "running_disparity_error_count"),
+        "dword_sync_losses": "loss_of_dword_sync_count",
+        "phy_reset_problems": "phy_reset_problem_count",
+        "invalid_dwords": "invalid_dword_count",
+        "disparity_errors": "running_disparity_error_count",
     },
     "nvme": {
-        "command_errors": ("diag/command_error_count",),
-        "resets": ("diag/reset_count",),
-        "reconnects": ("diag/reconnect_count",),
+        "command_errors": "diag/command_error_count",
+        "resets": "diag/reset_count",
+        "reconnects": "diag/reconnect_count",
     },
 }
-"""Files by class and column: Documentation/ABI/testing/sysfs-class-fc_host, scsi_transport_{fc,sas}.c, nvme/host."""
+"""File of each column by class: Documentation/ABI/testing/sysfs-class-fc_host, scsi_transport_{fc,sas}.c, nvme/host."""
+_SUMS = {
+    "link_errors": ("link_failures", "sync_losses", "signal_losses", "dword_sync_losses", "phy_reset_problems"),
+    "frame_errors": (
+        "error_frames",
+        "invalid_crcs",
+        "invalid_words",
+        "dumped_frames",
+        "invalid_dwords",
+        "disparity_errors",
+    ),
+}
+_REPORTED = ("command_errors", "link_errors", "frame_errors", "resets", "reconnects")
+"""Columns of which new counts are an event; the others are parts of these."""
 
 
 class PortErrors:
@@ -175,18 +186,23 @@ class PortErrors:
             "nvme": [member for member in port.members if member.startswith("nvme")],
         }
         total: dict[str, int] = {}
-        for name, columns in _SOURCES.items():
-            for column, files in columns.items():
-                counts = [count for count in self._read(name, entries[name], files) if count != MISSING]
-                if counts:
-                    total[column] = total.get(column, 0) + sum(counts)
+        for name, files in _FILES.items():
+            for counts in self._read(name, entries[name], tuple(files.values())):
+                for column, count in zip(files, counts, strict=True):
+                    if count != MISSING:
+                        total[column] = total.get(column, 0) + count
+        for column, parts in _SUMS.items():
+            known = [total[part] for part in parts if part in total]
+            if known:
+                total[column] = sum(known)
         return total
 
-    def _read(self, name: str, entries: Sequence[str], files: Sequence[str]) -> Iterator[int]:
+    def _read(self, name: str, entries: Sequence[str], files: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the counts of each entry, by file."""
         if entries:
             try:
                 for texts in read_attributes(f"{self._sysfs}/class/{name}", entries, files):
-                    yield from map(counted, texts)
+                    yield list(map(counted, texts))
             except OSError:
                 return
 
@@ -206,7 +222,9 @@ def port_error_events(before: Table, now: Table, _graph: Graph) -> Iterator[Even
         if old_row is None:
             continue
         pairs = zip(_COLUMNS, before.values[old_row].tolist(), now.values[row].tolist(), strict=True)
-        deltas = {name: new - old for name, old, new in pairs if MISSING not in {old, new} and new > old}
+        deltas = {
+            name: new - old for name, old, new in pairs if name in _REPORTED and MISSING not in {old, new} and new > old
+        }
         if deltas:
             words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in deltas.items())
             name = safe_text(now.rows.names[row])

@@ -171,6 +171,19 @@ PORT_ERRORS = Schema(
         Column("frame_errors", Kind.COUNTER),
         Column("resets", Kind.COUNTER),
         Column("reconnects", Kind.COUNTER),
+        Column("link_failures", Kind.COUNTER),
+        Column("sync_losses", Kind.COUNTER),
+        Column("signal_losses", Kind.COUNTER),
+        Column("error_frames", Kind.COUNTER),
+        Column("invalid_crcs", Kind.COUNTER),
+        Column("invalid_words", Kind.COUNTER),
+        Column("dumped_frames", Kind.COUNTER),
+        Column("dword_sync_losses", Kind.COUNTER),
+        Column("phy_reset_problems", Kind.COUNTER),
+        Column("invalid_dwords", Kind.COUNTER),
+        Column("disparity_errors", Kind.COUNTER),
     ),
 )
-"""One row per HBA port with error counters, by its key in the graph; read every half minute or less often."""
+"""One row per HBA port with error counters, by its key in the graph; read every half minute or less often. From
+`link_failures` on each is a file of the transport, Fibre Channel or SAS; `link_errors` and `frame_errors` are sums of
+them."""

@@ -93,6 +93,37 @@ def test_a_subsystem_is_named_by_its_heads_and_its_paths(tmp_path: Path) -> None
             assert [target.name for target in targets] == ["nvme-subsys0"]
 
 
+def test_connections_are_named_by_the_place_of_a_path_and_heads_have_all(tmp_path: Path) -> None:
+    kernel = FakeKernel(tmp_path)
+    subsystem = "virtual/nvme-subsystem/nvme-subsys0"
+    kernel.add(
+        FakeDisk("nvme0n1", 259, 0, at=f"{subsystem}/nvme0n1"),
+        FakeDisk("nvme0c1n1", 259, 1, at="virtual/nvme-fabrics/ctl/nvme1/nvme0c1n1"),
+        FakeDisk("sda", 8, 0, at="pci0000:00/host3/rport-3:0-5/target3:0:5/3:0:5:0/block/sda"),
+    )
+    kernel.add_class("nvme-subsystem", "nvme-subsys0", subsystem, iopolicy="numa")
+    kernel.add_class("nvme", "nvme1", "virtual/nvme-fabrics/ctl/nvme1", ctrl_loss_tmo="off", reconnect_delay="10")
+    place = "pci0000:00/host3/rport-3:0-5/fc_remote_ports/rport-3:0-5"
+    kernel.add_class("fc_remote_ports", "rport-3:0-5", place, dev_loss_tmo="30", fast_io_fail_tmo="5")
+    link = kernel.sysfs / f"devices/{subsystem}/nvme1"
+    link.symlink_to("../../nvme-fabrics/ctl/nvme1")
+    with KernelTree(kernel.sysfs) as tree:
+        host = Host(tree)
+        loss, ports = BY_ID["ctrl_loss_tmo"], BY_ID["dev_loss_tmo"]
+        for scope in ("nvme0n1", "nvme0c1n1", "all"):
+            (controller,) = host.targets(loss, host.select([scope]))
+            assert controller.name == "nvme1"
+        assert loss.present(tree, controller) == "off"
+        loss.set(tree, controller, "1200")
+        assert loss.present(tree, controller) == "1200"
+        loss.set(tree, controller, "off")
+        assert tree.read("class/nvme/nvme1/ctrl_loss_tmo") == "-1"
+        assert loss.present(tree, controller) == "off"
+        (port,) = host.targets(ports, host.select(["sda"]))
+        assert ports.present(tree, port) == "30"
+        assert host.targets(ports, host.select(["nvme0n1"])) == []
+
+
 def test_groups_of_v2_with_the_devices_that_are_named_or_limited(kernel: FakeKernel) -> None:
     groups = FakeCgroups(kernel.sysfs)
     number = (kernel.sysfs / "block/sda/dev").read_text().strip()

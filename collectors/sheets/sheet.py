@@ -1,0 +1,90 @@
+"""A sheet as values: sections of facts, each with its value or the reason why it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from collectors.model import MISSING, Table, Topology
+from collectors.sheets.path_history import NO_HISTORY, PathHistories
+from engine.text import safe_text
+
+
+@dataclass(frozen=True, slots=True)
+class SheetFact:
+    """One titled value, safe to print."""
+
+    title: str
+    value: str | None
+    """None if it is not known."""
+    reason: str = ""
+    """Why it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetSection:
+    """Facts of one kind."""
+
+    title: str
+    facts: tuple[SheetFact, ...] = ()
+    lines: tuple[str, ...] = ()
+    """Rows of a table in text, such as the paths of a LUN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """All sections of one LUN, path or port."""
+
+    kind: str
+    name: str
+    key: str
+    sections: tuple[SheetSection, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SheetData:
+    """What sheets are made of: one sample, and what was observed before it."""
+
+    topology: Topology
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    """Raw tables with error counters."""
+    time_ns: int = 0
+    states_age_s: float = float("nan")
+    history: PathHistories = NO_HISTORY
+
+
+def fact(title: str, value: str | float | None, reason: str = "not reported here") -> SheetFact:
+    """Make a fact of a text or number; an empty text is missing."""
+    text = "" if value is None else safe_text(str(value))
+    return SheetFact(title, text or None, "" if text else reason)
+
+
+def common_fact(title: str, values: Iterable[tuple[str, str | None]], reason: str) -> SheetFact:
+    """Make one fact of the values of several paths: the common one, or each with its paths.
+
+    Args:
+        title: of the fact.
+        values: name and value of each path; None is missing.
+        reason: why all are missing.
+    """
+    names: dict[str, list[str]] = {}
+    for name, value in values:
+        if value:
+            names.setdefault(value, []).append(safe_text(name))
+    if len(names) == 1:
+        return fact(title, next(iter(names)))
+    several = (f"{value} ({', '.join(of) if len(of) < 4 else f'{len(of)} paths'})" for value, of in names.items())
+    return fact(title, "; ".join(several), reason)
+
+
+def counter_facts(table: Table | None, keys: Iterable[str], reason: str) -> list[SheetFact]:
+    """Make facts of the counters of a table, added up over the rows of some keys; missing ones are left out."""
+    rows = [] if table is None else [row for key in keys if (row := table.rows.positions.get(key)) is not None]
+    if table is None or not rows:
+        return [fact("counters", None, reason)]
+    found = []
+    for position, column in enumerate(table.schema.columns):
+        known = [int(value) for value in table.values[rows, position] if value != MISSING]
+        if known:
+            found.append(fact(column.id.replace("_", " "), f"{sum(known):,}"))
+    return found
