@@ -32,7 +32,7 @@ def _facts(totals: LevelTotals) -> Iterator[SheetFact]:
     ):
         yield fact(title, None if value is None else f"{value:,}", NO_COUNTER)
     latency = totals.max_latency_ns
-    yield fact("max latency", None if latency is None else f"{latency / 1e6:.3f} ms", "no I/O since, or no exact time")
+    yield fact("max latency", None if latency is None else f"{latency / 1e6:.3f} ms", totals.latency_reason)
 
 
 def _ios(totals: LevelTotals) -> str | None:

@@ -30,6 +30,8 @@ class LevelTotals:
     failovers: int | None
     max_latency_ns: int | None
     """Of exact time only."""
+    latency_reason: str = "no I/O since, or no exact time"
+    """Why there is no largest latency, if there is none."""
 
 
 def level_totals(base: Sample, now: Sample, subject: CountSubject, max_latency_ns: int | None) -> LevelTotals:

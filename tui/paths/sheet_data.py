@@ -19,6 +19,8 @@ from tui.transport import ReplayTransport
 
 MOST_SAMPLES = 7200
 """Samples of a recording that are read for the largest latency since a mark."""
+TOO_LONG = f"more than {MOST_SAMPLES:,} samples since: lunscope report --from FILE --since-mark NAME"
+"""Why there is no largest latency of a long time of a recording."""
 _TABLES = {"LUN": "disks", "path": "paths", "HBA port": "hbas"}
 
 
@@ -90,11 +92,10 @@ def _recorded_totals(
     base, now = (_sample_at(transport, time_ns) for time_ns in (mark.time_ns, frame.time_ns))
     if base is None or now is None:
         return None
-    peak = None
-    if (now.time_ns - base.time_ns) / 1e9 <= MOST_SAMPLES * transport.source.interval_s:
-        between = (step.current for step in transport.source.between(base.time_ns + 1, now.time_ns))
-        peak = largest_latency_ns(between, subject)
-    return level_totals(base, now, subject, peak)
+    if (now.time_ns - base.time_ns) / 1e9 > MOST_SAMPLES * transport.source.interval_s:
+        return replace(level_totals(base, now, subject, None), latency_reason=TOO_LONG)
+    between = (step.current for step in transport.source.between(base.time_ns + 1, now.time_ns))
+    return level_totals(base, now, subject, largest_latency_ns(between, subject))
 
 
 def _sample_at(transport: ReplayTransport, time_ns: int) -> Sample | None:

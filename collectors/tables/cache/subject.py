@@ -107,11 +107,16 @@ def _state(sums: Mapping[str, Values]) -> dict[str, Values]:
     size = sums["size_bytes"]
     return {
         **{name: sums[name] for name in as_they_are},
-        "used_pct": 100.0 * ratio(sums["used_bytes"], size),
-        "dirty_pct": 100.0 * ratio(sums["dirty_bytes"], size),
-        "metadata_used_pct": 100.0 * ratio(sums["metadata_used_bytes"], sums["metadata_size_bytes"]),
-        "recent_hit_pct": sums["recent_hit_percent"],
+        "used_pct": _filled(sums["used_bytes"], size),
+        "dirty_pct": _filled(sums["dirty_bytes"], size),
+        "metadata_used_pct": _filled(sums["metadata_used_bytes"], sums["metadata_size_bytes"]),
+        "recent_hit_pct": np.where(sums["recent_hit_percent"] <= 100.0, sums["recent_hit_percent"], np.nan),
     }
+
+
+def _filled(used: Values, size: Values) -> Values:
+    """Percent in use; a cache above its target, as the ARC may be for a while, is full."""
+    return np.minimum(100.0 * ratio(used, size), 100.0)
 
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
