@@ -263,7 +263,7 @@ SHEET = _entry(
     "",
     "sheet:SheetView",
     Action("sheet.back", "Back to the previous screen", "escape", "Back"),
-    Action("sheet.host", "Clear the counters of the whole host", "H", "Clear host"),
+    Action("sheet.host", "Clear the counters of the whole host", "asterisk", "Clear host"),
 )
 
 SCREENS = (

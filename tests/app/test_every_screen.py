@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,7 @@ from tests.app.scenes import (
 from tests.app.stage import FROZEN, until
 from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
-from tui.screen_registry import OVERVIEW, SCREENS
+from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.text.glyphs import GlyphSetting
 from tui.theme.settings import load_settings
 
@@ -147,11 +146,11 @@ async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -
     settings = replace(load_settings(file), theme_folder=tmp_path)
     for told in TOLD:
         assert any(told in problem for problem in settings.problems), told
-    async with opened(VIEWS[0], SIZES[0], settings) as pilot:
+    with_paths = next(scene.samples for scene in VIEWS if scene.screen == SHEET.id)
+    async with opened(VIEWS[0], SIZES[0], settings, with_paths) as pilot:
         app = pilot.app
         shown = [notice.message for notice in app._notifications]
         assert {*settings.problems} <= {*shown}
         assert any("no theme 'no such theme'" in text for text in shown)
         for scene in VIEWS:
-            await pilot.press(*scene.keys[:1])
-            await until(pilot, functools.partial(is_shown, app, scene))
+            await _back_to(pilot, scene)

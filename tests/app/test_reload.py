@@ -47,13 +47,13 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
     app, source = staged(file)
     async with on_stage(app) as pilot:
         await play(pilot, source, 3)
-        file.write_text('theme = "nord"\n[keys]\nview.help = "h"\n[alerts.rules]\nslow = "disks await_ms>1h"\n')
+        file.write_text('theme = "nord"\n[keys]\nview.help = "Q"\n[alerts.rules]\nslow = "disks await_ms>1h"\n')
         await until(pilot, lambda: said(pilot, "settings reloaded: keys, theme nord, alerts"))
         assert app.theme == "nord"
-        assert "h Help" in screen_text(pilot).splitlines()[-1]
+        assert "Q Help" in screen_text(pilot).splitlines()[-1]
         await pilot.press("question_mark")
         assert not isinstance(app.screen, HelpScreen)
-        await pilot.press("h")
+        await pilot.press("Q")
         assert isinstance(app.screen, HelpScreen)
         await pilot.press("escape")
         await play(pilot, source, 1)
@@ -69,7 +69,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[keys]\nview.help = "h"\nnope.x = "z"\n', "knows no action 'nope.x'"),
+        ('[keys]\nview.help = "Q"\nnope.x = "z"\n', "knows no action 'nope.x'"),
         ("theme = \n", "config.toml"),
         ('theme = "no such"\n[keys]\nview.help = "f9"\n', "no theme 'no such'"),
         ('[keys]\nview.help = "f9"\n[alerts.rules]\nfirst = "disks nope>1"\n', "[alerts.rules] first"),

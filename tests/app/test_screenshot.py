@@ -21,7 +21,7 @@ def test_pictures_then_our_own_folder_then_the_present_one(tmp_path: Path) -> No
     assert found == [tmp_path / ".local/state/lunscope/screenshots", Path.cwd()]
     (tmp_path / "Pictures").mkdir()
     assert next(screen_folders(None, {"HOME": str(tmp_path)})) == tmp_path / "Pictures"
-    environment = {"HOME": str(tmp_path), "XDG_PICTURES_DIR": "/nonexistent", "XDG_STATE_HOME": "/var/x"}
+    environment = {"HOME": str(tmp_path), "XDG_PICTURES_DIR": str(tmp_path / "missing"), "XDG_STATE_HOME": "/var/x"}
     assert next(screen_folders(None, environment)) == Path("/var/x/lunscope/screenshots")
 
 
