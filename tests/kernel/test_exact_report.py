@@ -251,7 +251,7 @@ def as_nobody(*arguments: str, socket: Path) -> subprocess.Popen[str]:
 @pytest.fixture
 def socket(tmp_path: Path) -> Path:
     """A place that another user can reach."""
-    closed = itertools.takewhile(lambda folder: folder.stat().st_mode & 0o005 != 0o005, (tmp_path, *tmp_path.parents))
+    closed = [folder for folder in (tmp_path, *tmp_path.parents) if folder.stat().st_mode & 0o005 != 0o005]
     for folder in closed:
         folder.chmod(0o755)
     return tmp_path / "probe.sock"

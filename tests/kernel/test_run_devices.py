@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
@@ -116,8 +115,9 @@ sys.exit(run_cli(sys.argv[1:]))
 def test_without_rights_they_are_there_with_a_lower_tier(tmp_path: Path) -> None:
     disk_below(tmp_path)
     path = filled_file(tmp_path / "data", 4 * MIB)
-    for folder in itertools.takewhile(lambda each: each.stat().st_mode & 0o005 != 0o005, (tmp_path, *tmp_path.parents)):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:  # Of pytest, which closes the outermost for each of its runs.
+            folder.chmod(0o755)
     path.chmod(0o644)
     command = [sys.executable, "-c", AS_NOBODY, "run", "--json", "-t", str(path), "--runtime", "500ms"]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "LUNSCOPE_PROBE": str(tmp_path / "no.sock")}
