@@ -62,7 +62,7 @@ test-rust:
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
 
 # More workers than cores: tests wait for half of their time, those of screens for frames, those of devices for I/O.
-PARALLEL := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
+PARALLEL := -n $(shell echo $$((3 * $$(nproc)))) --dist worksteal
 REST := --ignore=tests/unit --ignore=tests/app
 
 test: dev ## everything: lint, Rust tests, Python tests
