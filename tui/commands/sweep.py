@@ -14,9 +14,10 @@ import click
 
 from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
+from engine.isolation.study import NAME as ISOLATION
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
-from engine.job.spec import JobSpec
+from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.goal import parse_goal
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
@@ -27,6 +28,7 @@ from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
 from tui.commands.measured_on_screen import show_preset, show_rates, show_sweep
+from tui.headless.isolation import IsolationAsked, IsolationLimits, run_isolation
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
@@ -77,13 +79,26 @@ from tui.options.work import read_work
 @click.option(
     "--preset",
     metavar="NAME",
-    help=f"Repeat a published study, in its tables: {', '.join(PRESETS)}; list describes them. "
+    help=f"Repeat a published study, in its tables: {', '.join((*PRESETS, ISOLATION))}; list describes them. "
     "--runtime is the time of each point. [5s]",
 )
 @click.option(
     "--toggle",
     metavar="COMMAND",
     help="Of --preset flashcache: a shell command that turns the cache on, run between the two halves.",
+)
+@click.option(
+    "--cap",
+    multiple=True,
+    metavar="LIMIT",
+    help="Of --preset isolation: a limit on the other load, riops=500, rbps=10m or both; none: without any; repeat for "
+    "more. [a half and a tenth of its IOPS]",
+)
+@click.option(
+    "--within",
+    type=float,
+    metavar="TIMES",
+    help="Of --preset isolation: how many times its response time alone the load may have. [1.5]",
 )
 @click.option(
     "--trials",
@@ -109,6 +124,8 @@ def command(
     open_loop: bool,
     preset: str | None,
     toggle: str | None,
+    cap: tuple[str, ...],
+    within: float | None,
     trials: Path | None,
     headless: bool,
     as_json: bool,
@@ -154,6 +171,7 @@ def command(
     wants_rates = rates is not None or (bool(limits) and not axes)
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
     _check_toggle(toggle, preset)
+    _check_isolation(preset, cap, within)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
@@ -162,11 +180,14 @@ def command(
     alerts = alerts_of_load(alert, alert_command, on_screen=has_screen, is_recorded=record is not None)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
     if preset is not None:
-        job = _job(read.scenarios, (), has_runtime=False)
-        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings, precondition=precondition)
-        if has_screen:
-            study = replace(study, on_screen=partial(show_preset, command=toggle or ""))
-        return run_preset(job, study, permissions, watching)
+        return _run_preset(
+            _job(read.scenarios, (), has_runtime=False),
+            PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings, precondition=precondition),
+            permissions,
+            watching,
+            IsolationLimits(cap, within),
+            has_screen=has_screen,
+        )
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates or open_loop:
         has_depth = _has_depth(job_file, knobs)
@@ -223,6 +244,28 @@ def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tu
         words.append("shares and histogram of response times are of lunscope run; --slo is a limit of latency")
     alone = replace(read.scenarios[0], turns=())
     return replace(read, phases=(alone,), warnings=(*read.warnings, *words)), axes
+
+
+def _run_preset(
+    job: JobSpec,
+    asked: PresetAsked,
+    permissions: Permissions,
+    watching: Watching,
+    limits: IsolationLimits,
+    *,
+    has_screen: bool,
+) -> int:
+    if asked.name == ISOLATION:
+        return run_isolation(job, IsolationAsked(asked, limits, has_screen=has_screen), permissions, watching)
+    if has_screen:
+        asked = replace(asked, on_screen=partial(show_preset, command=asked.toggle or ""))
+    return run_preset(job, asked, permissions, watching)
+
+
+def _check_isolation(preset: str | None, cap: tuple[str, ...], within: float | None) -> None:
+    for name, value in (("--cap", cap), ("--within", within)):
+        if value and preset != ISOLATION:
+            raise UsageError(f"{name}: only of --preset {ISOLATION}: leave it out")
 
 
 def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:

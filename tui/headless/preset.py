@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from engine.errors import LunscopeError, StoppedError, UsageError
+from engine.isolation.study import NAME as ISOLATION
+from engine.isolation.study import SOURCE, TITLE
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
@@ -61,9 +63,11 @@ class PresetAsked:
 
 def list_presets() -> int:
     """Print the names of all presets; returns the exit code."""
-    width = max(map(len, PRESETS))
-    for preset in PRESETS.values():
-        click.echo(f"{preset.name:<{width}}  {preset.title} ({preset.source})")
+    lines = [(preset.name, preset.title, preset.source) for preset in PRESETS.values()]
+    lines.append((ISOLATION, TITLE, SOURCE))
+    width = max(len(name) for name, _, _ in lines)
+    for name, title, source in lines:
+        click.echo(f"{name:<{width}}  {title} ({source})")
     return 0
 
 

@@ -41,7 +41,7 @@ def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
     yield from (f"note: {line}" for result in outcome.results for line in result.troubles)
     for table in outcome.tables:
         yield f"[{table.title}]"
-        yield from _table_lines(table)
+        yield from aligned_lines(table)
         yield ""
     yield f"published elsewhere, on other hardware ({preset.source}):"
     yield from (f"  {line}" for line in preset.published)
@@ -51,7 +51,8 @@ def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
         yield f"not complete: {ended}; {measured} measurements were made"
 
 
-def _table_lines(table: StudyTable) -> Iterator[str]:
+def aligned_lines(table: StudyTable) -> Iterator[str]:
+    """Write one table with aligned columns, and the published rows beside."""
     head = tuple(column.title for column in table.columns)
     alone = [("",) * len(head) for _ in table.published_only]
     left = _aligned((head, *(_shown(table.columns, row) for row in table.rows), *alone))
@@ -91,13 +92,14 @@ def outcome_document(outcome: PresetOutcome) -> Document:
         "targets": list(outcome.targets),
         "complete": outcome.is_complete,
         "remarks": list(outcome.plan.remarks),
-        "tables": [_table_document(table) for table in outcome.tables],
+        "tables": [table_document(table) for table in outcome.tables],
         "published_elsewhere": {"source": preset.source, "facts": list(preset.published)},
         "parts": [{"name": part.name, "sweep": sweep_document(result, outcome.targets)} for (part, _), result in named],
     }
 
 
-def _table_document(table: StudyTable) -> Document:
+def table_document(table: StudyTable) -> Document:
+    """One table, ready for json.dumps."""
     only = [dict(zip(table.published_columns, row, strict=True)) for row in table.published_only]
     rows = [_row_document(table, row) for row in table.rows]
     columns = [{"key": each.key, "title": each.title, "digits": each.digits} for each in table.columns]

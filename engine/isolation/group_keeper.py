@@ -1,0 +1,63 @@
+"""The process that removes the group of the aggressor when its lunscope ends, however that ends.
+
+It is started before the group is made, as a session of its own, and waits for the end of a pipe that only its lunscope
+can write to: the kernel closes it after kill -9, too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+READY = b"ready\n"
+_PATIENCE_S = 120.0
+"""I/Os that a limit holds may take so long; the group stays for as long as a process in it has not ended."""
+_LOOK_S = 0.02
+
+
+def remove_group(folder: Path) -> bool:
+    """End the processes of a group and remove it; returns whether it is gone."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until_s:
+        _kill_members(folder)
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return False
+        else:
+            return True
+        time.sleep(_LOOK_S)
+    return False
+
+
+def members(folder: Path) -> list[int]:
+    """List the processes of a group; none where it is gone."""
+    try:
+        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
+
+
+def _kill_members(folder: Path) -> None:
+    for process in members(folder):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def main() -> int:
+    """Run with the folder of the group, and the pipe as stdin."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    folder = Path(sys.argv[1])
+    os.write(1, READY)
+    while os.read(0, 64):
+        pass
+    return int(not remove_group(folder))
