@@ -50,7 +50,7 @@ def parse_cap(text: str) -> Cap:
     for part in text.split(","):
         key, _, value = (word.strip() for word in part.partition("="))
         unit = {"riops": "IO/s", "rbps": "B/s"}.get(key)
-        number = "" if unit is None else read_value(value, unit)
+        number = "" if unit is None or not value else read_value(value, unit)
         if key in values or not (number.isascii() and number.isdigit()) or not 0 < int(number) < 1 << 63:
             shown = safe_text(short_text(text, 80))
             raise UsageError(f"--cap '{shown}': write riops=500, rbps=10m, both with a comma, or none")

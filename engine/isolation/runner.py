@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from engine.errors import LunscopeError
 from engine.isolation.aggressor import Aggressor
 from engine.isolation.caps import NO_CAP, Cap, shares_of
-from engine.isolation.load_group import Hierarchy, LoadGroup
+from engine.isolation.aggressor_group import LimitHierarchy, AggressorGroup
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimMeter
 from engine.tune.change import make_change
@@ -47,12 +47,12 @@ class IsolationRunner:
     """Takes a plan from its first point to its last; `study` has what was measured, at any time."""
 
     plan: IsolationPlan
-    hierarchy: Hierarchy
+    hierarchy: LimitHierarchy
     meter: VictimMeter
     study: IsolationStudy
     is_stopped: Callable[[float], bool]
     say: Callable[[str], None]
-    _group: LoadGroup = field(init=False)
+    _group: AggressorGroup = field(init=False)
 
     def run(self) -> None:
         """Measure all points; everything that was made for them is gone afterwards.
@@ -61,7 +61,7 @@ class IsolationRunner:
             StoppedError: a signal came.
             LunscopeError: a load ended, or a cap could not be set.
         """
-        with LoadGroup(self.hierarchy) as self._group:
+        with AggressorGroup(self.hierarchy) as self._group:
             self._measure_alone()
             self._measure_beside(NO_CAP)
             for cap in self._caps():

@@ -40,7 +40,7 @@ def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
     done = _preset(tmp_path, "list")
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PRESETS)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*PRESETS, "isolation"]
     assert all(f"({preset.source})" in done.stdout for preset in PRESETS.values())
 
 

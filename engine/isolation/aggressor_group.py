@@ -21,7 +21,7 @@ _START = (
 
 
 @dataclass(frozen=True, slots=True)
-class Hierarchy:
+class LimitHierarchy:
     """Where groups with limits on I/O can be made."""
 
     root: Path
@@ -29,7 +29,7 @@ class Hierarchy:
     """Whether it is of cgroup v2."""
 
 
-def find_hierarchy(sysfs: Path = Path("/sys")) -> Hierarchy:
+def find_hierarchy(sysfs: Path = Path("/sys")) -> LimitHierarchy:
     """Find the hierarchy that limits I/O here.
 
     Raises:
@@ -37,9 +37,9 @@ def find_hierarchy(sysfs: Path = Path("/sys")) -> Hierarchy:
     """
     unified, legacy = unified_root(sysfs), blkio_root(sysfs)
     if unified is not None:
-        found = Hierarchy(unified, unified=True)
+        found = LimitHierarchy(unified, unified=True)
     elif (legacy / "blkio.throttle.read_iops_device").exists():
-        found = Hierarchy(legacy, unified=False)
+        found = LimitHierarchy(legacy, unified=False)
     else:
         raise UsageError("--preset isolation: no control groups that limit I/O: mount cgroup2, or blkio of cgroup v1")
     if os.geteuid() or not os.access(found.root, os.W_OK):
@@ -50,10 +50,10 @@ def find_hierarchy(sysfs: Path = Path("/sys")) -> Hierarchy:
     return found
 
 
-class LoadGroup:
+class AggressorGroup:
     """One group while it is entered; a process of its own removes it at the end, whatever ends this one."""
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
+    def __init__(self, hierarchy: LimitHierarchy) -> None:
         self.name = f"/lunscope-isolation-{os.getpid()}"
         self.folder = hierarchy.root / self.name.lstrip("/")
 

@@ -1,0 +1,146 @@
+"""The preset isolation on a real loop device with groups of cgroup v1; nothing of it is left, after kill -9 either."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+from tests.kernel.conftest import Storage
+from tests.kernel.throttle import throttle
+
+pytestmark = [needs.root, needs.loop, throttle]
+
+ROOT = Path(__file__).parents[2]
+BLKIO = Path("/sys/fs/cgroup/blkio")
+_CAP = 50
+_PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def begun(storage: Storage) -> Iterator[subprocess.Popen[str]]:
+    """Lunscope with an aggressor that soon is limited."""
+    words = ("--preset", "isolation", "--target", storage.loop(), "--rate", "200", "--json")
+    limits = ("--vary", "qd=4", "--cap", f"riops={_CAP}", "--within", "3", "--runtime", "3s")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui", "sweep", *words, *limits],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        yield running
+        if running.poll() is None:
+            running.kill()
+
+
+def _group(running: subprocess.Popen[str]) -> Path:
+    """Find the group of the process that does the I/O, or of the one that waits for it."""
+
+    def own() -> list[Path]:
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        names = (f"lunscope-isolation-{number}" for number in (running.pid, *children))
+        return [folder for name in names if (folder := BLKIO / name).exists()]
+
+    _wait_for(lambda: bool(own()))
+    return own()[0]
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.02)
+
+
+def _is_capped(group: Path) -> bool:
+    limit = (group / "blkio.throttle.read_iops_device").read_text()
+    return limit.endswith(f" {_CAP}\n") and bool(_members(group))
+
+
+def _members(group: Path) -> list[int]:
+    return [int(line) for line in (group / "cgroup.procs").read_text().split()]
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def test_each_point_has_its_seconds_and_the_cap_holds(begun: subprocess.Popen[str]) -> None:
+    group = _group(begun)
+    out, errors = begun.communicate(timeout=300)
+    assert begun.returncode == 0, errors
+    assert re.search(r"isolation: 4 points of 3 s", errors)
+    assert not group.exists()
+    document = json.loads(out)
+    assert document["complete"]
+    alone, free, capped, again = document["isolation"]["points"]
+    assert (alone["aggressor"], again["aggressor"]) == (None, None)
+    assert free["aggressor_iops"] > capped["aggressor_iops"] > 0
+    # A burst at its start, and the I/Os outstanding at its end.
+    assert capped["aggressor_iops"] < 2 * _CAP
+    for point in (alone, free, capped, again):
+        assert len(point["seconds"]) == 3
+        assert sum(second["ios"] for second in point["seconds"]) > 0
+    assert document["isolation"]["answer"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_after_a_signal(begun: subprocess.Popen[str], number: signal.Signals) -> None:
+    group = _group(begun)
+    _wait_for(lambda: _is_capped(group))
+    members = _members(group)
+    os.kill(begun.pid, number)
+    out, errors = begun.communicate(timeout=300)
+    _wait_for(lambda: not group.exists())
+    _wait_for(lambda: all(map(_has_ended, members)))
+    if number is signal.SIGINT:
+        assert begun.returncode == 130, errors
+        document = json.loads(out)
+        assert (document["complete"], document["isolation"]["ended"]) == (False, "stopped")
+        assert len(document["isolation"]["points"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--rate", "200"), "name the one device or file that both loads read: --target"),
+        (("--target", "{file}"), "give the rate of the victim, as --rate 500"),
+        (("--target", "{file}", "--rate", "200", "--read-pct", "50"), "both loads only read"),
+        (("--target", "{file}", "--rate", "200", "--slo", "p99<=1ms"), "--slo: --preset isolation has no use for it"),
+        (("--target", "{file}", "--rate", "200", "--vary", "mode=direct"), "varies qd and bs"),
+        (("--target", "{file}", "--rate", "200", "--cap", "wiops=5"), "write riops=500"),
+        (("--target", "{file}", "--rate", "200", "--runtime", "1s"), "3s or longer"),
+        (("--target", "{file}", "--rate", "200", "--within", "0.5"), "--within"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_starts(
+    tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1 << 20))
+    given = [word.format(file=file) for word in words]
+    done = subprocess.run(
+        [sys.executable, "-m", "tui", "sweep", "--preset", "isolation", *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr.splitlines()[-1]
