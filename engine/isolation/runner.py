@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from engine.errors import LunscopeError
 from engine.isolation.aggressor import Aggressor
+from engine.isolation.aggressor_group import AggressorGroup, LimitHierarchy
 from engine.isolation.caps import NO_CAP, Cap, shares_of
-from engine.isolation.aggressor_group import LimitHierarchy, AggressorGroup
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimMeter
 from engine.tune.change import make_change

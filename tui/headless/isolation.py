@@ -12,9 +12,9 @@ import click
 
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.hostfs.sysblock import look_up
+from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.caps import parse_cap
 from engine.isolation.factor import figure_for
-from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.runner import IsolationPlan, IsolationRunner
 from engine.isolation.study import AggressorLoad, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimMeter

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from engine.errors import UsageError
+from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.caps import NO_CAP, Cap, parse_cap, shares_of
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
-from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimSecond, pooled_p99_ns
 from engine.results.histogram import bucket_of
