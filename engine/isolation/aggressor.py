@@ -57,7 +57,7 @@ class Aggressor:
         while self._read_bytes() == 0:
             self.check()
             if time.monotonic() > until_s:
-                raise LunscopeError("the aggressor did not begin: try a lower --size")
+                raise LunscopeError("the aggressor read nothing from a device: use --mode direct")
             if is_stopped(_LOOK_S):
                 raise StoppedError("stopped before the aggressor began")
 
@@ -69,26 +69,30 @@ class Aggressor:
             raise LunscopeError(f"the aggressor ended: {safe_text(short_text(words[-1], 300))}")
 
     def end(self) -> float | None:
-        """Stop it and wait for that; returns its reads per second, None where it did not say."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_END_S)
-            except subprocess.TimeoutExpired:
-                self._kill()
+        """Stop it and wait for that; returns its reads per second, None where it did not say.
+
+        Raises:
+            LunscopeError: it does not end.
+        """
+        self._process.terminate()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            fix = "use a higher --cap, or a lower queue depth"
+            raise LunscopeError(f"the aggressor does not end in {_END_S:g} s, as its cap holds I/Os: {fix}") from None
         self._output.seek(0)
         text = self._output.read()
-        self._output.close()
-        self._errors.close()
+        self._close()
         return _reads_per_s(text)
 
-    def _kill(self) -> None:
-        for process in (*members(self._group), self._process.pid):
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self._process.wait()
+    def abandon(self) -> None:
+        """Stop it without waiting: I/Os that a cap holds complete once that is gone, and the group after them."""
+        self._process.terminate()
+        self._close()
+
+    def _close(self) -> None:
+        self._output.close()
+        self._errors.close()
 
     def _read_bytes(self) -> int:
         """Bytes that the processes of the group had read from devices (proc(5), /proc/PID/io)."""

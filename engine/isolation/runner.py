@@ -89,14 +89,15 @@ class IsolationRunner:
             self._add(self._point(load, cap))
 
     def _point(self, load: AggressorLoad, cap: Cap) -> IsolationPoint:
-        aggressor, iops = Aggressor(self.plan.command(load, self.plan.seconds), self._group.folder), None
+        aggressor = Aggressor(self.plan.command(load, self.plan.seconds), self._group.folder)
         try:
             aggressor.wait_begun(self.is_stopped)
             self.meter.rest(_SETTLE_S)
             seconds = self.meter.seconds(self.plan.seconds, aggressor.check)
-        finally:
-            iops = aggressor.end()
-        return IsolationPoint(load, cap, iops, seconds)
+            return IsolationPoint(load, cap, aggressor.end(), seconds)
+        except BaseException:
+            aggressor.abandon()
+            raise
 
     def _add(self, point: IsolationPoint) -> None:
         self.study = replace(self.study, points=(*self.study.points, point))

@@ -80,6 +80,8 @@ def run_isolation(job: JobSpec, asked: IsolationAsked, permissions: Permissions,
     caps = tuple(map(parse_cap, asked.limits.caps)) or None
     hierarchy = find_hierarchy(sysfs)
     seconds = _seconds(asked.preset.knobs)
+    for warning in asked.preset.warnings:
+        _say(warning)
     go_on_in_child()
     control = LoadControl()
     code, ended = 0, ""
