@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,7 @@ from engine.isolation.aggressor_group import AggressorGroup, LimitHierarchy
 from engine.isolation.caps import NO_CAP, Cap, shares_of
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimMeter
+from engine.job.spec import JobSpec
 from engine.tune.change import make_change
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.scope import Host
@@ -30,8 +32,8 @@ class IsolationPlan:
     """None: a half and a tenth of what the aggressor reaches without one."""
     seconds: int
     """Of each point."""
-    command: Callable[[AggressorLoad, int], Sequence[str]]
-    """Arguments of lunscope for the aggressor, which ends by itself after so many seconds."""
+    job: Callable[[AggressorLoad], JobSpec]
+    """The aggressor at one of its loads."""
     disks: tuple[str, ...]
     """Kernel names of those that a cap is for."""
 
@@ -73,8 +75,6 @@ class IsolationRunner:
         if self.plan.caps is not None:
             return [cap for cap in self.plan.caps if cap != NO_CAP]
         highest = max((point.aggressor_iops or 0.0 for point in self.study.points), default=0.0)
-        if not highest:
-            raise LunscopeError("the aggressor did not say how many I/Os it had: name caps with --cap")
         return list(shares_of(highest))
 
     def _measure_alone(self) -> None:
@@ -89,15 +89,18 @@ class IsolationRunner:
             self._add(self._point(load, cap))
 
     def _point(self, load: AggressorLoad, cap: Cap) -> IsolationPoint:
-        aggressor = Aggressor(self.plan.command(load, self.plan.seconds), self._group.folder)
+        aggressor = Aggressor(self.plan.job(load), self._group.folder)
         try:
             aggressor.wait_begun(self.is_stopped)
             self.meter.rest(_SETTLE_S)
+            before, begun_s = aggressor.ios(), time.monotonic()
             seconds = self.meter.seconds(self.plan.seconds, aggressor.check)
-            return IsolationPoint(load, cap, aggressor.end(), seconds)
+            iops = (aggressor.ios() - before) / (time.monotonic() - begun_s)
+            aggressor.end()
         except BaseException:
             aggressor.abandon()
             raise
+        return IsolationPoint(load, cap, iops, seconds)
 
     def _add(self, point: IsolationPoint) -> None:
         self.study = replace(self.study, points=(*self.study.points, point))

@@ -14,7 +14,7 @@ from engine.results.histogram import merge, percentile_ns
 from engine.running.control import LoadControl
 from engine.running.counter_reader import SKIPPED
 
-_READ_IOS, _READ_LATENCY = 0, 2
+READ_IOS, _READ_LATENCY = 0, 2
 """Positions in the raw table load."""
 _SECOND_S = 1.0
 P99 = 99.0
@@ -90,7 +90,7 @@ def _second(
 ) -> VictimSecond:
     total = delta.sum(axis=0)
     return VictimSecond(
-        duration_s, int(total[_READ_IOS]), int(total[SKIPPED]), int(total[_READ_LATENCY]), cells[0], cells[1]
+        duration_s, int(total[READ_IOS]), int(total[SKIPPED]), int(total[_READ_LATENCY]), cells[0], cells[1]
     )
 
 

@@ -18,7 +18,7 @@ from engine.isolation.factor import figure_for
 from engine.isolation.runner import IsolationPlan, IsolationRunner
 from engine.isolation.study import AggressorLoad, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimMeter
-from engine.job.choices import Access, Arrival
+from engine.job.choices import Arrival
 from engine.job.sizes import format_blocks
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
@@ -96,7 +96,7 @@ def run_isolation(job: JobSpec, asked: IsolationAsked, permissions: Permissions,
         try:
             control.arm(victim, permissions)
             study = replace(study, targets=control.status.targets)
-            plan = IsolationPlan(loads, caps, seconds, _Command(job), _disks(control, sysfs))
+            plan = IsolationPlan(loads, caps, seconds, _AggressorJob(job, seconds + _SPARE_S), _disks(control, sysfs))
             _say(f"isolation: {plan.points} points of {seconds} s, about {_minutes(plan)}")
             control.start()
             runner = IsolationRunner(plan, hierarchy, VictimMeter(control, is_stopped), study, is_stopped, _say)
@@ -163,21 +163,28 @@ def _seconds(knobs: Mapping[str, Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
-    """Arguments of the aggressor: the target, order, size, mode and engine of the victim."""
+class _AggressorJob:
+    """Makes a closed loop of the job, which ends by itself should nothing else end it."""
 
     job: JobSpec
+    runtime_s: float
 
-    def __call__(self, load: AggressorLoad, seconds: int) -> list[str]:
-        job = self.job
-        target = job.targets[0].path or ""
-        size = [] if job.size_bytes is None else ["--size", str(job.size_bytes)]
-        order = "randread" if job.access is Access.RANDOM else "read"
-        return [
-            *("run", "--headless", "--json", "--target", str(Path(target).absolute()), "--rw", order),
-            *("--bs", load.block, "--qd", str(load.queue_depth), "--mode", job.knobs.mode.value),
-            *("--engine", job.backend.value, "--runtime", f"{seconds + _SPARE_S}s", *size),
-        ]
+    def __call__(self, load: AggressorLoad) -> JobSpec:
+        knobs = replace(self.job.knobs, queue_depth=load.queue_depth, rate_iops=None)
+        if load.block != format_blocks(knobs.blocks):
+            sizes = parse_axis(f"bs={load.block}")
+            knobs = sizes.knob.turned(knobs, sizes.values[0])
+        target = replace(self.job.targets[0], path=str(Path(self.job.targets[0].path or "").absolute()))
+        return replace(
+            self.job,
+            targets=(target,),
+            knobs=knobs,
+            arrival=Arrival.CLOSED,
+            runtime_s=self.runtime_s,
+            io_bytes=None,
+            loops=None,
+            ramp_s=0.0,
+        )
 
 
 def _disks(control: LoadControl, sysfs: Path) -> tuple[str, ...]:
