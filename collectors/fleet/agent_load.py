@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from collectors.fleet.frames import Frame, encode, text, texts, whole
 from engine.errors import LunscopeError
 from engine.job.file import parse_job
 from engine.job.spec import Permissions
 from engine.job.validate import validate
+from engine.results.measured import Split
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.running.control import LoadControl, LoadState
+from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 
 _LATEST_START_S = 60.0
 """The furthest in the future that something may be asked for."""
 _LOOK_S = 0.1
+_IOS = [0, 4]
+"""Columns of the raw table load: reads and writes."""
+
+_Answer = Mapping[str, object] | None
+"""What an answer holds beside its times."""
 
 
 class AgentLoad:
@@ -46,14 +53,20 @@ class AgentLoad:
             case "turn":
                 job = text(frame, "job")
                 self._in_thread(number, what, whole(frame, "at_ns"), lambda: self._turn(job))
+            case "part":
+                self._in_thread(number, what, whole(frame, "at_ns"), self._control.part_epoch)
+            case "peek":
+                self._in_thread(number, what, 0, self._peek)
+            case "epoch":
+                self._in_thread(number, what, 0, self._epoch)
             case "stop":
                 self._in_thread(number, what, 0, lambda: self._stop(verify=frame.get("verify") is True))
 
-    def _in_thread(self, number: int, what: str, at_ns: int, act: Callable[[], None]) -> None:
+    def _in_thread(self, number: int, what: str, at_ns: int, act: Callable[[], _Answer]) -> None:
         threading.Thread(target=self._do, args=(number, what, at_ns, act), name=f"lunscope-{what}", daemon=True).start()
 
-    def _do(self, number: int, what: str, at_ns: int, act: Callable[[], None]) -> None:
-        error = ""
+    def _do(self, number: int, what: str, at_ns: int, act: Callable[[], _Answer]) -> None:
+        error, answer = "", dict[str, object]()
         wait_s = (at_ns - time.monotonic_ns()) / 1e9 if at_ns else 0.0
         if wait_s > _LATEST_START_S:
             error = f"{what}: {wait_s:.0f} s in the future"
@@ -62,10 +75,11 @@ class AgentLoad:
         began_ns = time.monotonic_ns()
         if not error and not self._stopped.is_set():
             try:
-                act()
+                answer.update(act() or {})
             except LunscopeError as refusal:
                 error = str(refusal)
-        self._send(encode("done", number=number, what=what, at_ns=began_ns, ended_ns=time.monotonic_ns(), error=error))
+        ended_ns = time.monotonic_ns()
+        self._send(encode("done", number=number, what=what, at_ns=began_ns, ended_ns=ended_ns, error=error, **answer))
 
     def _arm(self, job: str, permissions: Permissions) -> None:
         spec = parse_job(job, "job of the fleet")
@@ -79,6 +93,23 @@ class AgentLoad:
 
     def _turn(self, job: str) -> None:
         self._control.turn(parse_job(job, "knobs of the fleet").knobs)
+
+    def _peek(self) -> _Answer:
+        counters = self._control.peek()
+        if counters is None:
+            raise LunscopeError(self._control.status.message or "no load runs")
+        return {
+            "ios": int(counters[:, _IOS].sum()),
+            "errors": int(counters[:, ERRORS].sum()),
+            "in_flight": int(counters[:, IN_FLIGHT].sum()),
+            "failing": bool(counters[:, FAILING].any()),
+        }
+
+    def _epoch(self) -> _Answer:
+        epoch = self._control.last_epoch()
+        if epoch is None:
+            raise LunscopeError(self._control.status.message or "no load runs")
+        return {"duration_s": epoch.duration_s, "measured": measured_document(epoch.split)}
 
     def _stop(self, *, verify: bool) -> None:
         self._control.stop(verify=verify)
@@ -95,7 +126,7 @@ class AgentLoad:
         if result is None or result is self._reported:
             return
         self._reported = result
-        self._send(encode("result", document=run_document(result), measured=measured_document(result)))
+        self._send(encode("result", document=run_document(result), measured=measured_document(result.total)))
 
     def status(self) -> bytes:
         """Return the state of the load as a line."""
@@ -116,9 +147,8 @@ class AgentLoad:
         return self._control.status.state is LoadState.IDLE
 
 
-def measured_document(result: RunResult) -> dict[str, object]:
+def measured_document(split: Split) -> dict[str, object]:
     """Write what adds up over hosts: counts, sums and histograms of each direction."""
-    split = result.total
     return {
         name: {
             "ios": each.ios,

@@ -112,6 +112,11 @@ class FleetController:
         """Return what hosts answered to what was asked."""
         return {name: host.done[number] for name, host in tuple(self.hosts.items()) if number in host.done}
 
+    def forget(self, number: int) -> None:
+        """Drop the answers to what was asked often."""
+        for host in tuple(self.hosts.values()):
+            host.done.pop(number, None)
+
     def host_time_ns(self, name: str, ours_ns: int) -> int:
         """Convert a time of our CLOCK_MONOTONIC to that of a host."""
         return ours_ns + self.hosts[name].offset_ns

@@ -14,6 +14,7 @@ from collectors.fleet.host_jobs import HostJob
 from engine.errors import LunscopeError, RefusedError
 from engine.job.file import dump_job
 from engine.job.scenario import Turn
+from engine.job.spec import Knobs
 
 LEAD_NS = 500_000_000
 """How far ahead a start or a turn is set, so that every host hears of it in time."""
@@ -34,6 +35,8 @@ class FleetLoad:
         self, controller: FleetController, jobs: Mapping[str, HostJob], interrupted: Interrupted, window_s: float
     ) -> None:
         self._controller = controller
+        for name in jobs:
+            controller.hosts[name].result = None  # of a load before
         self._jobs = {name: job for name, job in jobs.items() if controller.hosts[name].is_connected}
         self._interrupted = interrupted
         self._window_ns = round(window_s * 1e9)
@@ -87,13 +90,50 @@ class FleetLoad:
         Raises:
             LunscopeError: the clocks are not known well enough.
         """
+        self.set_knobs(turn.turned)
+
+    def set_knobs(self, turned: Callable[[Knobs], Knobs]) -> None:
+        """Set every host to its knobs changed by a function, at one time.
+
+        Raises:
+            LunscopeError: the clocks are not known well enough, or a host refuses.
+        """
         self._require_clocks()
         for name, each in self._jobs.items():
             width = len(each.job.targets)
-            knobs = turn.turned(each.job.knobs)
+            knobs = turned(each.job.knobs)
             knobs = replace(knobs, stripe_width=min(knobs.stripe_width, width))
             self._jobs[name] = replace(each, job=replace(each.job, knobs=knobs))
-        self._at_once("turn", {name: {"job": dump_job(self._jobs[name].job)} for name in self._present()})
+        answers, _ = self._at_once("turn", {name: {"job": dump_job(self._jobs[name].job)} for name in self._present()})
+        _raise_refusal(answers)
+
+    def part_epoch(self) -> None:
+        """Open another epoch with the same knobs on all hosts at one time.
+
+        Raises:
+            LunscopeError: the clocks are not known well enough, or no load runs.
+        """
+        self._require_clocks()
+        answers, _ = self._at_once("part", {name: {} for name in self._present()})
+        _raise_refusal(answers)
+
+    def ask_now(self, what: str) -> dict[str, Frame]:
+        """Ask all hosts for figures and wait for them, without a look at the operator: they come in milliseconds."""
+        controller, names = self._controller, self._present()
+        number = controller.ask(what, {name: {} for name in names})
+        end_s = time.monotonic() + _ANSWER_S
+        while True:
+            controller.changed.clear()
+            answers = controller.answers(number)
+            waiting = [name for name in names if name not in answers]
+            if not any(controller.hosts[name].is_connected for name in waiting) or time.monotonic() >= end_s:
+                break
+            controller.changed.wait(_LOOK_S)
+        controller.forget(number)
+        for name in waiting:
+            host = controller.hosts[name]
+            self.missing[name] = "no answer" if host.is_connected else _why(host)
+        return answers
 
     def stop(self) -> None:
         """Ask every host to stop."""
@@ -124,8 +164,17 @@ class FleetLoad:
                 missing.setdefault(name, "no result")
             else:
                 results.append(found)
-        start = _spread(list(self._started.values()))
-        return FleetResult(tuple(results), missing, start, tuple(self._spreads), self._bound_ns)
+        return FleetResult(tuple(results), missing, self.start_spread_ns, tuple(self._spreads), self._bound_ns)
+
+    @property
+    def start_spread_ns(self) -> int | None:
+        """Between the first host's start and the last one's; None with fewer than two."""
+        return _spread(list(self._started.values()))
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Hosts that take part."""
+        return tuple(self._present())
 
     def _present(self) -> list[str]:
         return [name for name in self._jobs if name not in self.missing]
@@ -166,7 +215,7 @@ class FleetLoad:
         }
         if what == "start":
             self._started = times
-        elif (spread := _spread(list(times.values()))) is not None:
+        elif what == "turn" and (spread := _spread(list(times.values()))) is not None:
             self._spreads.append(spread)
         return answers, at_ns
 
@@ -188,6 +237,12 @@ class FleetLoad:
         for name in waiting:
             self.missing[name] = "no answer"
         return self._controller.answers(number)
+
+
+def _raise_refusal(answers: Mapping[str, Frame]) -> None:
+    for name, answer in answers.items():
+        if answer.get("error"):
+            raise RefusedError(f"{name}: {answer['error']}")
 
 
 def _why(host: FleetHost) -> str:

@@ -56,15 +56,26 @@ class FleetResult:
 
 def host_result(name: str, frame: Frame, started_ns: int) -> HostResult | None:
     """Read the result frame of a host; None where it is damaged."""
-    document, measured = frame.get("document"), frame.get("measured")
-    if not isinstance(document, dict) or not isinstance(measured, dict):
+    document, split = frame.get("document"), measured_split(frame)
+    if not isinstance(document, dict) or split is None:
         return None
     try:
-        read, write = (_measured(measured[name]) for name in ("read", "write"))
         duration_s = float(document["duration_s"] or 0.0)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return HostResult(name, document, Split(read, write, combine([read, write])), duration_s, started_ns)
+    return HostResult(name, document, split, duration_s, started_ns)
+
+
+def measured_split(frame: Frame) -> Split | None:
+    """Read what a host measured of its I/Os; None where it is damaged."""
+    measured = frame.get("measured")
+    if not isinstance(measured, dict):
+        return None
+    try:
+        read, write = (_measured(measured[name]) for name in ("read", "write"))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return Split(read, write, combine([read, write]))
 
 
 def _measured(value: Mapping[str, object]) -> Measured:

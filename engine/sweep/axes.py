@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from engine.errors import UsageError
@@ -13,7 +15,7 @@ from engine.job.sizes import format_size, parse_size
 from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
-_LOADS = ("queue_depth", "threads", "stripe_width")
+_LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
 """Knobs that make more load of a higher value; the first one that varies is the axis on which a knee is looked for."""
 
 
@@ -51,14 +53,21 @@ def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN
     return value if isinstance(knob, TuneKnob) else knob.document(knob.turned(knobs, value))
 
 
-def parse_axis(text: str) -> SweepAxis:
+_NO_OTHERS: Mapping[str, Knob] = MappingProxyType({})
+
+
+def parse_axis(text: str, others: Mapping[str, Knob] = _NO_OTHERS) -> SweepAxis:
     """Read `qd=1..256`, `bs=4k..64k`, `policy=round-robin,service-time` or `tune.nr_requests=32,128`.
+
+    Args:
+        text: as it is typed.
+        others: what may vary beside the knobs of a job, by key.
 
     Raises:
         UsageError: there is no such knob, or it cannot have these values.
     """
     key, equals, values = text.partition("=")
-    knob = _knob(text, key.strip())
+    knob = others.get(key.strip()) or _knob(text, key.strip(), others)
     key = knob.key
     if not equals or not values.strip():
         raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
@@ -76,7 +85,7 @@ def parse_axis(text: str) -> SweepAxis:
     return _range(text, knob, int(match[1]), int(match[2]))
 
 
-def _knob(text: str, key: str) -> Knob:
+def _knob(text: str, key: str, others: Mapping[str, Knob]) -> Knob:
     if key.startswith(PREFIX):
         try:
             return tune_knob(key)
@@ -84,7 +93,9 @@ def _knob(text: str, key: str) -> Knob:
             raise UsageError(f"--vary {text!r}: {error}") from None
     knob = KNOBS_BY_KEY.get(key.replace("-", "_"))
     if knob is None:
-        raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {', '.join(KNOBS_BY_KEY)}, {PREFIX}NAME")
+        raise UsageError(
+            f"--vary {text!r}: no knob {key!r}: one of {', '.join((*others, *KNOBS_BY_KEY))}, {PREFIX}NAME"
+        )
     return knob
 
 

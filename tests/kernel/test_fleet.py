@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -119,3 +121,31 @@ def test_clocks_that_are_not_known_well_enough_are_refused(hosts: SshHosts) -> N
     done = run(fleet_command("run", hosts, "h[1-2]", *job))
     assert done.returncode == 1
     assert "not synchronous" in done.stderr
+
+
+def test_a_sweep_says_how_hosts_scale_and_what_it_has_when_it_is_ended(hosts: SshHosts) -> None:
+    job = ["--size", "8m", "--window", "1s", "--rate", "2000", "--vary", "hosts=1,2", "--json"]
+    command = fleet_command("sweep", hosts, "h[1-2]", *job)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sweep:
+        assert sweep.stderr is not None
+        said = list(itertools.takewhile(lambda line: "hosts=2: " not in line, sweep.stderr))
+        sweep.send_signal(signal.SIGINT)
+        output, _ = sweep.communicate(timeout=PATIENCE_S)
+    document = json.loads(output)
+    assert document["schema"] == "lunscope.fleet-sweep/1", said
+    (curve,) = document["curves"]
+    assert all(trial["ios"] > 0 and trial["latency_us"]["p99"] for trial in curve["trials"])
+    driving = {trial["load"]: [each["name"] for each in trial["targets"]] for trial in curve["trials"]}
+    assert driving == {1.0: [], 2.0: ["h1", "h2"]}
+    (scaling,) = document["scaling"]
+    assert [step["hosts"] for step in scaling["steps"]] == [1, 2]
+    assert document["start_spread_ms"] is not None
+    assert sweep.returncode == 130
+    assert not hosts.recordings
+
+
+@pytest.mark.parametrize("vary", ["hosts=3", "tune.nr_requests=32", "nosuchknob=1"])
+def test_a_sweep_over_what_is_not_there_is_a_usage_error(hosts: SshHosts, vary: str) -> None:
+    done = run(fleet_command("sweep", hosts, "h[1-2]", "--size", "8m", "--vary", vary))
+    assert done.returncode == 2, done.stderr
+    assert vary.partition("=")[0].partition(".")[0] in done.stderr

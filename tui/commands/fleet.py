@@ -20,6 +20,7 @@ from engine.job.sizes import parse_duration
 from engine.job.validate import validate
 from engine.text import safe_text
 from tui.headless.fleet_run import FleetWork, print_fleet_result, run_fleet
+from tui.headless.fleet_sweep import FleetSweepWork, plan_fleet_sweep, sweep_fleet
 from tui.headless.fleet_watch import watch_fleet
 from tui.headless.leaving import go_on_in_child
 from tui.options.fleet import FleetOptions, fleet_options, open_fleet
@@ -107,6 +108,61 @@ def run(
     result, code = run_fleet(source if recording is None else recording, source, work)
     print_fleet_result(result, as_json=as_json)
     return recording_exit(recording, code)
+
+
+@command.command(short_help="how one load scales over hosts")
+@click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+@fleet_options
+@load_options
+@permission_options
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KNOB=VALUES",
+    help="hosts=1,2,4 and knobs as in lunscope sweep; repeat for every combination. [hosts doubled up to all]",
+)
+@click.option("--slo", multiple=True, metavar="LIMIT", help="As in lunscope sweep: best load within p99<2ms.")
+@click.option(
+    "--window",
+    default=f"{DEFAULT_WINDOW_S * 1000:g}ms",
+    show_default=True,
+    metavar="TIME",
+    help="As in lunscope fleet run.",
+)
+@click.option("--partial", is_flag=True, help="Go on without hosts that do not answer at the beginning.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.fleet-sweep/1) at the end.")
+def sweep(
+    job_file: Path | None,
+    *,
+    fleet: FleetOptions,
+    allow_write: tuple[str, ...],
+    destroy_data: bool,
+    vary: tuple[str, ...],
+    slo: tuple[str, ...],
+    window: str,
+    partial: bool,
+    as_json: bool,
+    **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
+) -> int:
+    """Measure one load over 1, 2, 4 ... hosts, and say up to how many it scales.
+
+    The first hosts of the set drive each point, started, turned and measured at one time; percentiles are of all I/Os.
+    Each point is measured as long as its figures need, as in `lunscope sweep`.
+
+    Exits 0 if all was measured, 1 if a host is missing or the load failed, 2 for usage errors, 130, 143 or 129 if a
+    signal ended it, after the results so far.
+    """
+    if knobs.get("runtime") is not None:
+        raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
+    scenario = only_scenario(job_file, LoadOptions(**knobs))
+    if scenario.turns or scenario.job.verify or scenario.job.until_steady:
+        raise UsageError("fleet sweep: takes a job without turns, verification and --until-steady: leave them out")
+    jobs = host_jobs(scenario.job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
+    plan = plan_fleet_sweep(jobs, vary, slo, destroy_data=destroy_data)
+    work = FleetSweepWork(plan, jobs, parse_duration(window), destroy_data, partial)
+    click.echo(f"lunscope: {plan.words}", err=True)
+    source, recording = open_fleet(fleet, runs=True)
+    return recording_exit(recording, sweep_fleet(source, recording, work, as_json=as_json))
 
 
 def only_scenario(job_file: Path | None, options: LoadOptions, sections: Sequence[str] = ()) -> Scenario:

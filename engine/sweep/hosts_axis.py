@@ -1,0 +1,179 @@
+"""The number of hosts of a fleet as an axis of a sweep, and what throughput says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from engine.job.knobs import Knob, Knobs
+from engine.job.knobs.kinds import WholeNumber
+from engine.sweep.axes import shown
+from engine.sweep.runner import SweepResult
+from engine.sweep.text import PointSummary, aligned
+from engine.sweep.trial import Trial
+
+_FIRST = 0
+"""Its position in lists: before all knobs."""
+_SCALES = 0.5
+"""Share of proportional growth below which more hosts are said not to help: each new host then brings less than half
+of what a host brought before."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetKnobs(Knobs):
+    """Knobs with the number of hosts that drive them."""
+
+    hosts: int = 1
+
+    @property
+    def of_a_host(self) -> Knobs:
+        """What each of the hosts is set to."""
+        return Knobs(**{each.name: getattr(self, each.name) for each in fields(Knobs)})
+
+
+@dataclass(frozen=True, slots=True)
+class HostsKnob(Knob):
+    """How many hosts drive the load; no knob of a job."""
+
+    def turned(self, knobs: Knobs, value: Any) -> Knobs:  # noqa: ANN401 - as a knob
+        """Return the same knobs for another number of hosts."""
+        return FleetKnobs(**{each.name: getattr(knobs, each.name) for each in fields(Knobs)}, hosts=value)
+
+
+def hosts_knob(count: int) -> HostsKnob:
+    """Make the knob of a fleet of so many hosts."""
+    kind = WholeNumber(1, count, "{} to {}, the hosts of the fleet")
+    return HostsKnob("hosts", _FIRST, "hosts", kind, "Hosts that drive the load.", id="hosts", default=count)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingStep:
+    """One number of hosts with what it gave."""
+
+    hosts: int
+    summary: PointSummary
+    efficiency: float | None
+    """Throughput per host over that of the fewest hosts; None where those had none."""
+    gain: float | None
+    """Share of proportional growth over the step before; None for the first."""
+
+    @property
+    def p99_ms(self) -> float | None:
+        """Of all I/Os of all hosts."""
+        return self.summary.latency_ms("p99")
+
+
+@dataclass(frozen=True, slots=True)
+class HostScaling:
+    """Numbers of hosts under otherwise equal values."""
+
+    name: str
+    """Of those values, such as "qd=16"; empty without."""
+    steps: tuple[ScalingStep, ...]
+
+    @property
+    def stops_at(self) -> int | None:
+        """Number of hosts beyond which more bring less than half of their part; None if all helped."""
+        for before, step in zip(self.steps, self.steps[1:], strict=False):
+            if step.gain is not None and step.gain < _SCALES:
+                return before.hosts
+        return None
+
+    @property
+    def words(self) -> str:
+        """The answer in one line."""
+        first, last = self.steps[0], self.steps[-1]
+        if len(self.steps) < 2 or last.efficiency is None:
+            return "one number of hosts only: nothing about scaling"
+        times = last.efficiency * last.hosts / first.hosts
+        grown = f"{last.hosts} hosts do {times:.2f} x {first.hosts}, {100 * last.efficiency:.0f} % per host"
+        stop = self.stops_at
+        if stop is None:
+            return f"scales to {last.hosts} hosts: {grown}"
+        after = next(step for step in self.steps if step.hosts > stop)
+        assert after.gain is not None
+        per_host = f"each host from {stop} to {after.hosts} adds {100 * after.gain:.0f} % of its part"
+        return f"stops to scale at {stop} hosts: {per_host}; {grown}"
+
+
+def scaling_of(result: SweepResult) -> tuple[HostScaling, ...]:
+    """Compare numbers of hosts under otherwise equal values."""
+    groups: dict[str, dict[int, list[Trial]]] = {}
+    plan = result.plan
+    for curve in result.curves:
+        for trial in curve.trials:
+            knobs = plan.knobs_at(curve.curve, round(trial.load))
+            if isinstance(knobs, FleetKnobs):
+                others = [
+                    f"{knob.key}={shown(knob, value)}" for knob, value in curve.curve.values if knob.id != "hosts"
+                ]
+                if plan.load is not None and plan.load.knob.id != "hosts":
+                    others.append(f"{plan.load.knob.key}={trial.load:g}")
+                groups.setdefault(" ".join(others), {}).setdefault(knobs.hosts, []).append(trial)
+    return tuple(HostScaling(name, _steps(by_hosts)) for name, by_hosts in groups.items())
+
+
+def _steps(by_hosts: dict[int, list[Trial]]) -> tuple[ScalingStep, ...]:
+    steps: list[ScalingStep] = []
+    for hosts in sorted(by_hosts):
+        summary = PointSummary.of(hosts, by_hosts[hosts])
+        first = steps[0] if steps else None
+        alone = summary.iops / hosts if first is None else first.summary.iops / first.hosts
+        efficiency = summary.iops / hosts / alone if alone else None
+        steps.append(ScalingStep(hosts, summary, efficiency, _gain(steps[-1], summary, hosts) if steps else None))
+    return tuple(steps)
+
+
+def _gain(before: ScalingStep, now: PointSummary, hosts: int) -> float | None:
+    if not before.summary.iops:
+        return None
+    return (now.iops / before.summary.iops - 1) / (hosts / before.hosts - 1)
+
+
+def scaling_lines(scalings: Sequence[HostScaling]) -> Iterator[str]:
+    """Write tables and answers."""
+    for scaling in scalings:
+        yield f"scaling over hosts{f' [{scaling.name}]' if scaling.name else ''}"
+        rows = [
+            (
+                str(step.hosts),
+                f"{step.summary.iops:,.0f}",
+                f"{step.summary.iops / step.hosts:,.0f}",
+                _percent(step.efficiency),
+                _percent(step.gain),
+                "-" if step.p99_ms is None else f"{step.p99_ms:.3f}",
+                "",
+            )
+            for step in scaling.steps
+        ]
+        yield from aligned(("hosts", "IOPS", "per host", "efficiency", "of growth", "p99 ms", ""), rows)
+        yield scaling.words
+        yield ""
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def scaling_document(scalings: Sequence[HostScaling]) -> list[dict[str, object]]:
+    """Write them as JSON."""
+    return [
+        {
+            "values": scaling.name,
+            "text": scaling.words,
+            "stops_at": scaling.stops_at,
+            "steps": [
+                {
+                    "hosts": step.hosts,
+                    "iops": step.summary.iops,
+                    "iops_per_host": step.summary.iops / step.hosts,
+                    "efficiency": step.efficiency,
+                    "growth_share": step.gain,
+                    "p99_ms": step.p99_ms,
+                }
+                for step in scaling.steps
+            ],
+        }
+        for scaling in scalings
+    ]
