@@ -1,6 +1,6 @@
 """Connections to the agents of many hosts: an interface of ours, and its implementation by ClusterShell over ssh.
 
-ClusterShell is an extra (`lunscope[fleet]`), imported only here and only where it is used.
+ClusterShell is an extra (`lunscope[fleet]`), imported only here and for node sets, and only where it is used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from collectors.fleet.frames import MAX_LINE_BYTES
-from engine.errors import LunscopeError, UsageError
+from collectors.fleet.node_sets import NO_CLUSTER_SHELL
+from engine.errors import LunscopeError
 
 SSH_OPTIONS = (
     "-T -oBatchMode=yes -oServerAliveInterval=1 -oServerAliveCountMax=3 -oControlMaster=no -oControlPath=none "
@@ -24,7 +25,6 @@ _TIMER_S = 0.05
 _FANOUT = 100_000
 _LENGTH_EVERY = 5
 """Ticks between two looks at the length of unfinished lines."""
-NO_CLUSTER_SHELL = "needs ClusterShell: install lunscope[fleet] (uv tool install 'lunscope[fleet]')"
 
 
 class LinkEvents(Protocol):
@@ -63,33 +63,6 @@ class Links(Protocol):
 
     def close(self) -> None:
         """End all connections and the thread."""
-
-
-def expand(nodes: str, group: str | None) -> tuple[str, ...]:
-    """Names of a node set as ClusterShell writes them (`node[1-20],db3`, `@rack4`), within a group if one is given.
-
-    Raises:
-        UsageError: it is none, or empty.
-        LunscopeError: ClusterShell is missing.
-    """
-    try:
-        from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415 (an extra)
-        from ClusterShell.NodeUtils import GroupResolverError, GroupSourceError  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
-    try:
-        found = NodeSet(nodes) if nodes else NodeSet(f"@{group}")
-        if nodes and group:
-            found &= NodeSet(f"@{group}")
-    except (NodeSetException, GroupResolverError, GroupSourceError, ValueError) as error:
-        raise UsageError(f"--hosts: {nodes!r}: {error}: write node[1-20],db3 or @group") from None
-    if not found:
-        raise UsageError(f"--hosts: no host in {nodes or ''}{f' of group {group}' if group else ''}")
-    names = tuple(str(name) for name in found)
-    wrong = next((name for name in names if name.startswith("-")), None)
-    if wrong is not None:
-        raise UsageError(f"--hosts: {wrong!r}: a name of a host does not begin with -")
-    return names
 
 
 class ClusterShellLinks:

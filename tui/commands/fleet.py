@@ -12,7 +12,7 @@ import click
 from collectors.fleet.fleet_load import DEFAULT_WINDOW_S
 from collectors.fleet.fleet_source import FleetSource, HostOrFleet
 from collectors.fleet.host_jobs import host_jobs
-from collectors.fleet.links import expand
+from collectors.fleet.node_sets import expand
 from collectors.sources.recorder import RecordingSource
 from engine.errors import UsageError
 from engine.job.scenario import Scenario

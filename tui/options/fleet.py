@@ -16,7 +16,8 @@ import click
 
 from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetSettings
 from collectors.fleet.fleet_source import FleetSource
-from collectors.fleet.links import ClusterShellLinks, expand
+from collectors.fleet.links import ClusterShellLinks
+from collectors.fleet.node_sets import expand
 from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import UsageError

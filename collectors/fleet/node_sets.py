@@ -1,0 +1,101 @@
+"""Hosts by node sets and groups of ClusterShell, which is an extra (`lunscope[fleet]`)."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+from collectors.fleet.node_set_fixes import group_fix, is_no_name, likely_meant
+from engine.errors import LunscopeError, UsageError
+from engine.text import safe_text
+
+NO_CLUSTER_SHELL = "needs ClusterShell: install lunscope[fleet] (uv tool install 'lunscope[fleet]')"
+
+
+def expand(nodes: str, group: str | None) -> tuple[str, ...]:
+    """Names of a node set as ClusterShell writes them (`node[1-20],db3`, `@rack4`), within a group if one is given.
+
+    Raises:
+        UsageError: it is none, or empty.
+        LunscopeError: ClusterShell is missing.
+    """
+    try:
+        from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
+    try:
+        found = _node_set(nodes) if nodes else NodeSet()
+        if group:
+            found = found & _group(group) if nodes else _group(group)
+    except _errors() as error:
+        raise UsageError(f"--hosts: {safe_text(nodes)!r}: {_reason(error)}: {_fix(nodes)}") from None
+    if not found:
+        raise UsageError(_nobody(nodes, group))
+    names = tuple(str(name) for name in found)
+    wrong = next((name for name in names if name.startswith("-")), None)
+    if wrong is not None:
+        raise UsageError(f"--hosts: {wrong!r}: a name of a host does not begin with -")
+    wrong = next((name for name in names if is_no_name(name)), None)
+    if wrong is not None:
+        raise UsageError(f"--hosts: {safe_text(wrong)!r} is no name of a host: {_fix(nodes)}")
+    return names
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from ClusterShell.NodeSet import NodeSetException  # noqa: PLC0415 (an extra)
+    from ClusterShell.NodeUtils import GroupResolverError, GroupSourceError  # noqa: PLC0415 (an extra)
+
+    return NodeSetException, GroupResolverError, GroupSourceError, ValueError
+
+
+def _node_set(nodes: str) -> Any:  # noqa: ANN401 (of an optional package)
+    from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415 (an extra)
+
+    return NodeSet(nodes)
+
+
+def _group(group: str) -> Any:  # noqa: ANN401 (of an optional package)
+    """Find the hosts of a group, with or without its @."""
+    name = group.removeprefix("@")
+    try:
+        found = _node_set(f"@{name}")
+    except _errors() as error:
+        raise UsageError(f"--group: {safe_text(name)!r}: {_reason(error)}: {_group_fix(name)}") from None
+    if not found:
+        raise UsageError(f"--group: no host in group {safe_text(name)}: {_group_fix(name)}")
+    return found
+
+
+def _reason(error: Exception) -> str:
+    """Say what ClusterShell found, without the text it repeats."""
+    if type(error).__name__ == "GroupResolverSourceError":
+        return f"groups.conf of ClusterShell has no source {safe_text(str(error))!r}"
+    return safe_text(str(error).split(' : "', 1)[0].replace('"', ""))
+
+
+def _fix(nodes: str) -> str:
+    """Say how it is written: as it was probably meant, where that is a node set."""
+    meant = likely_meant(nodes)
+    with suppress(*_errors()):
+        if meant != nodes and all(not is_no_name(str(name)) for name in _node_set(meant)):
+            return f"write {safe_text(meant)}"
+    return "write node[1-20],db3 or @group"
+
+
+def _group_fix(group: str) -> str:
+    from ClusterShell.NodeSet import grouplist  # noqa: PLC0415 (an extra)
+
+    source, colon, name = group.rpartition(":")
+    known: list[str] = []
+    with suppress(*_errors()):
+        known = sorted(map(str, grouplist(source or None)))
+    return group_fix(name, [f"{source}{colon}{each}" for each in known])
+
+
+def _nobody(nodes: str, group: str | None) -> str:
+    if group:
+        return f"--hosts: {safe_text(nodes)}: none of them is in group {safe_text(group)}: leave out --group"
+    if nodes.startswith("@") and re.fullmatch(r"@[\w.:-]+", nodes):
+        return f"--hosts: no host in group {safe_text(nodes)}: {_group_fix(nodes[1:])}"
+    return f"--hosts: no host in {safe_text(nodes)}: write node[1-20],db3 or @group"
