@@ -47,7 +47,8 @@ class FleetSettings:
     renew_s: float = 1.0
     record_there: bool = False
     """Whether each agent keeps a recording of its own while it is connected."""
-    reconnect: bool = False
+    payload: bytes = b""
+    """What the command reads before the first frame: the agent itself, for hosts without one."""
 
 
 class FleetController:
@@ -196,6 +197,8 @@ class FleetController:
         self.hosts[name].begin_attempt()
         self._begun_s[name] = now_s
         self._links.connect(name, self._settings.command)
+        if self._settings.payload:
+            self._links.send(name, self._settings.payload)
 
     def _renew(self) -> None:
         for host in self.hosts.values():

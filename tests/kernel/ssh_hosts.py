@@ -113,10 +113,10 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def fleet_command(verb: str, hosts: SshHosts, nodes: str, *others: str, agent: str = AGENT) -> list[str]:
-    """The command line of a fleet."""
-    own = [sys.executable, "-m", "tui", "fleet", verb, "--hosts", nodes, "--ssh", hosts.ssh, "--agent", agent]
-    return [*own, *others]
+def fleet_command(verb: str, hosts: SshHosts, nodes: str, *others: str, agent: str | None = AGENT) -> list[str]:
+    """The command line of a fleet; without `agent` for what --push copies."""
+    own = [sys.executable, "-m", "tui", "fleet", verb, "--hosts", nodes, "--ssh", hosts.ssh]
+    return [*own, *(() if agent is None else ("--agent", agent)), *others]
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -18,6 +18,7 @@ from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetS
 from collectors.fleet.fleet_source import FleetSource
 from collectors.fleet.links import ClusterShellLinks
 from collectors.fleet.node_sets import expand
+from collectors.fleet.pushed_agent import PushedAgent, pushed_agent
 from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import UsageError
@@ -44,6 +45,16 @@ _OPTIONS = (
         metavar="COMMAND",
         help="What to run on each host: 'sudo -n lunscope agent --stdio' for exact time.",
     ),
+    click.option(
+        "--push", is_flag=True, help="Copy this lunscope to each host for as long as it is used, for hosts without it."
+    ),
+    click.option(
+        "--python",
+        default="python3",
+        show_default=True,
+        metavar="COMMAND",
+        help="What runs the copy of --push: 'sudo -n python3' for exact time.",
+    ),
     click.option("--local", is_flag=True, hidden=True),
     click.option(
         "--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the whole fleet."
@@ -62,6 +73,8 @@ class FleetOptions:
     local: bool
     record: Path | None
     overwrite: bool
+    pushed: PushedAgent | None
+    """What is copied to each host; None where it is installed there."""
 
 
 def fleet_options(command: _Command) -> _Command:
@@ -74,6 +87,8 @@ def fleet_options(command: _Command) -> _Command:
         group: str | None,
         ssh: str,
         agent: str,
+        push: bool,
+        python: str,
         local: bool,
         record: Path | None,
         overwrite: bool,
@@ -82,12 +97,19 @@ def fleet_options(command: _Command) -> _Command:
         if not hosts and not group:
             raise UsageError("--hosts: give the hosts: --hosts node[1-20],db3, or --group NAME")
         _require_ssh(ssh)
-        fleet = FleetOptions(expand(hosts, group), ssh, agent, local, record, overwrite)
+        names = expand(hosts, group)
+        fleet = FleetOptions(names, ssh, agent, local, record, overwrite, _pushed(agent, python, push=push))
         return command(*args, fleet=fleet, **others)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[return-value] # click's options change the signature
+
+
+def _pushed(agent: str, python: str, *, push: bool) -> PushedAgent | None:
+    if push and agent != DEFAULT_COMMAND:
+        raise UsageError("--push: runs the copy, --agent what is installed: leave one out; --python names its Python")
+    return pushed_agent(python) if push else None
 
 
 def _require_ssh(ssh: str) -> None:
@@ -107,7 +129,8 @@ def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, Recor
     """
     _raise_descriptor_limit()
     links = ClusterShellLinks(options.ssh, local=options.local)
-    settings = FleetSettings(options.agent, RUN_RENEW_S if runs else 1.0, record_there=runs)
+    pushed = options.pushed or PushedAgent(options.agent, b"")
+    settings = FleetSettings(pushed.command, RUN_RENEW_S if runs else 1.0, record_there=runs, payload=pushed.payload)
     gateways = {} if options.local else gateways_of(options.names, options.ssh)
     controller = FleetController(options.names, links, settings, lambda name: gateways.get(name, ""))
     source = FleetSource(controller)
