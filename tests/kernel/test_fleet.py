@@ -93,8 +93,9 @@ def test_a_wrong_node_set_is_a_usage_error(hosts: SshHosts, nodes: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_one_load_runs_on_all_hosts(hosts: SshHosts) -> None:
-    job = ["--size", "8m", "--qd", "2", "--runtime", "2s", "--window", "1s", "--json"]
+def test_one_load_runs_on_all_hosts(hosts: SshHosts, tmp_path: Path) -> None:
+    session = str(tmp_path / "fleet.lun")
+    job = ["--size", "8m", "--qd", "2", "--runtime", "3s", "--window", "1s", "--json", "--record", session]
     done = run(fleet_command("run", hosts, "h[1-2]", *job))
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
