@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +106,13 @@ def test_one_load_runs_on_all_hosts(hosts: SshHosts, tmp_path: Path) -> None:
     assert document["total"]["latency_us"]["p99"] is not None
     assert document["start_spread_ms"] is not None
     assert not hosts.recordings
+    copy = shutil.copy(session, tmp_path / "copy.lun")
+    of_itself = run([sys.executable, "-m", "tui", "compare", session, str(copy), "--json"])
+    names = {row["name"].partition(":")[0] for row in json.loads(of_itself.stdout)["rows"] if row["table"] == "load"}
+    assert names == {"h1", "h2"}, of_itself.stderr
+    rows = run([sys.executable, "-m", "tui", "export", session, "--format", "jsonl", "--table", "fleet"])
+    loads = [json.loads(line) for line in rows.stdout.splitlines()]
+    assert {row["name"] for row in loads if row["load_iops"]} == {"h1", "h2"}, rows.stderr
 
 
 @needs.loop
