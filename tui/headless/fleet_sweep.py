@@ -83,6 +83,7 @@ def sweep_fleet(fleet: FleetSource, recording: RecordingSource | None, work: Fle
             jobs = {name: job for name, job in work.jobs.items() if name not in gone}
             plan = _with_fewer_hosts(work.plan, len(jobs))
             result, spreads_ns = _measure(fleet, recording, signals, replace(work, plan=plan, jobs=jobs))
+            gone = missing_hosts(fleet.controller.hosts)
             monitor.wait_for_next(2.0)
         finally:
             monitor.close()
