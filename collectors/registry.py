@@ -17,6 +17,7 @@ from collectors.tables.fleet.subject import FLEET_HOSTS, FLEET_TOTAL
 from collectors.tables.host.subject import HOSTS
 from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
 from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
+from collectors.tables.nfs.subject import NFS_MOUNTS, NFS_TRANSPORTS
 from collectors.tables.process.subject import PROCESSES
 from collectors.tables.process_io.subject import PROCESS_IOS
 from collectors.tables.tape.subject import TAPES
@@ -37,6 +38,8 @@ SUBJECTS: tuple[Subject, ...] = (
     CACHES,
     FLEET_HOSTS,
     FLEET_TOTAL,
+    NFS_MOUNTS,
+    NFS_TRANSPORTS,
 )
 """In display order."""
 

@@ -268,6 +268,8 @@ GOLDEN_JSON = {
     "process_ios": [],
     "caches": [],
     "fleet": [],
+    "nfs": [],
+    "nfs_transports": [],
 }
 
 

@@ -1,0 +1,1 @@
+"""NFS mounts: operations and transports."""

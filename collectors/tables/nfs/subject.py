@@ -1,0 +1,151 @@
+"""NFS mounts by operation, and their transports."""
+
+from __future__ import annotations
+
+from collectors.model import FrameTable, Rows, Table, Topology
+from collectors.sampling.reading import Collector
+from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
+from collectors.tables.nfs.fields import OPERATION_FIELDS, OPERATIONS, TRANSPORT_FIELDS, TRANSPORTS
+from collectors.tables.nfs.figures import (
+    operation_figures,
+    operation_sums,
+    transport_figures,
+    transport_sums,
+    transports_of_mounts,
+)
+from collectors.tables.nfs.schema import NFS_OPERATION, NFS_TRANSPORT, TRANSPORT_GAUGES, nfs_key
+from collectors.tables.nfs.verdict import nfs_remarks
+from engine.hostfs.kernel_files import unescape_octal
+from engine.text import safe_text
+
+
+def operation_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """All fields of mounts and operations over one interval."""
+    figures = operation_figures(operation_sums(interval.before(NFS_OPERATION.name), current, interval.elapsed_s))
+    transports = interval.now(NFS_TRANSPORT.name)
+    if transports is not None:
+        found = transport_figures(transport_sums(interval.before(NFS_TRANSPORT.name), transports, interval.elapsed_s))
+        figures |= transports_of_mounts(current.rows, transports.rows, found)
+    return {OPERATIONS: FrameTable(current.rows, figures)}
+
+
+def transport_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """All fields of transports over one interval."""
+    sums = transport_sums(interval.before(NFS_TRANSPORT.name), current, interval.elapsed_s)
+    return {TRANSPORTS: FrameTable(current.rows, transport_figures(sums))}
+
+
+def _readers(host: SampledHost) -> tuple[Collector, ...]:
+    from collectors.tables.nfs.reader import NfsCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+
+    return (NfsCollector(host.procfs, host.sysfs),)
+
+
+def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
+    return tuple(safe_text(name) for name in rows.names)
+
+
+def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 - as all facts
+    parts = nfs_key(key)
+    return {
+        "mount": safe_text(unescape_octal(parts.point)),
+        "export": safe_text(unescape_octal(parts.device)),
+        "version": safe_text(parts.version),
+        "protocol": safe_text(parts.protocol),
+    }
+
+
+def _operation_facts(key: str, topology: Topology) -> dict[str, object]:
+    return _facts(key, topology) | {"operation": safe_text(nfs_key(key).part)}
+
+
+def _transport_facts(key: str, topology: Topology) -> dict[str, object]:
+    return _facts(key, topology) | {"transport": safe_text(nfs_key(key).part)}
+
+
+def _identity(key: str, topology: Topology) -> str:  # noqa: ARG001 - as all identities
+    return safe_text(key)
+
+
+_COLUMNS = ("iops", "bytes_per_s", "queue_ms", "rtt_ms", "execute_ms", "in_flight", "retransmissions_per_s",
+            "timeouts_per_s", "errors_per_s", "imbalance")  # fmt: skip
+_TRANSPORT_COLUMNS = ("sends_per_s", "receives_per_s", "share_pct", "balance", "in_flight", "sending", "pending",
+                      "backlog", "slots_now", "connects_per_s")  # fmt: skip
+
+NFS_MOUNTS = Subject(
+    table=OPERATIONS,
+    title="nfs mount",
+    one="NFS mount or operation",
+    fields=OPERATION_FIELDS,
+    raw=(NFS_OPERATION,),
+    readers=_readers,
+    derive=operation_tables,
+    report=Report(
+        option="-N",
+        help="NFS mounts by operation: queue, RTT and execute time, retransmissions, errors.",
+        columns=_COLUMNS,
+        split_columns=(
+            "iops",
+            "sent_bytes_per_s",
+            "received_bytes_per_s",
+            "application_read_bytes_per_s",
+            "application_write_bytes_per_s",
+            "server_read_bytes_per_s",
+            "server_write_bytes_per_s",
+            "direct_pct",
+        ),
+        distribution_columns=_COLUMNS,
+        averages=lambda: AddedSums(
+            OPERATIONS, NFS_OPERATION, operation_sums, operation_figures, counted="operations", latest=()
+        ),
+        remarks=nfs_remarks,
+    ),
+    columns=tuple(field.id for field in OPERATION_FIELDS),
+    active=any_above("iops", "in_flight", "timeouts_per_s"),
+    charts=(
+        "iops",
+        "bytes_per_s",
+        "queue_ms",
+        "rtt_ms",
+        "execute_ms",
+        "in_flight",
+        "retransmissions_per_s",
+        "errors_per_s",
+        "imbalance",
+    ),
+    labels=_labels,
+    facts=_operation_facts,
+    identity=_identity,
+)
+"""The row of a mount is the sum of its operations. Mounts of one file system on several points have the same counts."""
+
+NFS_TRANSPORTS = Subject(
+    table=TRANSPORTS,
+    title="nfs transport",
+    one="transport of an NFS mount",
+    fields=TRANSPORT_FIELDS,
+    raw=(NFS_TRANSPORT,),
+    derive=transport_tables,
+    report=Report(
+        option="-X",
+        help="Transports of NFS mounts (nconnect): sends, balance, queues, slots.",
+        columns=_TRANSPORT_COLUMNS,
+        split_columns=_TRANSPORT_COLUMNS,
+        distribution_columns=_TRANSPORT_COLUMNS,
+        averages=lambda: AddedSums(
+            TRANSPORTS,
+            NFS_TRANSPORT,
+            transport_sums,
+            transport_figures,
+            counted="sends",
+            latest=(*TRANSPORT_GAUGES, "mount_transports"),
+        ),
+    ),
+    columns=tuple(field.id for field in TRANSPORT_FIELDS),
+    active=any_above("sends_per_s", "receives_per_s", "pending_now", "backlog_now"),
+    charts=("sends_per_s", "in_flight", "sending", "pending", "backlog", "share_pct", "slots_now"),
+    labels=_labels,
+    facts=_transport_facts,
+    identity=_identity,
+)
+"""Mounts of one server share transports, so the same ones may be in several mounts: they must not be added up."""

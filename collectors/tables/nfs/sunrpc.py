@@ -1,0 +1,124 @@
+"""Transports in /sys/kernel/sunrpc (Linux 5.14), and which of them are those of a mount (net/sunrpc/sysfs.c)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from collectors.tables.nfs.mountstats import MountedNfs
+from engine.hostfs.kernel_files import start_of, whole
+
+_SWITCHES = "kernel/sunrpc/xprt-switches"
+_SWITCH = re.compile(r"switch-\d+")
+_TRANSPORT = re.compile(r"xprt-(\d+)-(tcp|udp|rdma|local)")
+_GAUGES = {
+    "num_reqs": "slots_now",
+    "max_num_slots": "slots_limit",
+    "binding_q_len": "binding_now",
+    "sending_q_len": "sending_now",
+    "pending_q_len": "pending_now",
+    "backlog_q_len": "backlog_now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SunrpcTransport:
+    """One folder below a switch."""
+
+    folder: str
+    kind: str
+    address: str
+    """Address of the server."""
+
+
+class SunrpcTransports:
+    """Reads transports that belong to mounts; the folders are listed at every `list_switches`."""
+
+    def __init__(self, sysfs: str) -> None:
+        self._root = f"{sysfs}/{_SWITCHES}"
+        self._known: dict[str, SunrpcTransport] = {}
+        self._switches: tuple[tuple[SunrpcTransport, ...], ...] = ()
+        self._infos: dict[str, dict[str, str]] = {}
+
+    def list_switches(self) -> None:
+        """List the folders; addresses of those that were there before are not read again."""
+        self._infos.clear()
+        found = tuple(tuple(self._transports(name)) for name in _listed(self._root) if _SWITCH.fullmatch(name))
+        self._known = {each.folder: each for switch in found for each in switch}
+        self._switches = tuple(switch for switch in found if switch)
+
+    def of_mount(self, mount: MountedNfs, address: str) -> tuple[Mapping[str, int], ...]:
+        """Values of each transport of a mount, in its order; none where no switch, or more than one, can be it.
+
+        Args:
+            mount: counters of the mount.
+            address: address of its server, as the option `addr` has it.
+        """
+        fitting = [switch for switch in self._switches if self._may_be(switch, mount, address)]
+        if len(fitting) != 1:
+            return ()
+        return tuple(self._values(each) for each in fitting[0])
+
+    def _transports(self, switch: str) -> Iterator[SunrpcTransport]:
+        folder = f"{self._root}/{switch}"
+        names = [match for name in _listed(folder) if (match := _TRANSPORT.fullmatch(name))]
+        for match in sorted(names, key=lambda match: int(match[1])):
+            path = f"{folder}/{match[0]}"
+            known = self._known.get(path)
+            yield known if known is not None else SunrpcTransport(path, match[2], _text(f"{path}/dstaddr"))
+
+    def _may_be(self, switch: Sequence[SunrpcTransport], mount: MountedNfs, address: str) -> bool:
+        if len(switch) != len(mount.transports) or any(each.address != address for each in switch):
+            return False
+        pairs = tuple(zip(switch, mount.transports, strict=True))
+        if any(there.kind != here.kind for there, here in pairs):
+            return False
+        return all(self._ports_fit(there, here.port) for there, here in pairs)
+
+    def _ports_fit(self, transport: SunrpcTransport, port: int | None) -> bool:
+        """Whether the ports are those of a mount: a transport that is not connected has none, a callback no remote."""
+        info = self._info(transport)
+        local_fits = not port or info.get("src_port", "0") in {"0", str(port)}
+        return local_fits and (transport.kind != "tcp" or info.get("dst_port", "") != "0")
+
+    def _info(self, transport: SunrpcTransport) -> dict[str, str]:
+        if transport.folder not in self._infos:
+            lines = _text(f"{transport.folder}/xprt_info").splitlines()
+            pairs = (line.partition("=") for line in lines)
+            self._infos[transport.folder] = {name: value for name, sign, value in pairs if sign}
+        return self._infos[transport.folder]
+
+    def _values(self, transport: SunrpcTransport) -> dict[str, int]:
+        info = self._info(transport)
+        found = {ours: int(info[name]) for name, ours in _GAUGES.items() if info.get(name, "").isdecimal()}
+        state = _text(f"{transport.folder}/xprt_state")
+        if state:
+            found["online"] = int("CONNECTED" in state.split() and "OFFLINE" not in state.split())
+        return found
+
+
+def server_addresses(procfs: str) -> dict[str, str]:
+    r"""Addresses of the servers by mount point (with its `\040` escapes): option `addr` in /proc/self/mountinfo."""
+    return dict(_addresses(os.fsdecode(whole(f"{procfs}/self/mountinfo"))))
+
+
+def _addresses(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        before, _, after = line.partition(" - nfs")
+        words, options = before.split(" "), after.rpartition(" ")[2].split(",")
+        address = next((option[5:] for option in options if option.startswith("addr=")), "")
+        if address and len(words) > 4:
+            yield words[4], address
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    return os.fsdecode(start_of(path)).strip()
