@@ -70,5 +70,5 @@ def write_switch(
         folder.mkdir(parents=True)
         (folder / "dstaddr").write_text(f"{address}\n")
         (folder / "xprt_state").write_text("state= CONNECTED   BOUND       \n")
-        values = {"num_reqs": 2, "max_num_slots": 65536, "pending_q_len": 0, "src_port": 900, "dst_port": 2049} | info
+        values = {"num_reqs": 2, "max_num_slots": 65536, "pending_q_len": 0, "src_port": 900, "dst_port": 2049, **info}
         (folder / "xprt_info").write_text("".join(f"{name}={value}\n" for name, value in values.items()))

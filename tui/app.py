@@ -311,6 +311,13 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         if isinstance(self.screen, View) and not isinstance(self.screen, CachesView):
             self.push_screen(CachesView(self.app_state))
 
+    def action_view_nfs(self) -> None:
+        """Show the NFS mounts of the host."""
+        from tui.screens.nfs import NfsView  # noqa: PLC0415 - as above
+
+        if isinstance(self.screen, View) and not isinstance(self.screen, NfsView):
+            self.push_screen(NfsView(self.app_state))
+
     def action_view_hosts(self) -> None:
         """Show the hosts of a fleet, and the figures of all of them again if one was shown alone."""
         from tui.screens.hosts import HostsView  # noqa: PLC0415 - as above

@@ -57,6 +57,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     _replay("faster", "Twice the speed", "f", "Faster"),
     Action("view.processes", "Who does it: processes on what is under the cursor", "J"),
     Action("view.caches", "Caches: ARC, bcache, dm-cache, dm-writecache, page cache of the load's targets", "h"),
+    Action("view.nfs", "NFS mounts: operations, transports (nconnect), what limits them", "f4"),
     Action("view.hosts", "Hosts of a fleet: all of them again, after one was shown alone", "f3"),
     Action("view.sheet", "Sheet: all that is known of the LUN, path or port under the cursor", "G"),
     Action("session.clear", "Clear the counters of what is under the cursor: totals count from now on", "number_sign"),

@@ -266,6 +266,16 @@ SHEET = _entry(
     Action("sheet.host", "Clear the counters of the whole host", "asterisk", "Clear host"),
 )
 
+NFS = _entry(
+    "nfs",
+    "NFS",
+    "NFS mounts: operations, transports (nconnect), what limits them",
+    "",
+    "nfs:NfsView",
+    Action("nfs.back", "Back to the previous screen", "escape", "Back"),
+    tables=("nfs", "nfs_transports"),
+)
+
 SCREENS = (
     OVERVIEW,
     DETAIL,
@@ -282,6 +292,7 @@ SCREENS = (
     CACHES,
     HOSTS,
     SHEET,
+    NFS,
 )
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)

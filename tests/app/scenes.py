@@ -31,6 +31,7 @@ from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.fleet_samples import with_hosts
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
+from tests.app.nfs_samples import with_nfs
 from tests.app.process_samples import with_processes
 from tests.app.sources import ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, make_app, play, screen_text, until
@@ -44,6 +45,7 @@ from tui.screen_registry import (
     HOSTS,
     LATENCY,
     LOAD,
+    NFS,
     OVERVIEW,
     PATHS,
     PROCESSES,
@@ -85,6 +87,7 @@ _SAMPLES: Mapping[str, Samples] = {
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
     PROCESSES.id: lambda: with_processes(make_samples(count=COUNT)),
     CACHES.id: lambda: with_caches(make_samples(count=COUNT)),
+    NFS.id: lambda: with_nfs(make_samples(count=COUNT)),
     HOSTS.id: lambda: with_hosts(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
@@ -92,6 +95,7 @@ _OF_PAGES: Mapping[str, tuple[str, ...]] = {
     DETAIL.id: ("enter",),
     PROCESSES.id: ("J",),
     CACHES.id: ("h",),
+    NFS.id: ("f4",),
     HOSTS.id: ("f3",),
     SHEET.id: ("G",),
 }

@@ -24,6 +24,7 @@ from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.fleet_samples import with_hosts
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
+from tests.app.nfs_samples import with_nfs
 from tests.app.process_samples import with_processes
 from tests.app.rate_states import StillRates
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -40,6 +41,7 @@ from tui.screen_registry import (
     COMPARE,
     HOSTS,
     LATENCY,
+    NFS,
     OVERVIEW,
     PATHS,
     PROCESSES,
@@ -61,6 +63,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.hosts import HostsView
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
+from tui.screens.nfs import NfsView
 from tui.screens.overview import OverviewScreen
 from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
@@ -820,6 +823,26 @@ async def unfolds_events(stage: Stage) -> None:
     await until(stage.pilot, lambda: "path sdy of m lost" not in screen_text(stage.pilot))
 
 
+async def nfs_opens_and_closes(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.press()
+    assert isinstance(stage.app.screen, NfsView)
+    await stage.press()
+    assert isinstance(stage.app.screen, NfsView)
+    await stage.pilot.press("escape")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def back_from_nfs(stage: Stage) -> None:
+    await play(stage.pilot, stage.source, 5)
+    await stage.pilot.press("f4")
+    await stage.pilot.pause()
+    assert isinstance(stage.app.screen, NfsView)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.suspend": suspends_nothing_without_a_terminal,
@@ -949,6 +972,8 @@ CASES: dict[str, Case] = {
     "session.clear": clears("disk"),
     "events.unfold": unfolds_events,
     "view.caches": caches_open_and_close,
+    "view.nfs": nfs_opens_and_closes,
+    "nfs.back": back_from_nfs,
     "caches.disk": disk_of_a_cache,
     "caches.back": back_from_caches,
     "view.hosts": hosts_open_and_close,
@@ -1001,6 +1026,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         samples = with_processes(samples)
     if action.screen == HOSTS.id:
         samples = with_hosts(samples)
+    if action.screen == NFS.id:
+        samples = with_nfs(samples)
     if action.screen == CACHES.id:
         samples = with_caches(samples)
     if action.screen == COMPARE.id:

@@ -1,0 +1,45 @@
+"""The screen of NFS mounts: operations, the transports and verdict of the mount under the cursor, none at all."""
+
+from __future__ import annotations
+
+from tests.app.nfs_samples import with_nfs
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
+from tui.screens.nfs import NfsView
+
+
+async def test_operations_transports_and_verdict() -> None:
+    source = ListSource(with_nfs(make_samples(count=20)))
+    async with on_stage(make_app(source), SIZES[-1]) as pilot:
+        await play(pilot, source, 10)
+        await pilot.press("f4")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, NfsView)
+        text = screen_text(pilot)
+        assert "2500" in next(line for line in text.splitlines() if "/mnt/fast all" in line) or "2.50k" in text
+        assert all(name in text for name in ("/mnt/fast READ", "/mnt/fast WRITE", "/mnt/slow READ"))
+        assert "transports unbalanced: the busiest of 4 sends 2.6 x their mean" in text
+        assert all(f"/mnt/fast tcp {number}" in text for number in (1, 2, 3, 4))
+        assert "/mnt/slow tcp" not in text
+        assert "\x1b" not in text
+        lines = text.splitlines()
+        first = next(at for at, line in enumerate(lines) if "/mnt/fast all" in line)
+        slow = next(at for at, line in enumerate(lines) if "/mnt/slow all" in line)
+        await pilot.press("home", *(["down"] * (slow - first)))
+        await pilot.pause()
+        text = screen_text(pilot)
+        assert "server or network slow: RTT 98.0 of 100.0 ms" in text
+        assert "/mnt/slow tcp 1" in text
+        assert "/mnt/fast tcp" not in text
+
+
+async def test_a_host_without_nfs_says_so() -> None:
+    source = ListSource(make_samples(count=20))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 5)
+        await pilot.press("f4")
+        await pilot.pause()
+        assert "no NFS mount here" in screen_text(pilot)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not isinstance(pilot.app.screen, NfsView)
