@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collectors.field import Field
 from collectors.model import FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
@@ -67,6 +68,11 @@ def _identity(key: str, topology: Topology) -> str:  # noqa: ARG001 - as all ide
     return safe_text(key)
 
 
+def _ordered(fields: tuple[Field, ...], first: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of a report, then all others."""
+    return tuple(dict.fromkeys((*first, *(field.id for field in fields))))
+
+
 _COLUMNS = ("iops", "bytes_per_s", "queue_ms", "rtt_ms", "execute_ms", "in_flight", "retransmissions_per_s",
             "timeouts_per_s", "errors_per_s", "imbalance")  # fmt: skip
 _TRANSPORT_COLUMNS = ("sends_per_s", "receives_per_s", "share_pct", "balance", "in_flight", "sending", "pending",
@@ -100,7 +106,7 @@ NFS_MOUNTS = Subject(
         ),
         remarks=nfs_remarks,
     ),
-    columns=tuple(field.id for field in OPERATION_FIELDS),
+    columns=_ordered(OPERATION_FIELDS, _COLUMNS),
     active=any_above("iops", "in_flight", "timeouts_per_s"),
     charts=(
         "iops",
@@ -141,7 +147,7 @@ NFS_TRANSPORTS = Subject(
             latest=(*TRANSPORT_GAUGES, "mount_transports"),
         ),
     ),
-    columns=tuple(field.id for field in TRANSPORT_FIELDS),
+    columns=_ordered(TRANSPORT_FIELDS, _TRANSPORT_COLUMNS),
     active=any_above("sends_per_s", "receives_per_s", "pending_now", "backlog_now"),
     charts=("sends_per_s", "in_flight", "sending", "pending", "backlog", "share_pct", "slots_now"),
     labels=_labels,
