@@ -9,6 +9,7 @@ from collectors.metrics.disks import DISK_LEVEL
 from collectors.metrics.hosts import HOST_LEVEL, TAPE_LEVEL
 from collectors.metrics.itself import ITSELF_LEVEL
 from collectors.metrics.latency import LATENCY_LEVEL, PORT_LATENCY_LEVEL
+from collectors.metrics.nfs import NFS_LEVEL
 from collectors.metrics.paths import PATH_LEVEL
 from collectors.metrics.ports import PORT_LEVEL
 from collectors.metrics.states import STATE_LEVEL
@@ -26,6 +27,7 @@ LEVELS: tuple[MetricLevel, ...] = (
     CGROUP_LEVEL,
     TAPE_LEVEL,
     HOST_LEVEL,
+    NFS_LEVEL,
 )
 """Those that can be chosen; ITSELF_LEVEL is always there."""
 ALWAYS = ITSELF_LEVEL

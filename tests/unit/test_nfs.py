@@ -22,6 +22,7 @@ from collectors.tables.nfs.schema import NFS_OPERATION, NFS_TRANSPORT, nfs_key
 from collectors.tables.nfs.verdict import nfs_remarks
 from tests.fake_nfs import OTHERS, RDMA, TCP, UDP, FakeMount, write_mountstats, write_switch
 from tests.unit import raw_samples as raw
+from tests.unit.metrics.test_families import of_sample, series
 
 V3 = FakeMount("/mnt/v3", version="3", transports=("tcp 894 1 2 0 4 35 34 1 311 6 17 12 26",))
 
@@ -52,7 +53,7 @@ def row(frame: Frame, table: str, name: str) -> dict[str, float]:
 def test_versions_and_connections(version: str, connections: int) -> None:
     mount = FakeMount(version=version, transports=tuple(TCP.format(sends=at) for at in range(connections)))
     (found,) = parse_mountstats(OTHERS + mount.text)
-    assert found.key().text == f"{version} tcp server:/export /mnt all"
+    assert found.key().text == f"{version} tcp - server:/export /mnt all"
     assert [each.values["sends"] for each in found.transports] == list(range(connections))
     assert found.bytes["direct_read_bytes"] == 65536
     assert found.operations["READ"]["execute_ms"] == 800
@@ -290,6 +291,16 @@ def test_a_host_without_nfs_has_no_tables_and_mounts_keep_their_rows(tmp_path: P
     assert collector.read().tables[NFS_OPERATION.name].rows is first.rows
     write_mountstats(tmp_path)
     assert len(collector.read().tables[NFS_OPERATION.name].rows) == 0
+
+
+def test_metrics_have_the_names_of_node_exporter(tmp_path: Path) -> None:
+    twice = [FakeMount(transports=_sends(100, 200)), FakeMount("/again", transports=_sends(100, 200)), V3]
+    found = series(of_sample(samples(tmp_path, [twice])[0], "nfs"))
+    mount = 'export="server:/export",protocol="tcp",mountaddr="192.0.2.1"'
+    assert found[f'node_mountstats_nfs_operations_requests_total{{{mount},operation="READ"}}'] == 100
+    assert found[f'node_mountstats_nfs_operations_response_time_seconds_total{{{mount},operation="READ"}}'] == 0.5
+    assert found[f'node_mountstats_nfs_transport_sends_total{{{mount},transport="1"}}'] == 200
+    assert found[f"node_mountstats_nfs_direct_read_bytes_total{{{mount}}}"] == 65536
 
 
 def test_report_and_recording(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ class MountedNfs:
 
     device: str
     point: str
+    address: str = ""
+    """Address of the server, which is not in this file."""
     options: Mapping[str, str] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     transports: list[NfsTransport] = field(default_factory=list)
@@ -58,7 +60,7 @@ class MountedNfs:
     def key(self, part: str = "all") -> NfsKey:
         """Key of the mount, of an operation, or of a transport."""
         version, protocol = self.options.get("vers", "-"), self.options.get("proto", "-")
-        return NfsKey(version, protocol, self.device, self.point, part)
+        return NfsKey(version, protocol, self.address or "-", self.device, self.point, part)
 
 
 def parse_mountstats(text: str) -> list[MountedNfs]:

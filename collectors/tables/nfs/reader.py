@@ -35,7 +35,7 @@ class NfsCollector:
     def __init__(self, procfs: str, sysfs: str) -> None:
         self._procfs = procfs
         self._sunrpc = SunrpcTransports(sysfs)
-        self._addresses: dict[str, str] = {}
+        self._addresses: dict[tuple[str, str], str] = {}
         self._mounts: tuple[str, ...] = ()
         self._rows = {NFS_OPERATION.name: Rows((), ()), NFS_TRANSPORT.name: Rows((), ())}
 
@@ -65,10 +65,11 @@ class NfsCollector:
         if keys != self._mounts:
             self._mounts = keys
             self._addresses = server_addresses(self._procfs)
+        for mount in mounts:
+            mount.address = self._addresses.get((mount.device, mount.point), "")
 
     def _current(self, mount: MountedNfs) -> Sequence[Mapping[str, int]]:
-        address = self._addresses.get(mount.point)
-        return self._sunrpc.of_mount(mount, address) if address else ()
+        return self._sunrpc.of_mount(mount) if mount.address else ()
 
     def _table(self, schema: Schema, rows: Sequence[NfsRow]) -> tuple[str, Table]:
         keys, names = tuple(row.key for row in rows), tuple(row.name for row in rows)

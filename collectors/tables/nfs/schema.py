@@ -87,6 +87,8 @@ class NfsKey:
 
     version: str
     protocol: str
+    address: str
+    """Address of the server, `-` if it is not known."""
     device: str
     point: str
     part: str = _WHOLE
@@ -100,7 +102,7 @@ class NfsKey:
     @property
     def mount(self) -> str:
         """What all rows of the mount begin with."""
-        return f"{self.version} {self.protocol} {self.device} {self.point}"
+        return f"{self.version} {self.protocol} {self.address} {self.device} {self.point}"
 
     @property
     def is_mount(self) -> bool:
@@ -110,7 +112,7 @@ class NfsKey:
 
 def nfs_key(key: str) -> NfsKey:
     """Take a key apart."""
-    return NfsKey(*key.split(" ", 4))
+    return NfsKey(*key.split(" ", 5))
 
 
 def mount_of(key: str) -> str:

@@ -51,6 +51,7 @@ def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 -
     return {
         "mount": safe_text(unescape_octal(parts.point)),
         "export": safe_text(unescape_octal(parts.device)),
+        "server": safe_text(parts.address),
         "version": safe_text(parts.version),
         "protocol": safe_text(parts.protocol),
     }

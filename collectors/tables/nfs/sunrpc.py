@@ -49,14 +49,9 @@ class SunrpcTransports:
         self._known = {each.folder: each for switch in found for each in switch}
         self._switches = tuple(switch for switch in found if switch)
 
-    def of_mount(self, mount: MountedNfs, address: str) -> tuple[Mapping[str, int], ...]:
-        """Values of each transport of a mount, in its order; none where no switch, or more than one, can be it.
-
-        Args:
-            mount: counters of the mount.
-            address: address of its server, as the option `addr` has it.
-        """
-        fitting = [switch for switch in self._switches if self._may_be(switch, mount, address)]
+    def of_mount(self, mount: MountedNfs) -> tuple[Mapping[str, int], ...]:
+        """Values of each transport of a mount, in its order; none where no switch, or more than one, can be it."""
+        fitting = [switch for switch in self._switches if self._may_be(switch, mount)]
         if len(fitting) != 1:
             return ()
         return tuple(self._values(each) for each in fitting[0])
@@ -69,8 +64,8 @@ class SunrpcTransports:
             known = self._known.get(path)
             yield known if known is not None else SunrpcTransport(path, match[2], _text(f"{path}/dstaddr"))
 
-    def _may_be(self, switch: Sequence[SunrpcTransport], mount: MountedNfs, address: str) -> bool:
-        if len(switch) != len(mount.transports) or any(each.address != address for each in switch):
+    def _may_be(self, switch: Sequence[SunrpcTransport], mount: MountedNfs) -> bool:
+        if len(switch) != len(mount.transports) or any(each.address != mount.address for each in switch):
             return False
         pairs = tuple(zip(switch, mount.transports, strict=True))
         if any(there.kind != here.kind for there, here in pairs):
@@ -99,18 +94,18 @@ class SunrpcTransports:
         return found
 
 
-def server_addresses(procfs: str) -> dict[str, str]:
-    r"""Addresses of the servers by mount point (with its `\040` escapes): option `addr` in /proc/self/mountinfo."""
+def server_addresses(procfs: str) -> dict[tuple[str, str], str]:
+    r"""Addresses of the servers by export and mount point (with `\040` escapes): `addr` in /proc/self/mountinfo."""
     return dict(_addresses(os.fsdecode(whole(f"{procfs}/self/mountinfo"))))
 
 
-def _addresses(text: str) -> Iterator[tuple[str, str]]:
+def _addresses(text: str) -> Iterator[tuple[tuple[str, str], str]]:
     for line in text.splitlines():
         before, _, after = line.partition(" - nfs")
-        words, options = before.split(" "), after.rpartition(" ")[2].split(",")
-        address = next((option[5:] for option in options if option.startswith("addr=")), "")
-        if address and len(words) > 4:
-            yield words[4], address
+        words, filesystem = before.split(" "), after.split(" ")
+        if len(words) > 4 and len(filesystem) == 3:
+            address = next((each[5:] for each in filesystem[2].split(",") if each.startswith("addr=")), "")
+            yield (filesystem[1], words[4]), address
 
 
 def _listed(folder: str) -> list[str]:
