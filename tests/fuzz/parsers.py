@@ -18,6 +18,9 @@ from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.reader import table_values
 from collectors.tables.cache.zfs import read_zfs
 from collectors.tables.host.reader import HostCollector
+from collectors.tables.nfs.figures import operation_figures, operation_sums, transport_figures, transport_sums
+from collectors.tables.nfs.reader import NfsCollector
+from collectors.tables.nfs.schema import NFS_OPERATION, NFS_TRANSPORT, nfs_key
 from collectors.topology.device_mapper import parse_map
 from collectors.topology.multipathd import parse_paths
 from collectors.topology.ports import natural
@@ -35,6 +38,7 @@ from engine.job.sizes import format_duration, parse_blocks, parse_duration, pars
 from engine.job.target_text import format_target, parse_lun, parse_target
 from engine.job.validate import validate
 from engine.text import safe_text
+from tests.fake_nfs import RDMA, UDP, FakeMount
 from tests.fake_zfs import kstat_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import damaged, text_damaged
@@ -215,6 +219,25 @@ _BCACHE_FILES = (
 )
 
 
+def _nfs(content: bytes) -> None:
+    for name in ("fs/nfsfs/servers", "self/mountstats", "self/mountinfo"):
+        _written(f"nfs/{name}", content)
+    for name in ("xprt_info", "xprt_state", "dstaddr"):
+        _written(f"nfs/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/{name}", content)
+    tables = NfsCollector(str(_folder() / "nfs"), str(_folder() / "nfs")).read().tables
+    for name, table in tables.items():
+        sums, figures = _NFS[name]
+        figures(sums(table, table, 1.0))
+        for key in table.rows.keys:
+            assert len(nfs_key(key).text) == len(key)
+
+
+_NFS = {
+    NFS_OPERATION.name: (operation_sums, operation_figures),
+    NFS_TRANSPORT.name: (transport_sums, transport_figures),
+}
+
+
 def _host(content: bytes) -> None:
     for name in ("meminfo", "stat", "pressure/io", "pressure/cpu", "loadavg"):
         _written(f"host/{name}", content)
@@ -229,6 +252,7 @@ _SEEDS: dict[str, tuple[str, ...]] = {
     "multipathd": ("sda|normal\nsdb|marginal\n\0", ""),
     "map": (f"{_TABLE}\n{_STATUS}", f"{_STATUS}\n{_TABLE}"),
     "mounts": (_MOUNTS,),
+    "nfs": (FakeMount().text + FakeMount("/v3", version="3").text, FakeMount(transports=(UDP, RDMA)).text),
     "caches": (
         "8 11/4096 128 771/2048 5766 841 2490 297 7 771 5 1 writeback 2 migration_threshold 2048 smq 0 rw -",
         "0 1000 250 10 100 40 80 5 15 20 40 3 7 2",
@@ -251,4 +275,5 @@ _KINDS: dict[str, Callable[[bytes], None]] = {
     "mounts": _mounts,
     "host": _host,
     "caches": _caches,
+    "nfs": _nfs,
 }

@@ -12,6 +12,8 @@ from collectors.tables.nfs.schema import BYTE_COUNTERS, OPERATION_COUNTERS, NfsK
 
 _KINDS = ("nfs", "nfs4")
 _FEWEST = len(OPERATION_COUNTERS) - 1
+_UNUSED = ": 0 0 0 "
+"""In lines of operations never used, most of them: left out before anything else."""
 _LARGEST = (1 << 64) - 2
 _MOST_TRANSPORTS = 256
 """Far more than nconnect allows (16), for transports added later and session trunking."""
@@ -78,7 +80,7 @@ def _mounts(lines: Iterable[str]) -> Iterator[MountedNfs]:
             if mount is not None:
                 yield mount
             mount = _begun(line)
-        elif mount is not None and line:
+        elif mount is not None and _UNUSED not in line:
             _add_line(mount, line)
     if mount is not None:
         yield mount
