@@ -65,7 +65,6 @@ def test_mounts_and_transports_of_a_real_client(options: tuple[str, ...]) -> Non
     transports = [row for document in documents for row in document["nfs_transports"]]
     assert {int(row["transport"]) for row in transports if row["mount"] == "/mnt/v4"} == {1, 2, 3, 4}
     assert any(row["mount"] == "/mnt/v3" and row["slots_limit"] == 65536 for row in transports)
-    assert any(row["mount"] == "/mnt/v4" and row["slots_limit"] == 65536 for row in transports)
 
 
 def _counted(lines: list[str], when: str, before: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:

@@ -262,6 +262,31 @@ def test_transports_of_sysfs_are_found_by_address_kind_number_and_ports(tmp_path
     assert table.column("online").tolist() == [1] * 5
 
 
+def test_local_ports_say_which_transport_is_which(tmp_path: Path) -> None:
+    """As seen on Linux 6.1, where the number of a transport that had gone was used again."""
+    sysfs = tmp_path / "sys"
+    write_switch(
+        sysfs,
+        3,
+        6,
+        [
+            {"src_port": 807, "num_reqs": 3},
+            {"src_port": 723, "num_reqs": 5, "main_xprt": 1},
+            {"src_port": 0, "num_reqs": 7},
+        ],
+    )
+    mount = replace(V3, transports=[f"tcp {port} 1 2 0 0 5 5 0 5 0 2 0 0" for port in (723, 900, 807)])
+    (found,) = samples(tmp_path, [[mount]], sysfs)
+    assert found.tables[NFS_TRANSPORT.name].column("slots_now").tolist() == [5, 7, 3]
+
+
+def test_transports_without_ports_whose_order_is_not_certain(tmp_path: Path) -> None:
+    sysfs = tmp_path / "sys"
+    write_switch(sysfs, 3, 6, [{"src_port": 807}, {"src_port": 723, "main_xprt": 1}])
+    (found,) = samples(tmp_path, [[FakeMount(transports=_sends(1, 2))]], sysfs)
+    assert found.tables[NFS_TRANSPORT.name].column("slots_now").tolist() == [int(MISSING)] * 2
+
+
 def test_two_switches_that_may_be_it_give_nothing(tmp_path: Path) -> None:
     sysfs = tmp_path / "sys"
     write_switch(sysfs, 1, 1, [{}])

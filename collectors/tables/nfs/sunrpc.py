@@ -51,10 +51,8 @@ class SunrpcTransports:
 
     def of_mount(self, mount: MountedNfs) -> tuple[Mapping[str, int], ...]:
         """Values of each transport of a mount, in its order; none where no switch, or more than one, can be it."""
-        fitting = [switch for switch in self._switches if self._may_be(switch, mount)]
-        if len(fitting) != 1:
-            return ()
-        return tuple(self._values(each) for each in fitting[0])
+        fitting = [found for switch in self._switches if (found := self._in_order(switch, mount))]
+        return tuple(map(self._values, fitting[0])) if len(fitting) == 1 else ()
 
     def _transports(self, switch: str) -> Iterator[SunrpcTransport]:
         folder = f"{self._root}/{switch}"
@@ -64,19 +62,37 @@ class SunrpcTransports:
             known = self._known.get(path)
             yield known if known is not None else SunrpcTransport(path, match[2], _text(f"{path}/dstaddr"))
 
+    def _in_order(self, switch: Sequence[SunrpcTransport], mount: MountedNfs) -> tuple[SunrpcTransport, ...]:
+        """Transports of a switch in the order of the mount's; none if they are not, or if the order is not certain.
+
+        Numbers are used again, so those of a mount may be in any order: local ports say which is which. NFSv4 mounts
+        have none in mountstats; theirs are taken in order of their numbers, of which the main one is the first.
+        """
+        if not self._may_be(switch, mount):
+            return ()
+        by_port = {self._port(each): each for each in switch if self._port(each)}
+        named = [by_port.get(transport.port or 0) for transport in mount.transports]
+        others = [each for each in switch if each not in named]
+        if any(transport.port for transport in mount.transports):
+            if any(map(self._port, others)):
+                return ()
+        elif any(self._info(each).get("main_xprt") == "1" for each in switch[1:]):
+            return ()
+        rest = iter(others)
+        return tuple(found or next(rest) for found in named)
+
     def _may_be(self, switch: Sequence[SunrpcTransport], mount: MountedNfs) -> bool:
+        """Whether address, number and kinds are those of a mount; the callback channel of a server has no port there."""
         if len(switch) != len(mount.transports) or any(each.address != mount.address for each in switch):
             return False
-        pairs = tuple(zip(switch, mount.transports, strict=True))
-        if any(there.kind != here.kind for there, here in pairs):
+        if sorted(each.kind for each in switch) != sorted(each.kind for each in mount.transports):
             return False
-        return all(self._ports_fit(there, here.port) for there, here in pairs)
+        return all(each.kind != "tcp" or self._info(each).get("dst_port") != "0" for each in switch)
 
-    def _ports_fit(self, transport: SunrpcTransport, port: int | None) -> bool:
-        """Whether the ports are those of a mount: a transport that is not connected has none, a callback no remote."""
-        info = self._info(transport)
-        local_fits = not port or info.get("src_port", "0") in {"0", str(port)}
-        return local_fits and (transport.kind != "tcp" or info.get("dst_port", "") != "0")
+    def _port(self, transport: SunrpcTransport) -> int:
+        """Local port, 0 without a connection."""
+        text = self._info(transport).get("src_port", "")
+        return int(text) if text.isdecimal() else 0
 
     def _info(self, transport: SunrpcTransport) -> dict[str, str]:
         if transport.folder not in self._infos:
