@@ -82,7 +82,7 @@ class SunrpcTransports:
         return tuple(found or next(rest) for found in named)
 
     def _may_be(self, switch: Sequence[SunrpcTransport], mount: MountedNfs) -> bool:
-        """Whether address, number and kinds are those of a mount; the callback channel of a server has no port there."""
+        """Whether address, number and kinds are those of a mount; the callbacks of a server have no remote port."""
         if len(switch) != len(mount.transports) or any(each.address != mount.address for each in switch):
             return False
         if sorted(each.kind for each in switch) != sorted(each.kind for each in mount.transports):
