@@ -25,7 +25,7 @@ operations() {
 for point in /mnt/v4 /mnt/v3; do operations $point before; done
 python3 -m tui record -o /tmp/r.luns --interval 1 --duration 3600s --tier kernel >/dev/null &
 recorder=$!
-until [ -s /tmp/r.luns ]; do sleep 1; done
+until [ -s /tmp/r.luns ]; do kill -0 $recorder || exit 1; sleep 1; done
 sleep 5
 for point in /mnt/v4 /mnt/v3; do
     dd if=/dev/urandom of=$point/data bs=64k count=64 oflag=direct status=none
