@@ -146,6 +146,7 @@ class WallScreen(View):
             self._fit_wall(wall)
         self._show_legend()
         self._show_figures()
+        self._show_charts(frame)
 
     def _fit_wall(self, wall: Wall) -> None:
         """Fit the wall to its cells where charts take the rest."""
@@ -184,7 +185,11 @@ class WallScreen(View):
         figures = figure_lines(disks, "disks", row, FIGURES, room=room, glyphs=glyphs_of(self))
         self.query_one("#figures", TextLine).put(Content.assemble((f" {name} ", "bold"), figures))
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
-        self.query_one(SubjectCharts).show(self.app_state, frame, ("disks", key))
+
+    def _show_charts(self, frame: Frame) -> None:
+        key = self.query_one("#wall", Wall).cursor_key
+        if key is not None and row_of(key, frame.tables.get("disks")) is not None:
+            self.query_one(SubjectCharts).show(self.app_state, frame, ("disks", key))
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the disk under the cursor."""
@@ -198,6 +203,7 @@ class WallScreen(View):
     @on(Wall.CellHighlighted)
     def _highlighted(self) -> None:
         self._show_figures()
+        self.draw_at_rest(self._show_charts)
 
     @on(Wall.CellSelected)
     def _selected(self, event: Wall.CellSelected) -> None:
