@@ -100,7 +100,7 @@ class CgroupsScreen(View):
         hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
         words = "all groups" if self._every else f"groups with I/O{hidden}"
         key = (f" {self.key_text('cgroups.idle')} ", "bold $accent")
-        return Content.assemble(key, f"{words}   a group's figures include its descendants")
+        return Content.assemble(key, f"{words}   a group includes its descendants")
 
     def _show_chosen(self, frame: Frame) -> None:
         """Show figures and history of the group under the cursor; an idle one keeps its history."""

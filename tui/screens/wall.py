@@ -111,7 +111,10 @@ class WallScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(WALL.actions)
     DEFAULT_CSS = """
     WallScreen Wall { height: 1fr; margin: 0 1; }
+    WallScreen #verdict { padding: 0 1; }
     WallScreen.-tall SubjectCharts { display: block; }
+    WallScreen.-normal #verdict { height: 2; text-wrap: wrap; }
+    WallScreen.-flat #verdict { height: 1; }
     WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }
     """
 
@@ -184,7 +187,7 @@ class WallScreen(View):
         room = Size(self.size.width - len(name) - 2, 1)
         figures = figure_lines(disks, "disks", row, FIGURES, room=room, glyphs=glyphs_of(self))
         self.query_one("#figures", TextLine).put(Content.assemble((f" {name} ", "bold"), figures))
-        self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
+        self.query_one("#verdict", TextLine).put(verdict(frame, row))
 
     def _show_charts(self, frame: Frame) -> None:
         key = self.query_one("#wall", Wall).cursor_key
