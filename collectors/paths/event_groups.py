@@ -91,4 +91,4 @@ def _counted(cause: str, count: int) -> str:
     head, colon, rest = cause.partition(": paths ")
     if colon:
         return f"{head}: {count:,} path{'' if count == 1 else 's'} {rest}"
-    return f"{count:,} {cause}"
+    return f"{count:,} {cause.replace('disks', 'disk', 1) if count == 1 else cause}"

@@ -56,10 +56,15 @@ def summary(board: PathTable) -> str:
         disks = "1 disk" if count == 1 else f"{count:,} disks"
         each = "the disk is its" if count == 1 else "each disk is its"
         return f"{disks}, no multipath: {each} own only path"
-    luns = {path.lun for path in graph.paths}
-    ports = {path.port for path in graph.paths if path.port}
-    found = f"{', '.join(_anomalies(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+    luns, ports = _lun_and_port_counts(graph)
+    found = f"{', '.join(_anomalies(board))} of {count:,} paths, {luns:,} LUNs, {ports:,} HBA ports"
     return found + state_age(board.frame.states_age_s)
+
+
+@functools.lru_cache(maxsize=4)
+def _lun_and_port_counts(graph: Graph) -> tuple[int, int]:
+    """Both counts, once for a graph: it stays the same for many frames."""
+    return len({path.lun for path in graph.paths}), len({path.port for path in graph.paths if path.port})
 
 
 def _anomalies(board: PathTable) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import ClassVar
 
@@ -39,6 +39,9 @@ HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
 """Style classes of a screen by its size."""
 WRITE_AFTER_S = 0.5
 """Time without another choice before they are written."""
+CURSOR_REST_S = 0.08
+"""Time without another move of the cursor before the charts of its row are drawn: longer than between repeats of a key
+that is held, too short to be noticed."""
 
 
 class View(LaidOutOnce[None]):
@@ -66,6 +69,7 @@ class View(LaidOutOnce[None]):
         self._grid_choices: dict[str, GridChoices] = {}
         """Of its grids, by the name they are kept by."""
         self._write_timer: Timer | None = None
+        self._rest_timer: Timer | None = None
         self.take_density()
 
     def take_density(self) -> None:
@@ -112,9 +116,28 @@ class View(LaidOutOnce[None]):
         self.show_time()
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
         if frame is not None:
+            self._stop_rest_timer()
             self.show_frame(frame)
             for choices in self._grid_choices.values():
                 choices.find_pinned(frame.topology)
+
+    def draw_at_rest(self, draw: Callable[[Frame], None]) -> None:
+        """Draw something of the row under the cursor once the cursor rests; the next frame draws it anyway.
+
+        Charts cost several times what moving the cursor does, and nobody reads them while a key is held.
+        """
+        self._stop_rest_timer()
+        self._rest_timer = self.set_timer(CURSOR_REST_S, lambda: self._draw_rested(draw))
+
+    def _draw_rested(self, draw: Callable[[Frame], None]) -> None:
+        self._rest_timer = None
+        if self.is_whole and self.app_state.frame is not None:
+            draw(self.app_state.frame)
+
+    def _stop_rest_timer(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.stop()
+            self._rest_timer = None
 
     def show_time(self) -> None:
         """Update the transport bar."""

@@ -79,6 +79,7 @@ class CachesView(View):
         else:
             grid.show(table, _labels(table.rows, frame.topology))
         self._show_chosen(frame)
+        self._show_charts(frame)
 
     def _show_chosen(self, frame: Frame) -> None:
         key, table = self.query_one("#rows", Grid).cursor_key, frame.tables.get(CACHES.table)
@@ -91,6 +92,11 @@ class CachesView(View):
         figures = figure_lines(table, CACHES.table, row, fields, room=room, glyphs=glyphs_of(self))
         name = _labels(table.rows, frame.topology)[key]
         line.put(Content.assemble((f" {name}\n", "bold"), figures))
+
+    def _show_charts(self, frame: Frame) -> None:
+        key = self.query_one("#rows", Grid).cursor_key
+        if row_of(key, frame.tables.get(CACHES.table)) is None or key is None:
+            return
         series = self.app_state.history.series(CACHES.table, key, frame.time_ns, self.app_state.span_ns)
         for panel in _PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
@@ -101,6 +107,7 @@ class CachesView(View):
     def _highlighted(self) -> None:
         if self.app_state.frame is not None:
             self._show_chosen(self.app_state.frame)
+            self.draw_at_rest(self._show_charts)
 
     def _disk(self) -> str | None:
         """Key of the device of the cache under the cursor; None for the ARC, a pool or a file."""

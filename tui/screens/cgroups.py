@@ -87,6 +87,7 @@ class CgroupsScreen(View):
             grid.show(shown, _labels(shown.rows, frame.topology), cgroup_texts(shown.rows, frame.topology))
         self.query_one("#summary", TextLine).put(self._summary(table, shown))
         self._show_chosen(frame)
+        self._show_charts(frame)
 
     @property
     def _empty_reason(self) -> str:
@@ -99,7 +100,7 @@ class CgroupsScreen(View):
         hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
         words = "all groups" if self._every else f"groups with I/O{hidden}"
         key = (f" {self.key_text('cgroups.idle')} ", "bold $accent")
-        return Content.assemble(key, f"{words}   a group's figures include its descendants")
+        return Content.assemble(key, f"{words}   a group includes its descendants")
 
     def _show_chosen(self, frame: Frame) -> None:
         """Show figures and history of the group under the cursor; an idle one keeps its history."""
@@ -113,6 +114,11 @@ class CgroupsScreen(View):
         room = Size(self.size.width, 1)
         figures = figure_lines(table, CGROUPS.table, row, fields, room=room, glyphs=glyphs_of(self))
         line.put(Content.assemble((f" {safe_text(table.rows.names[row])}\n", "bold"), figures))
+
+    def _show_charts(self, frame: Frame) -> None:
+        key = self.query_one("#groups", Grid).cursor_key
+        if row_of(key, frame.tables.get(CGROUPS.table)) is None or key is None:
+            return
         series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
@@ -123,6 +129,7 @@ class CgroupsScreen(View):
     def _highlighted(self) -> None:
         if self.app_state.frame is not None:
             self._show_chosen(self.app_state.frame)
+            self.draw_at_rest(self._show_charts)
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the disk of the row under the cursor: latencies are not known by group."""

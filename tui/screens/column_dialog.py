@@ -60,7 +60,7 @@ class ColumnDialog(Modal[tuple[str, ...] | None]):
         box.border_title = "Columns"
         with box:
             yield Options(markup=False, compact=True)
-            yield TextLine("Space: show, hide   < >: move   r: as at first   Enter: use   Esc: cancel")
+            yield TextLine("Space: show, hide   < >: move   r: reset   Enter: use   Esc: cancel")
 
     def on_mount(self) -> None:
         """List the columns."""

@@ -28,7 +28,7 @@ _PARTS = {
 _DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Direction.WRITE: "writes"}
 _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
 _SECTOR_WIDTH = 11
-_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}{'sector':>{_SECTOR_WIDTH}}  process"
+_SLOW_COLUMNS = f"{'device':<10} {'op':<7} {'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}{'sector':>{_SECTOR_WIDTH}}  process"
 SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
 """Heading of the lines of `slow_lines`."""
 
@@ -76,7 +76,7 @@ def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Conte
         size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
         where = "-" if io.sector is None else str(io.sector)
-        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}"
+        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<7} {size:>5}{times}"
         who = f"{safe_text(io.command or '?')}/{io.pid if io.pid is not None else '?'}"
         yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_context(io, luns)}")
 

@@ -184,7 +184,7 @@ class OverviewScreen(View):
         self._chosen = event.key
         if self.app_state.frame is not None:
             self._show_verdict(self.app_state.frame)
-            self._show_charts(self.app_state.frame)
+            self.draw_at_rest(self._show_charts)
 
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:

@@ -110,6 +110,8 @@ class PathsScreen(View):
         else:
             above.put(Content.assemble(*self._choices(), summary(board)))
         self._show_row_summary(board)
+        if self.app_state.frame is not None:
+            self._show_charts(self.app_state.frame)
 
     def _choices(self) -> Iterator[tuple[str, str]]:
         yield f" {self.key_text('paths.group')} ", "bold $accent"
@@ -121,12 +123,14 @@ class PathsScreen(View):
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         self.query_one("#row-summary", TextLine).put("" if board is None or row is None else row_summary(board, row))
-        if self.app_state.frame is not None:
-            self.query_one(SubjectCharts).show(self.app_state, self.app_state.frame, self._selected())
+
+    def _show_charts(self, frame: Frame) -> None:
+        self.query_one(SubjectCharts).show(self.app_state, frame, self._selected())
 
     @on(Grid.RowHighlighted, "#paths")
     def _highlighted(self) -> None:
         self._show_row_summary(self._outline.board)
+        self.draw_at_rest(self._show_charts)
 
     @on(Grid.RowSelected, "#paths")
     def action_paths_open(self) -> None:

@@ -76,6 +76,7 @@ class SweepScreen(SweepStarts):
     SweepScreen #sweep_body Spanned { height: 1fr; }
     SweepScreen #message.-long { height: 2; text-wrap: wrap; padding: 0 1; }
     SweepScreen #sweep_left, SweepScreen #sweep_right { width: 1fr; }
+    SweepScreen #point.-alone { height: 1fr; }
     SweepScreen.-large #table { height: 2fr; }
     SweepScreen.-large #plot { height: 2fr; }
     SweepScreen.-large #sweep_right { margin: 0 0 0 1; }
@@ -216,6 +217,7 @@ class SweepScreen(SweepStarts):
         state = self._state()
         self.query_one("#sweep_body").display = isinstance(state, SweepState)
         self.query_one(RateBody).display = isinstance(state, RateState)
+        self.query_one("#point").set_class(state is None, "-alone")
         if type(state) is not self._kind:
             self._kind = type(state)
             self.query_one(RateTable if isinstance(state, RateState) else SweepTable).focus()

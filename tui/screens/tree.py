@@ -84,13 +84,15 @@ class TreeScreen(View):
         grid.show(board.table, texts=DeviceTexts([node.of for node in layout.nodes], frame.topology))
         fit_to_count(grid, grid.row_count, self.query_one(SubjectCharts).most_rows(self.size.height))
         self._show_summary()
+        self._show_charts(frame)
 
     def _show_summary(self) -> None:
         node = self._node()
         text = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
         self.query_one("#row-summary", TextLine).put(text)
-        if self.app_state.frame is not None:
-            self.query_one(SubjectCharts).show(self.app_state, self.app_state.frame, _history_of(node))
+
+    def _show_charts(self, frame: Frame) -> None:
+        self.query_one(SubjectCharts).show(self.app_state, frame, _history_of(self._node()))
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""
@@ -101,6 +103,7 @@ class TreeScreen(View):
     @on(Grid.RowHighlighted, "#tree")
     def _highlighted(self) -> None:
         self._show_summary()
+        self.draw_at_rest(self._show_charts)
 
     @on(Grid.FilterChanged, "#tree")
     def _filter_changed(self, event: Grid.FilterChanged) -> None:

@@ -111,7 +111,10 @@ class WallScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(WALL.actions)
     DEFAULT_CSS = """
     WallScreen Wall { height: 1fr; margin: 0 1; }
+    WallScreen #verdict { padding: 0 1; }
     WallScreen.-tall SubjectCharts { display: block; }
+    WallScreen.-normal #verdict { height: 2; text-wrap: wrap; }
+    WallScreen.-flat #verdict { height: 1; }
     WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }
     """
 
@@ -146,6 +149,7 @@ class WallScreen(View):
             self._fit_wall(wall)
         self._show_legend()
         self._show_figures()
+        self._show_charts(frame)
 
     def _fit_wall(self, wall: Wall) -> None:
         """Fit the wall to its cells where charts take the rest."""
@@ -183,8 +187,12 @@ class WallScreen(View):
         room = Size(self.size.width - len(name) - 2, 1)
         figures = figure_lines(disks, "disks", row, FIGURES, room=room, glyphs=glyphs_of(self))
         self.query_one("#figures", TextLine).put(Content.assemble((f" {name} ", "bold"), figures))
-        self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
-        self.query_one(SubjectCharts).show(self.app_state, frame, ("disks", key))
+        self.query_one("#verdict", TextLine).put(verdict(frame, row))
+
+    def _show_charts(self, frame: Frame) -> None:
+        key = self.query_one("#wall", Wall).cursor_key
+        if key is not None and row_of(key, frame.tables.get("disks")) is not None:
+            self.query_one(SubjectCharts).show(self.app_state, frame, ("disks", key))
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the disk under the cursor."""
@@ -198,6 +206,7 @@ class WallScreen(View):
     @on(Wall.CellHighlighted)
     def _highlighted(self) -> None:
         self._show_figures()
+        self.draw_at_rest(self._show_charts)
 
     @on(Wall.CellSelected)
     def _selected(self, event: Wall.CellSelected) -> None:

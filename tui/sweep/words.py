@@ -13,7 +13,7 @@ from tui.sweep.rows import BALANCE, HIGHEST, WITHIN, PointRow, interval
 from tui.sweep.state import SweepPhase, SweepState
 from tui.text.format import format_quantity
 
-NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64 measures one; a recording of one shows it here"
+NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64, or a recording of one, shows it"
 STUDY_POINTS = "points of a study: its tables are in the view answer"
 SHORT_CELLS = 36
 """Up to this a reason is said beside the progress."""

@@ -26,8 +26,11 @@ AT_END = frozenset({"session.last"})
 """Actions that a live host has on the key line only while it is paused; a recording has those of MOVES."""
 
 
+_HELP = "view.help"
+
+
 class KeyLine(TextLine):
-    """As many actions of the registry as fit, those of the screen first; each can be clicked."""
+    """As many actions of the registry as fit, those of the screen first, and help always; each can be clicked."""
 
     DEFAULT_CSS = """
     KeyLine { background: $panel; color: $foreground; }
@@ -37,13 +40,20 @@ class KeyLine(TextLine):
         """Show the keys of a screen."""
         width = self.size.width or 80
         content = Content(" ")
-        for action in footer_actions(screen, app_state):
-            key = key_text(action.id)
-            entry = Content.assemble((key, "bold $accent"), f" {action.short}  ")
-            if content.cell_length + entry.cell_length > width + 2:
+        entries = [(action, _key_entry(action, key_text(action.id))) for action in footer_actions(screen, app_state)]
+        # Help is what leads to the keys that do not fit.
+        kept = sum(entry.cell_length for action, entry in entries if action.id == _HELP)
+        for action, entry in entries:
+            kept -= entry.cell_length if action.id == _HELP else 0
+            if content.cell_length + entry.cell_length + kept <= width + 2:
+                content += entry.stylize(f"@click={action.namespace}.{action.call}")
+            elif not kept:
                 break
-            content += entry.stylize(f"@click={action.namespace}.{action.call}")
-        self.put(content)
+        self.put(content.rstrip())
+
+
+def _key_entry(action: Action, key: str) -> Content:
+    return Content.assemble((key, "bold $accent"), f" {action.short}  ")
 
 
 def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
