@@ -212,7 +212,7 @@ async def test_bands_of_a_cache_are_named_in_the_map(source: ListSource) -> None
         screen = await _opened(pilot, source)
         assert "cache hit band" not in screen_text(pilot)
         screen.heat.show_bands(CacheBands(LatencyRange(2e5, 3e5), LatencyRange(8e6, 1e7), 0.9))
-        await pilot.pause()
+        await until(pilot, lambda: "cache hit band" in screen_text(pilot))
         lines = screen_text(pilot).splitlines()
         hit, miss = (
             next(at for at, line in enumerate(lines) if text in line) for text in ("cache hit band", "miss band")

@@ -111,8 +111,9 @@ class NfsKey:
 
 
 def nfs_key(key: str) -> NfsKey:
-    """Take a key apart."""
-    return NfsKey(*key.split(" ", 5))
+    """Take a key apart; parts that a damaged recording lacks are "-"."""
+    parts = key.split(" ", 5)
+    return NfsKey(*parts, *["-"] * (6 - len(parts)))
 
 
 def mount_of(key: str) -> str:
