@@ -38,6 +38,8 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
         await pilot.press(*keys[1:])
         await pilot.pause()
         await until(pilot, lambda: "checking" not in screen_text(pilot))
+        if "L" in keys:
+            await until(pilot, lambda: "read: allowed" in screen_text(pilot))
 
     return run
 
