@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.app.stage import SIZES
 
@@ -36,6 +37,12 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no cursor blink: a picture would show it or not, as the time of the host has it."""
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda _input: None)
 
 
 @pytest.fixture(autouse=True)
