@@ -219,6 +219,7 @@ def watching() -> list[threading.Thread]:
 
 
 @needs.mkfs_ext4
+@pytest.mark.alone  # A process that is preempted holds the claim until it runs again.
 def test_others_can_mount_what_is_only_asked_about(storage: Storage) -> None:
     """A question holds the claim for microseconds: of many mounts beside it, none fails."""
     written, other = two_loops(storage)
