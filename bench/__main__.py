@@ -20,6 +20,7 @@ PARTS = {
     "screen_cost": "cost of the screens to a running load, and delay from key to knob",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
     "topology": "scanning 19,200 paths of 600 LUNs, in full and after one change, and cost of path roll-ups",
+    "tune": "changing queue_depth of 19,200 paths, restoring it, and rolling back where the last path refuses",
     "cgroups": "reading the counters of 200 control groups with 20 devices each",
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
@@ -29,6 +30,8 @@ PARTS = {
     "paint": "repainting grids, charts and heat maps",
     "metrics": "a scrape of 2,000 devices",
     "report": "an interval of report, and reading a recording in order",
+    "fleet": "100 agents over a real sshd: time to connect, CPU of the controller",
+    "fleet_turns": "starts and turns of a load over real agents: how far apart the hosts were",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
 }
 

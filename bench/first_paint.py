@@ -1,14 +1,17 @@
 """Time from starting `lunscope watch` to the first painted screen, on a pseudo-terminal, with a warm cache.
 
-Goal: at most 0.5 s.
+Modules are compiled, as in what is installed. Goal: at most 0.35 s.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 
 from bench.terminal import Terminal
+
+GOAL_S = 0.35
 
 
 def first_paint_s() -> float:
@@ -24,9 +27,10 @@ def first_paint_s() -> float:
 
 def main(*, quick: bool) -> None:
     """Print the median and the spread."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     first_paint_s()
     runs = sorted(first_paint_s() for _ in range(5 if quick else 11))
-    print(f"first paint: median {statistics.median(runs):.3f} s ({runs[0]:.3f} to {runs[-1]:.3f}), goal 0.5 s")
+    print(f"first paint: median {statistics.median(runs):.3f} s ({runs[0]:.3f} to {runs[-1]:.3f}), goal {GOAL_S} s")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 from collectors.advice.finding import FindingKind, in_order
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.exact.probe.client import connect, helper_path
+from collectors.exact.program_source import NFS_CALLS, THROTTLE
 from collectors.exact.tracer_supervisor import full_refusal
-from collectors.tables.cgroup.throttle import throttle_refusal
 from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
@@ -83,6 +83,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: exact_time(procfs, sysfs),
         lambda: _tag_wait(procfs, sysfs),
         lambda: _throttle_wait(procfs, sysfs),
+        lambda: _nfs_latency(procfs, sysfs),
         lambda: _accounting(sysfs),
         _libudev,
         _io_uring,
@@ -96,6 +97,14 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _settings(procfs, sysfs),
     )
     return tuple(check() for check in checks)
+
+
+def _has_tracepoint(sysfs: Path, name: str) -> bool:
+    """Whether the kernel's type information knows a tracepoint, whose names it holds as plain text."""
+    try:
+        return f"\0btf_trace_{name}\0".encode() in (sysfs / "kernel/btf/vmlinux").read_bytes()
+    except OSError:
+        return False
 
 
 def _diskstats(procfs: Path) -> Check:
@@ -123,15 +132,27 @@ def _in_flight(sysfs: Path) -> Check:
 def _tag_wait(procfs: Path, sysfs: Path) -> Check:
     if full_refusal(str(procfs), str(sysfs)) and not helper_path().is_socket():
         return Check("tag wait", Status.MISSING, "not timed: it needs exact time")
+    if _has_tracepoint(sysfs, "block_rq_tag_wait"):
+        event = "timed from block_rq_tag_wait to block_getrq, while submitters wait or when enabled; else known to be 0"
+        return Check("tag wait", Status.OK, event)
     pair = "timed between block_bio_queue and block_getrq, while a queue is full or when enabled"
     return Check("tag wait", Status.OK, pair)
 
 
 def _throttle_wait(procfs: Path, sysfs: Path) -> Check:
-    refusal = throttle_refusal(str(procfs), str(sysfs))
+    refusal = THROTTLE.refusal(str(procfs), str(sysfs))
     if not refusal:
         return Check("throttle wait", Status.OK, "the limits of cgroups (io.max, blkio.throttle) can be watched")
     return Check("throttle wait", Status.LIMITED, f"not timed: {refusal}", "")
+
+
+def _nfs_latency(procfs: Path, sysfs: Path) -> Check:
+    if not os.path.lexists(procfs / "fs/nfsfs"):
+        return Check("NFS latency", Status.OK, "no NFS client here")
+    refusal = NFS_CALLS.refusal(str(procfs), str(sysfs))
+    if not refusal:
+        return Check("NFS latency", Status.OK, "each call of NFS mounts can be timed (sunrpc:rpc_stats_latency)")
+    return Check("NFS latency", Status.LIMITED, f"means only, no percentiles: {refusal}", "")
 
 
 def _accounting(sysfs: Path) -> Check:

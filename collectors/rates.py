@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from collectors.all_subjects import derive_tables
 from collectors.model import Frame, Sample
-from collectors.registry import derive_tables
 from collectors.subject import Interval, interval_s
 from collectors.tables.block.derive.traced import losses_of
 from collectors.topology.state_age import state_age_s

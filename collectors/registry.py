@@ -1,83 +1,57 @@
-"""All subjects. Sampling, reports, exports, charts, grids and help iterate over this list.
+"""All subjects by their frame tables; each is imported when it is first asked for.
 
-A new subject is a module in `collectors.tables` and an entry here.
+A new subject is a module in `collectors.tables` and an entry here. The first picture of the screens shows one of them;
+what iterates over all of them imports `collectors.all_subjects`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import functools
+from importlib import import_module
 
 from collectors.field import Field
-from collectors.model import FrameTable, Schema
-from collectors.subject import Averages, Interval, Subject
-from collectors.tables.block.subjects import DISKS, PATHS, PORTS
-from collectors.tables.cache.subject import CACHES
-from collectors.tables.cgroup.subject import CGROUPS
-from collectors.tables.fleet.subject import FLEET_HOSTS, FLEET_TOTAL
-from collectors.tables.host.subject import HOSTS
-from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
-from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
-from collectors.tables.nfs.subject import NFS_MOUNTS, NFS_TRANSPORTS
-from collectors.tables.process.subject import PROCESSES
-from collectors.tables.process_io.subject import PROCESS_IOS
-from collectors.tables.tape.subject import TAPES
+from collectors.subject import Subject
 
-SUBJECTS: tuple[Subject, ...] = (
-    DISKS,
-    PATHS,
-    PORTS,
-    TAPES,
-    CGROUPS,
-    HOSTS,
-    PROCESSES,
-    LOAD_TARGETS,
-    LOAD_TOTAL,
-    LOAD_PATHS,
-    LOAD_LOGICAL_IOS,
-    PROCESS_IOS,
-    CACHES,
-    FLEET_HOSTS,
-    FLEET_TOTAL,
-    NFS_MOUNTS,
-    NFS_TRANSPORTS,
-)
+_LISTED = {
+    "disks": "block.subjects:DISKS",
+    "paths": "block.subjects:PATHS",
+    "hbas": "block.subjects:PORTS",
+    "tapes": "tape.subject:TAPES",
+    "cgroups": "cgroup.subject:CGROUPS",
+    "host": "host.subject:HOSTS",
+    "processes": "process.subject:PROCESSES",
+    "load": "load.targets:LOAD_TARGETS",
+    "load_total": "load.targets:LOAD_TOTAL",
+    "load_paths": "load.layout:LOAD_PATHS",
+    "load_logical": "load.layout:LOAD_LOGICAL_IOS",
+    "process_ios": "process_io.subject:PROCESS_IOS",
+    "caches": "cache.subject:CACHES",
+    "fleet": "fleet.subject:FLEET_HOSTS",
+    "fleet_total": "fleet.subject:FLEET_TOTAL",
+    "nfs": "nfs.subject:NFS_MOUNTS",
+    "nfs_transports": "nfs.subject:NFS_TRANSPORTS",
+}
+"""Module below `collectors.tables` and name of the subject of each table, in display order."""
+
+TABLES = tuple(_LISTED)
 """In display order."""
 
-SCHEMAS: dict[str, Schema] = {
-    schema.name: schema for subject in SUBJECTS for schema in (*subject.raw, *subject.sampled_raw, *subject.exact_raw)
-}
-"""Raw tables of this version by name; a session stores its own copy, so older files keep theirs."""
 
-REPORTED = tuple(subject for subject in SUBJECTS if subject.report is not None)
-
-
-def averages_of(tables: Collection[str]) -> list[Averages]:
-    """Make one of each kind for a report of some tables: those of disks also give the tables of paths and ports.
-
-    Subjects with many rows are left out unless they are among the tables: their sums take time.
-    """
-    reports = [(subject.table, subject.report) for subject in SUBJECTS if subject.report is not None]
-    makers = dict.fromkeys(report.averages for table, report in reports if report.unasked or table in tables)
-    return [make() for make in makers]
-
-
-_BY_TABLE = {subject.table: subject for subject in SUBJECTS}
-_BY_ID = {(field.table, field.id): field for subject in SUBJECTS for field in subject.fields}
-
-
+@functools.cache
 def subject_of(table: str) -> Subject:
     """Return the subject of a frame table.
 
     Raises:
         KeyError: there is none.
     """
-    return _BY_TABLE[table]
+    module, _, name = _LISTED[table].partition(":")
+    subject: Subject = getattr(import_module(f"collectors.tables.{module}"), name)
+    return subject
 
 
 def fields_of(table: str) -> tuple[Field, ...]:
     """All fields of a frame table, in order; none for an unknown table."""
-    subject = _BY_TABLE.get(table)
-    return () if subject is None else subject.fields
+    return subject_of(table).fields if table in _LISTED else ()
 
 
 def get_field(table: str, field_id: str) -> Field:
@@ -86,14 +60,9 @@ def get_field(table: str, field_id: str) -> Field:
     Raises:
         KeyError: the registry has no such field.
     """
-    return _BY_ID[(table, field_id)]
+    return _fields_by_id(table)[field_id]
 
 
-def derive_tables(interval: Interval) -> dict[str, FrameTable]:
-    """Derive the frame tables of all raw tables of a sample."""
-    tables: dict[str, FrameTable] = {}
-    for subject in SUBJECTS:
-        table = interval.now(subject.raw[0].name) if subject.derive is not None else None
-        if table is not None and subject.derive is not None:
-            tables |= subject.derive(interval, table)
-    return tables
+@functools.cache
+def _fields_by_id(table: str) -> dict[str, Field]:
+    return {field.id: field for field in subject_of(table).fields}

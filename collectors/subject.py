@@ -25,8 +25,10 @@ from collectors.model import (
     Tier,
     Topology,
 )
+from collectors.sampling.nfs_program import NfsProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.throttle_program import ThrottleProgram
 from engine.text import safe_text
 
 
@@ -75,8 +77,10 @@ class SampledHost:
     settings: ReadingSettings
     targets: Callable[[], Sequence[str]] = tuple
     """Files and devices that the load of this process drives now, by path."""
-    traced: bool = False
-    """Whether programs may be attached in the kernel."""
+    open_throttle: Callable[[], ThrottleProgram] | None = None
+    """Attaches programs that time waits for limits, here or in the probe helper; None if none may be attached."""
+    open_nfs: Callable[[], NfsProgram] | None = None
+    """Attaches the program that times NFS calls; None if none may be attached."""
 
 
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]

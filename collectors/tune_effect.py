@@ -12,6 +12,7 @@ from collectors.compare.collected import CollectedIntervals
 from collectors.compare.comparison import CompareOptions, Comparison, RowComparison, compare, wanted_fields
 from collectors.compare.side import Side
 from collectors.model import Frame, Histograms
+from collectors.tables.nfs.subject import NFS_MOUNTS
 from engine.events import Event, EventKind
 
 MOST_SAMPLES = 30
@@ -20,8 +21,8 @@ LEAST_SAMPLES = 3
 """Fewer are decided by a pause of the device."""
 JOINED_NS = 2_000_000_000
 """Changes closer than this are one: a change that includes another restores that one first."""
-TABLES = ("load_total", "disks")
-OPTIONS = CompareOptions(fields=("iops", "await_ms", "p99_ms"))
+TABLES = ("load_total", "disks", NFS_MOUNTS.table)
+OPTIONS = CompareOptions(fields=("iops", "await_ms", "p99_ms", "execute_ms"))
 _PARTS = {EventKind.TUNE, EventKind.KNOB, EventKind.LOAD}
 """Events that end a window: the figures are of something else then."""
 _NAME = re.compile(r"[^\s,;]+")
@@ -87,12 +88,13 @@ class TuneEffect:
 
     @property
     def rows(self) -> tuple[RowComparison, ...]:
-        """The load, then the devices that were changed; without any of them the busiest disk."""
+        """The load, then the devices and mounts that were changed; without any of them the busiest disk."""
         if self.comparison is None:
             return ()
         load = [row for row in self.comparison.rows if row.a.table == "load_total"]
         disks = [row for row in self.comparison.rows if row.a.table == "disks"]
-        ours = [row for row in disks if {row.a.name, row.a.key} & self.named]
+        mounts = [row for row in self.comparison.rows if row.a.table == NFS_MOUNTS.table]
+        ours = [row for row in (*mounts, *disks) if {row.a.name, row.a.key} & self.named]
         return (*load, *(ours or sorted(disks, key=_rate, reverse=True)[:1]))
 
 

@@ -25,10 +25,12 @@ __all__ = [
     "BlockTracer",
     "EpochStats",
     "FlowShare",
+    "GroupReader",
     "InflightSampler",
     "LoadEngine",
     "LoadPath",
     "LoadTarget",
+    "NfsTracer",
     "TableCodec",
     "ThrottleTracer",
     "TraceReader",
@@ -43,7 +45,6 @@ __all__ = [
     "host_cpu_ns",
     "is_sysfs",
     "journal_facts",
-    "numbers_in",
     "percentiles",
     "read_attributes",
     "read_only_ring_refusal",
@@ -129,8 +130,57 @@ class InflightSampler:
     def close(self) -> None:
         """Stop the thread and close its descriptors; may be called twice."""
 
-def numbers_in(text: bytes) -> NDArray[np.uint64]:
-    """Read all runs of ASCII digits, in order; one that 64 bits do not hold is the largest number (MISSING)."""
+@final
+class GroupReader:
+    """I/O counters of many control groups, read again and again; one array per call.
+
+    Counters of a group include those of its descendants: below a group whose counters are unchanged nothing is read.
+    Files stay open, up to `most_open`, for which the soft limit of open files is raised where the hard one allows it.
+    """
+
+    def __new__(
+        cls,
+        counters: Sequence[str],
+        pressure: str | None = None,
+        *,
+        adds_up: bool = True,
+        most_open: int = 1024,
+        most_rows: int = 16384,
+    ) -> Self:
+        """Name the files of each group: `io.stat` and `io.pressure`, or both counter files of cgroup v1, bytes first.
+
+        Raises:
+            ValueError: `counters` are neither one nor two.
+        """
+    @property
+    def generation(self) -> int:
+        """Changes when `places` may have changed."""
+    @property
+    def has_more(self) -> bool:
+        """Whether groups are left out, because there would be more rows than `most_rows`."""
+    def follow(self, groups: Sequence[tuple[int, str, int]]) -> bool:
+        """Take the groups that there are now: number, folder, and position of the group above (the root: its own).
+
+        What is known of groups with the same number and folder stays.
+
+        Returns:
+            Whether any came or went.
+
+        Raises:
+            ValueError: a group is before the one above it.
+        """
+    def read(self, *, retry: bool = False) -> bool:
+        """Read all counters that can have changed, missing files again with `retry`; whether any has changed."""
+    def places(self) -> NDArray[np.uint64]:
+        """Position of the group, major and minor of the device: a row for each device that a group did I/O on."""
+    def values(self) -> NDArray[np.uint64]:
+        """Values of the same rows, uint64 of shape (rows, 13), 2**64 - 1 where one is missing.
+
+        Columns: bytes read, bytes written, reads, writes, discarded bytes, discards, the four `cost.*` in microseconds,
+        `cost.vrate` in hundredths of a percent, microseconds in which some and all tasks of the group waited.
+        """
+    def close(self) -> None:
+        """Close all files."""
 
 def read_attributes(
     folder: str, names: Sequence[str], attributes: Sequence[str], *, threads: int = 1
@@ -306,10 +356,14 @@ class BlockTracer(TraceReader):
         """Count what was not seen since tracing began, as TraceReader.losses and more.
 
         `healed`: I/Os without a completion, found by `read`; `recursion_misses`: programs the kernel skipped because
-        they were running on that CPU already.
+        they were running on that CPU already; `tag_sleeps`: times that submitters slept for a tag, not a loss, which
+        only kernels with the tracepoint block_rq_tag_wait say (Linux 7.2).
         """
     def watch_tag_wait(self, on: bool) -> None:
-        """Switch the two programs on that time how long a submitter waits before it gets a request; they cost most.
+        """Switch the programs on that time how long a submitter waits before it gets a request.
+
+        With the tracepoint block_rq_tag_wait only I/Os that waited are counted, and one program runs on each I/O.
+        Without it every I/O is, and two do, which cost most of all programs.
 
         Raises:
             OSError: the kernel refuses.
@@ -824,6 +878,45 @@ def read_only_ring_refusal() -> str:
 
 def uring_refusal() -> str:
     """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the fix; empty if it can."""
+
+@final
+class NfsTracer:
+    """Program on the tracepoint sunrpc:rpc_stats_latency that times each call of NFS clients.
+
+    Where mountstats counts a call this does, too, but callbacks, locks and access control lists are left out.
+    """
+
+    def __new__(cls, sysfs: str = "/sys", *, places: int = 2048) -> Self:
+        """Load and attach; `places` is how many combinations of client, transport and operation can be told apart.
+
+        Each is 4,736 bytes. The description of the tracepoint is read from tracefs below `sysfs`.
+
+        Raises:
+            OSError: the step that the kernel refused; tracefs is not readable, or sunrpc is not loaded.
+            ValueError: `places` is not from 1 to 65536.
+        """
+    def read(self) -> tuple[NDArray[np.uint64], list[str], NDArray[np.uint64]]:
+        """Read what ended since the last call.
+
+        Returns:
+            Shape (n, 10), a row per RPC client, transport and operation with calls: number of the client, id of the
+            transport (2^32 - 1 where the kernel does not say, before Linux 6.7), version of NFS, calls, their time in
+            queue, RTT and execute in microseconds, and the largest of each. The name of the operation of each row. And
+            shape (m, 4), by what the histograms have grown: row, series (queue, RTT, execute), bucket, count. Buckets:
+            1 us, 16 per octave.
+        """
+    def slowest(self) -> tuple[NDArray[np.uint64], list[str], list[str]]:
+        """List the slowest calls of the interval that `read` ended, the slowest first.
+
+        Returns:
+            Shape (n, 9): CLOCK_MONOTONIC of the end, client, transport, version, times in queue, RTT and execute in
+            microseconds, XID (0: not known), process (0: a worker of the kernel ended it). The name of the operation
+            of each, and of the command.
+        """
+    def losses(self) -> tuple[int, int]:
+        """Count calls that no place was left for, and those for which the kernel skipped the program."""
+    def close(self) -> None:
+        """Detach; may be called twice. All other calls raise ValueError afterwards."""
 
 @final
 class ThrottleTracer:

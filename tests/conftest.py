@@ -1,4 +1,4 @@
-"""Fixtures every test may use: real loop devices over scratch files, detached whatever happens."""
+"""Fixtures every test may use: a load, and real loop devices over scratch files, detached whatever happens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from engine.config import SCRATCH_ENV
+from engine.running.control import LoadControl
 from tests.attaching import attach_one
+
+TESTS = Path(__file__).parent
+WITH_ALONE = ("fuzz", "kernel")
+"""Folders that `make test` searches for tests marked `alone`."""
+
+MOST_OF_A_NAME = 200
 
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -23,6 +31,22 @@ def pytest_configure() -> None:
             signal.signal(number, default)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a test of long input by its length: each worker sends the names of all tests, some of megabytes."""
+    if not isinstance(val, str | bytes) or len(val) <= MOST_OF_A_NAME:
+        return None
+    return f"{argname} of {len(val)}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test marked `alone` where `make test` does not look for such: it would never run."""
+    for item in items:
+        if item.get_closest_marker("alone") and item.path.relative_to(TESTS).parts[0] not in WITH_ALONE:
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked alone: move it to {WITH_ALONE}, or add its folder (Makefile)"
+            )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the state folder of whoever runs the tests out of them; screens of real processes show no hints."""
@@ -32,6 +56,15 @@ def _state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
         yield
+
+
+@pytest.fixture
+def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
+    """A load whose scratch file is in a folder of its own."""
+    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
+    control = LoadControl()
+    yield control
+    control.close()
 
 
 @pytest.fixture

@@ -72,3 +72,14 @@ def write_switch(
         (folder / "xprt_state").write_text("state= CONNECTED   BOUND       \n")
         values = {"num_reqs": 2, "max_num_slots": 65536, "pending_q_len": 0, "src_port": 900, "dst_port": 2049, **info}
         (folder / "xprt_info").write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+
+
+def write_client(sysfs: Path, client: int, *, switch: int, of: str = "", link: str = "nfs_client") -> None:
+    """Write an RPC client that uses a switch, and the link to it of the file system `of` (Linux 6.5)."""
+    folder = sysfs / f"kernel/sunrpc/rpc-clients/clnt-{client}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "switch").is_symlink():
+        (folder / "switch").symlink_to(f"../../xprt-switches/switch-{switch}")
+    if of:
+        (sysfs / f"fs/nfs/{of}").mkdir(parents=True, exist_ok=True)
+        (sysfs / f"fs/nfs/{of}/{link}").symlink_to(f"../../../kernel/sunrpc/rpc-clients/clnt-{client}")

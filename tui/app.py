@@ -27,12 +27,11 @@ from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.load.load_controller import LoadController
 from tui.processes.scope import EVERYTHING
 from tui.quitting import Quitting
-from tui.sampling_interval import IntervalChoice
+from tui.sampling_choices import IntervalChoice, TagWaitChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
 from tui.session_actions import MomentMoved
 from tui.sweep.series import SweepSeries
-from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
 from tui.theme.density import Density, KeptDensity
@@ -45,6 +44,7 @@ from tui.widgets.chart.widget import Chart
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
     from collectors.fleet.fleet_source import HostOrFleet
+    from tui.load.fleet_load_controller import FleetLoadController
     from tui.watched import Watched
 
 WAITS_PERIOD_S = 0.25
@@ -79,6 +79,8 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         alerts: AlertService | None = None,
         watched: Watched | None = None,
         fleet: HostOrFleet | None = None,
+        fleet_load: FleetLoadController | None = None,
+        first_screen: str | None = None,
         tune_root: Path | None = None,
     ) -> None:
         self.settings = settings or Settings()
@@ -108,8 +110,8 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             fleet=fleet,
         )
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
-        self.app_state.tune_root = tune_root
-        self._alerts, self._rung = alerts, 0
+        self.app_state.tune_root, self.app_state.fleet_load = tune_root, fleet_load
+        self._alerts, self._rung, self._first_screen = alerts, 0, first_screen
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
         self._feed = Feed(
@@ -143,14 +145,17 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             self.switch_mode(SWEEP.id)
         if self.app_state.compared is not None:
             self.switch_mode(COMPARE.id)
-        if self.app_state.fleet is not None:
+        if self._first_screen is not None:
+            self.switch_mode(self._first_screen)
+        elif self.app_state.fleet is not None:
             self.action_view_hosts()
         self.call_after_refresh(self._feed.start)
-        self.watch_settings()
+        self.call_after_refresh(self.watch_settings)
         self._collection.begin()
         self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)
         if self.app_state.controller is not None:
             self.set_interval(WAITS_PERIOD_S, self.name_waits)
+        self.call_later(self.paint_at_once)
 
     async def on_event(self, event: Event) -> None:
         """Note when keys were pressed last."""
@@ -276,7 +281,9 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             return False
         if action in SELECTION_ACTIONS and isinstance(self.screen, View) and not self.screen.is_whole:
             return False
-        return is_usable(entry, replay=self.app_state.transport.seekable, load=self.app_state.controller is not None)
+        view = self._view
+        load = self.app_state.drives(None if view is None else view.ENTRY)
+        return is_usable(entry, replay=self.app_state.transport.seekable, load=load)
 
     def _is_taken(self, action: Action) -> bool:
         """Whether the focused widget uses the keys itself: a text field all, charts and walls the arrows.
@@ -293,8 +300,12 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         return takes_arrows and action.id in ARROW_ACTIONS
 
     def action_show_screen(self, screen_id: str) -> None:
-        """Show a registered screen."""
-        self.switch_mode(screen_id)
+        """Show a registered screen; if it is covered by a page that was opened from it, close the page."""
+        if self.current_mode != screen_id:
+            self.switch_mode(screen_id)
+            return
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, ModalScreen):
+            self.pop_screen()
 
     def action_view_processes(self) -> None:
         """Show the processes with I/O on what is selected on the screen; on all devices if nothing is."""
@@ -334,7 +345,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         subject = view.latency_subject() if isinstance(view, View) else None
         moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
         self.app_state.jump = LatencyJump(subject, moment_ns)
-        self.switch_mode(LATENCY.id)
+        self.action_show_screen(LATENCY.id)
         self.paint()
 
     def action_load_here(self) -> None:

@@ -18,6 +18,7 @@ from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
+from tui.screen_registry import HOSTS, ScreenEntry
 from tui.sweep.series import SweepSeries
 from tui.text.format import SECOND_NS
 from tui.theme.density import Density
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from collectors.fleet.fleet_source import HostOrFleet
     from collectors.latency.recording_peaks import RecordingPeaks
     from collectors.latency.summary import Peak
+    from engine.running.status import LoadStatus
     from engine.tune.held import HeldChanges
+    from tui.load.fleet_load_controller import FleetLoadController
 
 MOST_PEAKS = 40
 """Of those that are listed, drawn on the timeline, and stepped through."""
@@ -127,8 +130,19 @@ class AppState:
     """Changes of tunables in force; None until they are first asked for."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
+    fleet_load: FleetLoadController | None = None
+    """The load over the hosts of a fleet; None if there is none."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])
     """Those of a live host, and the range that they are of: it moves once a sample, the display with every key."""
+
+    def drives(self, screen: ScreenEntry | None) -> bool:
+        """Whether the keys of a load drive one on a screen: that of the fleet on its hosts, else that of this host."""
+        return (self.fleet_load if screen is HOSTS else self.controller) is not None
+
+    @property
+    def loads(self) -> tuple[LoadStatus, ...]:
+        """Status of the loads that are driven here."""
+        return tuple(load.status for load in (self.controller, self.fleet_load) if load is not None)
 
     @property
     def is_rewound(self) -> bool:

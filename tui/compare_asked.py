@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from collectors.compare.comparison import CompareOptions
+if TYPE_CHECKING:
+    from collectors.compare.comparison import CompareOptions
 
 
 @dataclass(frozen=True, slots=True)

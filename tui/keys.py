@@ -84,7 +84,7 @@ def is_usable(action: Action, *, replay: bool, load: bool) -> bool:
 
 def actions_at(screen: ScreenEntry | None) -> tuple[Action, ...]:
     """All actions that can be reached from a screen, those of the app first."""
-    return ANYWHERE_ACTIONS if screen is None else (*ANYWHERE_ACTIONS, *screen.actions)
+    return ANYWHERE_ACTIONS if screen is None else (*ANYWHERE_ACTIONS, *screen.keyed)
 
 
 def bindings_of(actions: Iterable[Action]) -> list[BindingType]:
@@ -114,4 +114,6 @@ def _exclusive(first: Action, second: Action) -> bool:
 
 
 def _seen_on(action: Action) -> Iterable[str]:
-    return tuple(entry.id for entry in SCREENS) if action.screen == ANYWHERE else (action.screen,)
+    if action.screen == ANYWHERE:
+        return tuple(entry.id for entry in SCREENS)
+    return tuple(entry.id for entry in SCREENS if entry.id == action.screen or action in entry.borrowed)

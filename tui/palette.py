@@ -14,7 +14,8 @@ from tui.screen_registry import ScreenEntry
 from tui.screens.base import View
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.session_actions import SessionActions
-from tui.widgets.grid.table import PALETTE_IDS, Grid
+from tui.widgets.grid.bindings import PALETTE_IDS
+from tui.widgets.grid.table import Grid
 
 Command = Callable[[], object]
 

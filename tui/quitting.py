@@ -21,13 +21,21 @@ class Quitting(SessionActions):
 
     def action_session_quit(self) -> None:
         """Quit; ask first if the load writes, else stop it."""
-        controller = self.app_state.controller
-        if controller is None or controller.status.state is not LoadState.RUNNING or controller.knobs.read_pct >= 100:
+        if not self._writes():
             self._leave()
             return
         text = "The load is writing. Type quit to stop it and leave:"
         question = TypeToConfirm("Quit", text, expected="quit", warning="")
         self.push_screen(question, self._quit_if)
+
+    def _writes(self) -> bool:
+        """Whether a load runs that writes, on this host or those of a fleet."""
+        controller, fleet_load = self.app_state.controller, self.app_state.fleet_load
+        if fleet_load is not None and fleet_load.writes:
+            return True
+        return (
+            controller is not None and controller.status.state is LoadState.RUNNING and controller.knobs.read_pct < 100
+        )
 
     def _quit_if(self, answer: str | None) -> None:
         if answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -18,6 +18,9 @@ from tui.theme.settings_watch import SettingsRead, SettingsWatch
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+
+
+_MOST_NAMED = 3
 
 
 class SettingsChanged(Message, bubble=False):
@@ -46,7 +49,7 @@ class Reloading(SessionActions):
         return set()
 
     def watch_settings(self) -> None:
-        """Begin to look for changes, where a file of settings was named."""
+        """Begin to poll for changes, where a file of settings was named."""
         if self.settings.file is not None:
             folder = self.settings.theme_folder or config_folder() / "themes"
             self._settings_watch = SettingsWatch(
@@ -55,7 +58,7 @@ class Reloading(SessionActions):
             self._settings_watch.start()
 
     def end_watch_of_settings(self) -> None:
-        """Stop looking."""
+        """Stop polling."""
         if self._settings_watch is not None:
             self._settings_watch.close()
 
@@ -66,9 +69,7 @@ class Reloading(SessionActions):
         changed = [*self._take_themes(read), *self._apply(before, read)]
         wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme()]
         if wrong:
-            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            text = f"{safe_text(wrong[0])}{more}; the former value holds"
-            self.notify(text, severity="warning", timeout=15, markup=False)
+            self.notify(_in_one_line(wrong), severity="warning", timeout=15, markup=False)
         if changed:
             self.notify(f"settings reloaded: {', '.join(changed)}", timeout=5, markup=False)
         self.redraw_view()
@@ -112,3 +113,14 @@ class Reloading(SessionActions):
         wanted = self.settings.theme
         if wanted is not None and wanted not in self.available_themes:
             yield f"no theme {wanted!r}"
+
+
+def _in_one_line(wrong: Sequence[str]) -> str:
+    """Name what is wrong, each once, and the file where it is not that of the one before."""
+    names, file = list[str](), ""
+    each = dict.fromkeys(map(safe_text, wrong))
+    for text in list(each)[:_MOST_NAMED]:
+        names.append(text.removeprefix(file) if file else text)
+        file = f"{text.partition(': ')[0]}: "
+    more = f" (and {len(each) - _MOST_NAMED} more)" if len(each) > _MOST_NAMED else ""
+    return f"{'; '.join(names)}{more}; the former value{'s hold' if len(each) > 1 else ' holds'}"

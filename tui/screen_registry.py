@@ -31,6 +31,8 @@ class ScreenEntry:
     """What can be done on this screen."""
     shortcuts: tuple[Action, ...] = ()
     """Actions that work on every screen and lead to this one."""
+    borrowed: tuple[Action, ...] = ()
+    """Actions of another screen that work here with the same keys."""
     tables: tuple[str, ...] = ()
     """Frame tables whose figures it shows, for help."""
 
@@ -38,6 +40,11 @@ class ScreenEntry:
     def opener(self) -> Action:
         """The action that shows it."""
         return Action(f"view.{self.id}", self.help, self.keys, shared="show_screen", parameter=self.id)
+
+    @property
+    def keyed(self) -> tuple[Action, ...]:
+        """All actions that have a key here, its own first."""
+        return (*self.actions, *self.borrowed)
 
 
 def _entry(
@@ -49,10 +56,11 @@ def _entry(
     *actions: Action,
     shortcuts: Iterable[Action] = (),
     short: str = "",
+    borrowed: tuple[Action, ...] = (),
     tables: tuple[str, ...] = (),
 ) -> ScreenEntry:
     own = (replace(action, screen=id_) for action in actions)
-    return ScreenEntry(id_, title, short or title, help_, keys, view, tuple(own), tuple(shortcuts), tables)
+    return ScreenEntry(id_, title, short or title, help_, keys, view, tuple(own), tuple(shortcuts), borrowed, tables)
 
 
 def _load(name: str, title: str, keys: str, short: str) -> Action:
@@ -253,6 +261,7 @@ HOSTS = _entry(
     "hosts:HostsView",
     Action("hosts.open", "Show the host under the cursor alone, on all screens", "enter", "Open"),
     Action("hosts.back", "Back to the previous screen: the disks of all hosts", "escape", "Back"),
+    borrowed=tuple(action for action in LOAD.actions if action.id not in {"load.arm", "load.edit"}),
     tables=("fleet", "fleet_total"),
 )
 

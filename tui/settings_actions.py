@@ -9,9 +9,8 @@ from dataclasses import replace
 from tui.axis_choice import AxisChoice
 from tui.palette import PaletteActions
 from tui.reloading import Reloading
-from tui.sampling_interval import INTERVALS_S, IntervalChoice
+from tui.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
 from tui.session_actions import SPANS_S
-from tui.tag_waits import TAG_WAIT_CHOICES, TagWaitChoice
 from tui.text.format import SECOND_NS, span_text
 from tui.theme.settings import GLYPHS
 from tui.theme.shown_setting import Origin, ShownSetting

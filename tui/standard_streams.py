@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TextIO
 
+from engine.errors import UsageError
+
 OUTPUT_NAME = "standard output"
 _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 """/dev/null opened read-only: writing to a standard output that the caller closed is then an error."""
@@ -28,6 +30,16 @@ def prepare_streams() -> None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 a descriptor, open to the end
     sys.stdout = _with_raw(sys.stdout, sys.__stdout__, _NamedOutput)
     sys.stderr = _with_raw(sys.stderr, sys.__stderr__, _SilentErrors)
+
+
+def require_terminal(instead: str) -> None:
+    """Require a terminal on stdin; the screens are drawn there, even if stdout and stderr are redirected.
+
+    Raises:
+        UsageError: input is a pipe or a file; the text names what works there.
+    """
+    if not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageError(f"no terminal here: use {instead}")
 
 
 def drop_output() -> None:

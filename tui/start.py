@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.errors import UsageError
 from engine.syscalls import return_freed_memory
 from tui.garbage import loading
 from tui.headless.end_load import end_load
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
     from collectors.fleet.fleet_source import HostOrFleet
     from collectors.model import Source
     from collectors.sources.recorder import RecordingSource
+    from engine.events import Event
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
     from engine.tune.held import HeldChanges
     from tui.app import LunscopeApp
     from tui.compare_asked import CompareAsked
+    from tui.load.fleet_load_controller import FleetLoadController
     from tui.load.load_controller import LoadController
     from tui.sweep.series import SweepSeries
     from tui.watched import Watched
@@ -42,16 +43,6 @@ LAST_WORDS_S = 0.3
 SLOW_LINK_FPS = "15"
 HASTY_S = 0.4
 """Longest wait for outstanding I/Os after the terminal was lost."""
-
-
-def require_terminal(instead: str) -> None:
-    """Require a terminal on stdin; the screens are drawn there, even if stdout and stderr are redirected.
-
-    Raises:
-        UsageError: input is a pipe or a file; the text names what works there.
-    """
-    if not (sys.stdin is not None and sys.stdin.isatty()):
-        raise UsageError(f"no terminal here: use {instead}")
 
 
 def start_live(
@@ -70,18 +61,24 @@ def start_live(
     mouse: bool = True,
     watched: Watched | None = None,
     fleet: HostOrFleet | None = None,
+    fleet_load: FleetLoadController | None = None,
+    before_close: Callable[[], None] | None = None,
+    first_screen: str | None = None,
     tune_root: Path | None = None,
+    keep_events: Callable[[Sequence[Event]], None] = lambda _events: None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
     With `watched` what was seen is summed up there, and printed on a terminal at the end. With `autostart` the job is
     armed and started at once; `sweeps` with something to measure begin on their screen, with the `controller` they
-    came with, and what is measured from there is added to them. Tunables below `tune_root` may be changed; what is not
-    kept is restored. Everything the load made is removed before this returns.
+    came with, and what is measured from there is added to them. `before_close` ends what else goes on before the source
+    is closed; `first_screen` is the id of the tab to begin with. Tunables below `tune_root` may be changed; what is not
+    kept is restored. `keep_events` takes the events of the screens when they are left. Everything the load made is
+    removed before this returns.
     """
     _prepare_environment()
     return_freed_memory()
-    closing = _Closing(control, source, recording)
+    closing = _Closing(control, source, recording, before_close)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
@@ -91,7 +88,7 @@ def start_live(
                     job,
                     permissions,
                     recording,
-                    shown=_Shown(sweeps, compared, theme, alerts, mouse, watched, fleet),
+                    shown=_Shown(sweeps, compared, theme, alerts, mouse, watched, fleet, fleet_load, first_screen),
                     controller=controller,
                     autostart=autostart,
                     tune_root=tune_root,
@@ -105,6 +102,7 @@ def start_live(
                     tty.silence_streams()
             for line in closing.restored:
                 click.echo(f"lunscope: {line}", err=True)
+            keep_events(app.app_state.events.all())
             _print_summary(app, watched, recording)
             return code or closing.code
     finally:
@@ -141,6 +139,8 @@ class _Shown:
     mouse: bool
     watched: Watched | None
     fleet: HostOrFleet | None
+    fleet_load: FleetLoadController | None
+    first_screen: str | None
 
 
 def _make_app(
@@ -185,6 +185,8 @@ def _make_app(
         alerts=shown.alerts,
         watched=shown.watched,
         fleet=shown.fleet,
+        fleet_load=shown.fleet_load,
+        first_screen=shown.first_screen,
         tune_root=tune_root,
     )
 
@@ -223,9 +225,16 @@ async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
 class _Closing:
     """Close the load, then the source and its recording, each even if another fails."""
 
-    def __init__(self, control: LoadControl | None, source: Source, recording: RecordingSource | None) -> None:
+    def __init__(
+        self,
+        control: LoadControl | None,
+        source: Source,
+        recording: RecordingSource | None,
+        before_close: Callable[[], None] | None,
+    ) -> None:
         self._control = control
         self._recording = recording
+        self._before_close = before_close
         self._steps: tuple[Callable[[], None], ...] = (
             self._end_load,
             self._restore,
@@ -264,6 +273,8 @@ class _Closing:
         """Stop the load, if there is one, and report on stderr what is outstanding; in the main thread."""
         if self._control is not None:
             self.code = end_load(self._control)
+        if self._before_close is not None:
+            self._before_close()
 
     def _restore(self) -> None:
         """Restore the tunables that are not kept; without an answer of the kernel in time the watchdogs do."""

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from collectors.exact.losses import loss_words
 from collectors.field import Unit
 from collectors.model import Frame, FrameTable, Rows
+from collectors.paths.event_groups import event_groups
+from collectors.reports.run_events import KINDS
+from collectors.session.time_format import clock_text
 from engine.events import Event
 from tui.app_state import Recording
 from tui.text.format import format_quantity, span_text
@@ -147,6 +150,9 @@ def _events(events: Sequence[Event]) -> _Lines:
     if events:
         counts = Counter(event.kind for event in events).most_common()
         yield "events", ", ".join(f"{count:,} {kind}" for kind, count in counts)
+    groups = event_groups(event for event in events if event.kind in KINDS)
+    if groups:
+        yield "", f"{clock_text(groups[-1].first.time_ns)} {groups[-1].text}"
 
 
 def _recording(recording: Recording | None) -> _Lines:

@@ -37,7 +37,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceStates:
-    """What the rules look at."""
+    """What the rules are applied to."""
 
     topology: Topology
     disks: FrameTable | None = None

@@ -1,4 +1,4 @@
-"""What rules look at, as one value per object of a frame."""
+"""What rules compare with their limit, as one value per object of a frame."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _groups(rows: Rows, peers: Peers, topology: Topology) -> Rows:
 
 
 def measure_of(rule: AlertRule) -> FieldMeasure | ImbalanceMeasure:
-    """Make what a rule looks at."""
+    """Make what a rule compares."""
     return ImbalanceMeasure(rule) if rule.kind is RuleKind.IMBALANCE else FieldMeasure(rule)
 
 

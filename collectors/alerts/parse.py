@@ -15,12 +15,11 @@ from collectors.alerts.rule import CLEAR_SHARE, DEFAULT_HOLD_S, AlertRule, Alert
 from collectors.field import Field, Unit
 from collectors.filtering.fields import FilterField, FilterFields, figures_of
 from collectors.filtering.values import example_of, read_quantity
-from collectors.registry import SUBJECTS, fields_of, get_field
+from collectors.registry import TABLES, fields_of, get_field
 from engine.errors import UsageError
 from engine.job.sizes import parse_duration
 from engine.text import decimal_number, safe_text, short_text
 
-SUBJECT_IDS = tuple(subject.table for subject in SUBJECTS)
 LONGEST_NAME = 32
 LONGEST_RULE = 300
 MAX_TIME_S = 86_400.0
@@ -52,7 +51,7 @@ class _Given:
 
 
 def parse_rule(text: str, name: str = "") -> AlertRule:
-    """Read a rule; one without a name is named after what it looks at.
+    """Read a rule; one without a name is named after what it compares.
 
     Raises:
         UsageError: it is none; the text says what is wrong and what is known.
@@ -121,9 +120,9 @@ def _split_comparison(condition: str) -> tuple[str, AlertSign | None, str]:
 
 
 def _of_field(words: list[str], given: _Given) -> AlertRule:
-    if not words or words[0] not in SUBJECT_IDS:
+    if not words or words[0] not in TABLES:
         first = words[0] if words else ""
-        known = (*SUBJECT_IDS, RuleKind.IMBALANCE.value, RuleKind.HOT.value)
+        known = (*TABLES, RuleKind.IMBALANCE.value, RuleKind.HOT.value)
         raise UsageError(f"no subject {_shown(first)}{_close(first, known)}; there are {', '.join(known)}")
     if len(words) != 2 or given.comparison is None:
         raise UsageError(f"{_shown(' '.join(words))} needs one field and a limit: {_EXAMPLE}")

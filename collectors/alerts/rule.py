@@ -26,7 +26,7 @@ class AlertSign(StrEnum):
 
 
 class RuleKind(StrEnum):
-    """What a rule looks at."""
+    """What a rule compares with its limit."""
 
     FIELD = "field"
     IMBALANCE = "imbalance"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from collectors.alerts.command import CommandRunner
 from collectors.alerts.rule import AlertRule
 from collectors.alerts.settings import AlertSettings
-from collectors.alerts.watch import AlertWatch, RuleStatus
 from collectors.baseline import LatencyBaseline
 from collectors.model import Step
-from collectors.rates import derive
+
+if TYPE_CHECKING:
+    from collectors.alerts.command import CommandRunner
+    from collectors.alerts.watch import AlertWatch, RuleStatus
 
 
 class AlertService:
@@ -22,17 +25,22 @@ class AlertService:
         self._given = tuple(rules), command
         self.settings = settings.with_options(*self._given)
         self._rules = self.settings.rules
-        self._watch = AlertWatch(self._rules)
         self._baseline = LatencyBaseline()
         self.raised = 0
         """Alerts raised since the start, for the bell."""
         self.time_ns = 0
         """Wall time of the last frame."""
-        self._command = CommandRunner(self.settings.command) if self.settings.command else None
+        self._command = _runner(self.settings.command) if self.settings.command else None
 
     def reload(self, settings: AlertSettings) -> None:
         """Replace the settings from the next sample on, in any thread; the command stays the one of the start."""
         self.settings = settings.with_options(*self._given)
+
+    @cached_property
+    def _watch(self) -> AlertWatch:
+        from collectors.alerts.watch import AlertWatch  # noqa: PLC0415 (it can wait until the first sample)
+
+        return AlertWatch(self._rules)
 
     @property
     def status(self) -> tuple[RuleStatus, ...]:
@@ -41,6 +49,8 @@ class AlertService:
 
     def step(self, step: Step) -> Step:
         """Return the step with its frame, and with the events of alerts in its sample."""
+        from collectors.rates import derive  # noqa: PLC0415 (as above)
+
         wanted = self.settings.rules
         if wanted is not self._rules:
             self._watch.take(wanted)
@@ -61,3 +71,9 @@ class AlertService:
         """Let the last commands run."""
         if self._command is not None:
             self._command.close()
+
+
+def _runner(command: tuple[str, ...]) -> CommandRunner:
+    from collectors.alerts.command import CommandRunner  # noqa: PLC0415 (few have a command)
+
+    return CommandRunner(command)

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collectors.alerts.command import parse_command
-from collectors.alerts.parse import parse_rule, with_names
 from collectors.alerts.rule import AlertRule
 from engine.config import config_file
 from engine.errors import UsageError
@@ -38,10 +36,18 @@ class AlertSettings:
         Raises:
             UsageError: two of the given rules have one name.
         """
-        given = with_names(rules)
+        given = _named(tuple(rules))
         names = {rule.name for rule in given}
         kept = tuple(rule for rule in self.rules if rule.name not in names)
         return replace(self, rules=(*kept, *given), command=command or self.command)
+
+
+def _named(rules: tuple[AlertRule, ...]) -> tuple[AlertRule, ...]:
+    if not rules:
+        return ()
+    from collectors.alerts.parse import with_names  # noqa: PLC0415 (the first screen comes sooner where there is no rule)
+
+    return with_names(rules)
 
 
 def load_alert_settings(path: Path | None = None) -> AlertSettings:
@@ -75,6 +81,10 @@ def _rules(section: object, file: Path, problems: list[str]) -> tuple[AlertRule,
     if not isinstance(section, dict):
         problems.append(f"{file}: [alerts] rules must be a table: {_EXAMPLE}")
         return ()
+    if not section:
+        return ()
+    from collectors.alerts.parse import parse_rule  # noqa: PLC0415 (as above)
+
     rules = []
     for name, text in list(section.items())[:MOST_RULES]:
         where = f"{file}: [alerts.rules] {safe_text(short_text(name, 40))}"
@@ -92,6 +102,8 @@ def _rules(section: object, file: Path, problems: list[str]) -> tuple[AlertRule,
 def _command(value: object, file: Path, problems: list[str]) -> tuple[str, ...]:
     if value == "":
         return ()
+    from collectors.alerts.command import parse_command  # noqa: PLC0415 (as above)
+
     try:
         if not isinstance(value, str):
             raise UsageError("command must be text in quotes")

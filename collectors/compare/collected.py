@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from collectors.compare.histogram_series import HistogramSeries
 from collectors.compare.measures import (
     DISTRIBUTIONS,
     Distribution,
@@ -14,7 +13,7 @@ from collectors.compare.measures import (
     latency_subject,
     percentile_of,
 )
-from collectors.compare.series import TableSeries
+from collectors.compare.series import HistogramSeries, TableSeries
 from collectors.compare.side import Figure, SideRow, Spread
 from collectors.field import Field, Unit
 from collectors.latency.subjects import SOURCES

@@ -248,7 +248,7 @@ def _more(intervals: float) -> str:
 
 
 def _anytime(a: Figure, b: Figure, confidence: float) -> DifferenceInterval | None:
-    """Interval for recordings that are looked at again and again while they grow."""
+    """Interval for recordings that are compared again and again while they grow."""
     lengths = (max(LIVE_BATCH // figure.per_value, 1) for figure in (a, b))
     live = AnytimeDifference(confidence, *lengths)
     for add, figure in ((live.add_a, a), (live.add_b, b)):

@@ -118,6 +118,8 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
         counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
     """
     at, sums = _sampled(sums)
+    if not len(at):
+        return {name: np.full(len(unsplit), np.nan) for name in ("queue_ms", "service_ms")}
     samples = _samples(sums, counts_queued=counts_queued)
     is_sampled = ~unsplit[at] & (sums["paired_ms"] >= MIN_PAIRED_MS)
     await_ms = ratio(sums["paired_ms"], sums["paired_ios"])
@@ -148,6 +150,8 @@ def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Va
     """
     rows = len(sums["sample_count"])
     at, sums = _sampled(sums)
+    if not len(at):
+        return np.full(rows, np.nan)
     samples = _samples(sums, counts_queued=counts_queued)
     covers = sums["sampled_s"] >= _WHOLE * sums["elapsed_s"]
     share = np.minimum(1.0, ratio(sums["sampled_busy_s"], sums["sampled_s"]))
@@ -173,6 +177,8 @@ def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Va
 def _sampled(sums: Mapping[str, Values]) -> tuple[RowNumbers, dict[str, Values]]:
     """Select the disks with enough samples: the few that are watched, of thousands."""
     at = np.flatnonzero(sums["sample_count"] >= MIN_SAMPLES)
+    if not len(at):
+        return at, {}
     return at, {name: values[at] for name, values in sums.items()}
 
 

@@ -10,6 +10,7 @@ from collectors.documents.recorded import Recorded
 from collectors.exact.losses import loss_words
 from collectors.kernel.device_ids import both_names
 from collectors.model import Device, HostFacts, Tier
+from collectors.paths.event_groups import event_groups
 from collectors.session.time_format import clock_text, iso_time
 from engine.events import Event, EventKind
 from engine.version import version
@@ -118,14 +119,15 @@ def _count(count: int, what: str) -> str:
 
 
 def events_section(events: Sequence[Event]) -> Section:
-    """All events with the numbers of their marks, the first ones if there are many."""
+    """All events with the numbers of their marks, those with one cause as one; the first ones if there are many."""
     if not events:
         return Section("Events", ())
+    groups = event_groups(events)
     rows = tuple(
-        (str(number), clock_text(event.time_ns), event.kind.value, event.text)
-        for number, event in enumerate(events[:_MOST_EVENTS], 1)
+        (str(number), clock_text(group.first.time_ns), group.first.kind.value, group.text)
+        for number, group in enumerate(groups[:_MOST_EVENTS], 1)
     )
-    more = len(events) - _MOST_EVENTS
+    more = len(groups) - _MOST_EVENTS
     note = "Numbers are those of the marks in the charts." + (f" {more:,} more are not listed." if more > 0 else "")
     return Section(
         "Events", (DocumentTable("", (("#", ""), ("time", ""), ("kind", ""), ("event", "")), rows, 4, note),)
@@ -134,10 +136,10 @@ def events_section(events: Sequence[Event]) -> Section:
 
 def marks_of(events: Sequence[Event], start_ns: int) -> tuple[Mark, ...]:
     """Events as marks with their numbers; of many, only those that change a load or a path, and notes."""
-    numbered = list(enumerate(events[:_MOST_EVENTS], 1))
+    numbered = list(enumerate(event_groups(events)[:_MOST_EVENTS], 1))
     if len(numbered) > _MOST_MARKS:
-        numbered = [(number, event) for number, event in numbered if event.kind in _MARKED]
-    return tuple(Mark((event.time_ns - start_ns) / 1e9, str(number), event.text) for number, event in numbered)
+        numbered = [(number, group) for number, group in numbered if group.first.kind in _MARKED]
+    return tuple(Mark((group.first.time_ns - start_ns) / 1e9, str(number), group.text) for number, group in numbered)
 
 
 def span_text(found: Recorded) -> str:

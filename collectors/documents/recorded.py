@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.all_subjects import averages_of
 from collectors.derive.downsample import downsample
 from collectors.derive.percentiles import merged
 from collectors.latency.subjects import SOURCES
 from collectors.model import Frame, FrameTable, Histograms, Step, Topology
 from collectors.rates import derive
-from collectors.registry import averages_of
 from collectors.subject import Averages, interval_s
 from collectors.tables.block.path_verdict import path_verdicts
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from collectors.all_subjects import REPORTED
 from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
 from collectors.documents.content import (
     Block,
@@ -28,7 +29,6 @@ from collectors.documents.sweep import sweep_sections
 from collectors.documents.sweep_file import Swept, read_recorded_sweeps
 from collectors.latency.subjects import WHOLE_LOAD, disk_subject
 from collectors.model import FrameTable
-from collectors.registry import REPORTED
 from collectors.reports.report import with_tier
 from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader

@@ -24,6 +24,7 @@ from collectors.documents.findings import finding_blocks
 from collectors.documents.host_values import host_section_of
 from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
 from collectors.documents.run_devices import device_blocks
+from collectors.session.time_format import clock_text
 from engine.job.knobs import KNOBS
 from engine.text import short_text
 
@@ -49,6 +50,7 @@ _HEAD = (
     ("avg peak", "ms"),
 )
 _MOST_ROWS = 200
+_MOST_NS = 1 << 63
 _SETTINGS = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
 """Of the job, beside its knobs."""
 
@@ -65,6 +67,7 @@ def run_report(path: Path, run: Values) -> Document:
             Section("Loads at the same time", tuple(_loads(run))),
             Section("Targets", tuple(_targets(run))),
             Section("Devices under the targets", tuple(device_blocks(run))),
+            Section("Events on the host", tuple(_events(run))),
             Section("Epochs", tuple(_epochs(run))),
             Section("Job", tuple(_job(run))),
             Section("What limited it, and what to change", tuple(finding_blocks(run))),
@@ -93,6 +96,20 @@ def _result(run: Values) -> Iterator[Block]:
 
 
 _DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
+
+
+def _events(run: Values) -> Iterator[Block]:
+    """List what happened while it ran; those with one cause are one line."""
+    groups = parts(run, "events")
+    rows = []
+    for group in groups[:_MOST_ROWS]:
+        time_ns, count = number(group, "time_ns"), len(parts(group, "events"))
+        time = clock_text(int(time_ns)) if 0 <= time_ns < _MOST_NS else "-"
+        rows.append((time, text_of(group.get("kind")), text_of(group.get("text")), str(max(count, 1))))
+    if rows:
+        more = len(groups) - len(rows)
+        note = f"{more:,} more are not listed." if more else ""
+        yield DocumentTable("", (("time", ""), ("kind", ""), ("event", ""), ("events", "")), tuple(rows), 3, note)
 
 
 def _loads(run: Values) -> Iterator[Block]:

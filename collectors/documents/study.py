@@ -1,18 +1,32 @@
-"""The tables of a published study that a preset repeated, from the document lunscope.preset/1."""
+"""The tables of a published study that a preset repeated, and the curve of isolation (lunscope.preset/1)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from collectors.documents.content import Block, Bullets, Document, DocumentTable, Paragraph, Section
+from collectors.documents.content import (
+    Block,
+    Bullets,
+    Charts,
+    Document,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    DrawnCurve,
+    Form,
+    Paragraph,
+    Section,
+)
 from collectors.documents.host_values import host_section_of
-from collectors.documents.json_values import Values, figure, part, parts, text_of, texts
+from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from engine.errors import UsageError
 from engine.version import version
 
 _PUBLISHED = "published_elsewhere"
 _BESIDE = "Columns marked * were published elsewhere, on other hardware: to compare with, not to expect."
+_MOST_SECONDS = 60
 
 
 def study_report(path: Path, study: Values) -> Document:
@@ -38,7 +52,7 @@ def study_sections(study: Values) -> list[Section]:
     )
     name = f"Study: {text_of(study.get('preset'))}"
     return [
-        Section(name, (Paragraph(text_of(study.get("title"))), *_tables(study), *published)),
+        Section(name, (Paragraph(text_of(study.get("title"))), *isolation_blocks(study), *_tables(study), *published)),
         Section("Notes and caveats of the study", (Bullets(tuple(_missing(study)) or ("none",)),)),
     ]
 
@@ -49,7 +63,9 @@ def _missing(study: Values) -> Iterator[str]:
     yield from texts(study, "remarks")
     if study.get("complete") is not True:
         ended = [text_of(sweep.get("ended")) for sweep in sweeps if sweep.get("complete") is not True]
-        yield f"not complete: {ended[0] if ended else 'stopped'}"
+        isolation = part(study, "isolation")
+        otherwise = (text_of(isolation.get("ended") or "points were skipped")) if isolation else "stopped"
+        yield f"not complete: {ended[0] if ended else otherwise}"
 
 
 def _tables(study: Values) -> Iterator[Block]:
@@ -89,3 +105,57 @@ def _cell(value: object, column: Values) -> str:
     digits = column.get("digits")
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return figure(float(value), digits if isinstance(digits, int) else 3) if known else "-"  # type: ignore[arg-type]
+
+
+def isolation_blocks(study: Values) -> Iterator[Block]:
+    """Make the answer, the victim over the load of the aggressor, and its isolation second by second."""
+    isolation = part(study, "isolation")
+    if not isolation:
+        return
+    yield Paragraph(text_of(isolation.get("answer")), important=True)
+    rows = [row for table in parts(study, "tables")[:1] for row in parts(table, "rows")]
+    charts = tuple(_chart(rows, key, title, unit) for key, title, unit in _DRAWN)
+    charts = tuple(chart for chart in charts if chart.curves)
+    if charts:
+        yield Charts(charts, "Over the queue depth of the aggressor, by cap")
+    yield from _seconds(isolation)
+
+
+_DRAWN = (
+    ("victim_p99_ms", "p99 of the victim", "ms"),
+    ("victim_mean_ms", "mean of the victim", "ms"),
+    ("isolation_factor_p5", "isolation factor, 5th percentile", ""),
+)
+
+
+def _chart(rows: list[Values], key: str, title: str, unit: str) -> DrawnChart:
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        depth, value = number(row, "aggressor_queue_depth"), number(row, key)
+        if depth > 0 and math.isfinite(value):
+            name = f"cap {text_of(row.get('cap'))}, {text_of(row.get('aggressor_block'))}"
+            lines.setdefault(name, []).append((depth, value))
+    curves = tuple(
+        DrawnCurve(name, tuple(x for x, _ in sorted(points)), tuple(y for _, y in sorted(points)), Form.POINTS)
+        for name, points in lines.items()
+    )
+    return DrawnChart(title, unit, curves, DrawnAxis.LOG, "queue depth of the aggressor")
+
+
+def _seconds(isolation: Values) -> Iterator[Block]:
+    rows = []
+    for point in parts(isolation, "points"):
+        load, cap, seconds = part(point, "aggressor"), part(point, "cap"), parts(point, "seconds")
+        factors = [figure(number(second, "isolation_factor"), 2) for second in seconds[:_MOST_SECONDS]]
+        more = " ..." if len(seconds) > _MOST_SECONDS else ""
+        name = f"QD {figure(number(load, 'queue_depth'), 0)}, {text_of(load.get('block'))}" if load else "alone"
+        rows.append((name, _cap(cap), " ".join(factors) + more, figure(number(point, "isolation_factor_p5"), 2)))
+    if rows:
+        head = (("aggressor", ""), ("cap", ""), ("isolation factor of each second", ""), ("5th percentile", ""))
+        yield DocumentTable("Isolation second by second", head, tuple(rows), texts=3)
+
+
+def _cap(cap: Values) -> str:
+    limits = (("reads_per_s", "riops"), ("bytes_per_s", "rbps"))
+    known = [f"{name}={value:.0f}" for key, name in limits if (value := number(cap, key)) > 0]
+    return ", ".join(known) or "none"

@@ -11,10 +11,13 @@ from pathlib import Path
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
 from collectors.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
+from engine.isolation.events import RecordedIsolation
+from engine.isolation.in_recording import recorded_measurements
+from engine.isolation.study import study_document as isolation_document
 from engine.job.knobs import KNOBS
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
-from engine.rate_search.in_recording import recorded_measurements, recorded_result
+from engine.rate_search.recorded_result import recorded_result
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.events import RecordedSweep
@@ -86,7 +89,10 @@ def read_recorded_sweeps(events: Sequence[Event]) -> list[Swept]:
             continue
         swept += _closed_loops(closed)
         closed.clear()
-        _add_rates(swept, found)
+        if isinstance(found, RecordedIsolation):
+            swept += _isolation(found)
+        else:
+            _add_rates(swept, found)
     return [*swept, *_closed_loops(closed)]
 
 
@@ -97,6 +103,12 @@ def _closed_loops(sweeps: Sequence[RecordedSweep]) -> Iterator[Swept]:
             yield Swept("", (), (), study=outcome_document(study))
         else:
             yield from (_read_recorded(each) for each in parts_of_study if each.points.done)
+
+
+def _isolation(found: RecordedIsolation) -> Iterator[Swept]:
+    if found.study.points:
+        study = found.study if found.is_over else replace(found.study, ended="it went on")
+        yield Swept("", (), (), study=isolation_document(study))
 
 
 def _add_rates(swept: list[Swept], found: RecordedRates) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,18 @@ from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
 from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import MISSING, Histograms, Rows, Table, Topology
 from collectors.sampling.reading import Reading
-from collectors.tables.block.schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.sampling.slow_rows import chosen, command_words, ranks
+from collectors.tables.block.schema import (
+    NO_TAG_WAITS,
+    SLOW_IO,
+    TAG_WAITS_TIMED,
+    TRACE,
+    TRACE_GROUP,
+    TRACE_SERIES,
+    TRACER,
+)
 from collectors.tables.process_io.schema import PROCESS_IO
 from engine.errors import words_of
-
-MOST = 32
-MOST_OF_DEVICE = 8
-COMMAND_BYTES = 16
-"""TASK_COMM_LEN of include/linux/sched.h."""
 
 _ROW = SLOW_COLUMNS.index("row")
 
@@ -36,43 +39,16 @@ def slow_table(values: NDArray[np.uint64], commands: Sequence[str], numbers: NDA
         commands: command name (comm) of each.
         numbers: device numbers of the tracer's rows, shape (rows, 2).
     """
-    chosen = _chosen(values)
-    known = {name: values[chosen, position] for position, name in enumerate(SLOW_COLUMNS)}
+    kept = chosen(values[:, _ROW])
+    known = {name: values[kept, position] for position, name in enumerate(SLOW_COLUMNS)}
     number = numbers[known["row"].astype(np.intp)].astype(np.uint64).reshape(-1, 2)
-    names = [_command(commands[row]) for row in chosen.tolist()]
+    words = command_words([commands[row] for row in kept.tolist()])
     known |= {"completed_ns": known["done_ns"], "pid": known["process"]}
     known |= {"major": number[:, 0], "minor": number[:, 1]}
     known["tag_wait_ns"] = np.where(known["tag_wait_ns"] == 0, MISSING, known["tag_wait_ns"])
-    known |= {"command_low": _words(names, 0), "command_high": _words(names, 1)}
+    known |= {"command_low": words[:, 0], "command_high": words[:, 1]}
     columns = [known[column.id] for column in SLOW_IO.columns]
-    return Table(SLOW_IO, _ranks(len(chosen)), np.stack(columns, axis=1).astype(np.uint64))
-
-
-def _chosen(values: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Take the slowest of every device, then the second slowest, up to the limit; in the given order."""
-    order = np.argsort(values[:, _ROW], kind="stable")
-    row = values[order, _ROW]
-    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else np.zeros(0, np.intp)
-    rank = np.arange(len(row)) - np.repeat(first, np.diff(np.append(first, len(row))))
-    few = order[rank < MOST_OF_DEVICE]
-    wanted = np.lexsort((few, rank[rank < MOST_OF_DEVICE]))[:MOST]
-    chosen: NDArray[np.intp] = np.sort(few[wanted])
-    return chosen
-
-
-def _command(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")[:COMMAND_BYTES].ljust(COMMAND_BYTES, b"\0")
-
-
-def _words(names: Sequence[bytes], half: int) -> NDArray[np.uint64]:
-    return np.frombuffer(b"".join(names), "<u8").reshape(-1, 2)[:, half].astype(np.uint64)
-
-
-@lru_cache(maxsize=MOST + 1)
-def _ranks(count: int) -> Rows:
-    """Return one object per count, so that a session stores ranks once."""
-    ranks = tuple(str(rank) for rank in range(1, count + 1))
-    return Rows(ranks, ranks)
+    return Table(SLOW_IO, ranks(len(kept)), np.stack(columns, axis=1).astype(np.uint64))
 
 
 STAY_TICKS = 30
@@ -80,24 +56,50 @@ STAY_TICKS = 30
 
 
 class TagWaitSwitch:
-    """Decides when to time waits for tags: while a queue is full and shortly after, or as the operator set it."""
+    """Decides when to time waits for tags: while submitters sleep for one and shortly after, or as the operator set it.
+
+    Linux 7.2 and later count the sleeps (tracepoint block_rq_tag_wait); before, a full queue is where they can be.
+    """
 
     def __init__(self) -> None:
         self.wanted: bool | None = None
         """Setting of the operator: on, off, or None for automatic."""
         self._left = 0
+        self._sleeps: int | None = None
+        self._quiet_ticks, self._has_slept = 0, False
         self._limits = np.zeros(0)
         self._of: tuple[Rows, Topology] | None = None
 
+    def note_sleeps(self, sleeps: int | None) -> None:
+        """Take how often submitters have slept for a tag since tracing began; None where the kernel does not say."""
+        is_quiet = sleeps is not None and sleeps == self._sleeps
+        self._has_slept = self._sleeps is not None and not is_quiet
+        self._quiet_ticks = self._quiet_ticks + 1 if is_quiet else 0
+        self._sleeps = sleeps
+
+    @property
+    def was_quiet(self) -> bool:
+        """Whether nobody slept for a tag in the last interval.
+
+        The sleeps are read some time after the counters: none were counted in the interval before either.
+        """
+        return self._quiet_ticks > 1
+
     def decide(self, trace: Table, topology: Topology) -> bool:
-        """Return whether to attach the probes, from the requests in each driver: the peak of the last tick and now."""
+        """Return whether to attach the probes, from the sleeps, or from the requests in each driver.
+
+        Of these the peak of the last tick and those of now count.
+        """
+        full = self._has_full_queue(trace, topology) if self._sleeps is None else self._has_slept
+        self._left = STAY_TICKS if full else max(0, self._left - 1)
+        return self._left > 0 if self.wanted is None else self.wanted
+
+    def _has_full_queue(self, trace: Table, topology: Topology) -> bool:
         if self._of is None or self._of[0] is not trace.rows or self._of[1] is not topology:
             self._of = trace.rows, topology
             self._limits = np.array([_limit(topology, key) for key in trace.rows.keys], np.float64)
         # A scheduler admits more requests than the driver holds: its queue is full while some of them wait in it.
-        full = any(self._is_full(trace.column(name)) for name in ("in_driver_peak", "in_flight_now"))
-        self._left = STAY_TICKS if full else max(0, self._left - 1)
-        return self._left > 0 if self.wanted is None else self.wanted
+        return any(self._is_full(trace.column(name)) for name in ("in_driver_peak", "in_flight_now"))
 
     def _is_full(self, requests: NDArray[np.uint64]) -> bool:
         return bool(((requests >= self._limits) & (requests < 1 << 31)).any())
@@ -190,7 +192,9 @@ class _Session:
             self._members.update(tracer.generation, disks, tracer.names(), tracer.numbers(), values)
         trace = Table(TRACE, self._members.rows, self._members.of(values))
         losses = tracer.losses()
-        clock = tracer_table(self._started_ns, clock_ns, losses, tag_wait=self._watches_tags)
+        self._tag_wait.note_sleeps(losses.get("tag_sleeps"))
+        state = TAG_WAITS_TIMED * self._watches_tags | NO_TAG_WAITS * self._tag_wait.was_quiet
+        clock = tracer_table(self._started_ns, clock_ns, losses, state)
         tables = {
             TRACE.name: trace,
             TRACE_GROUP.name: self._groups.read(tracer, topology.graph),

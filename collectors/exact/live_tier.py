@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from collectors.exact.collector import ExactCollector
-from collectors.exact.tracer import Tracer
-from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import Rows, Tier, Topology
 from engine.errors import LunscopeError
+
+if TYPE_CHECKING:
+    from collectors.exact.collector import ExactCollector
+    from collectors.exact.tracer import Tracer
+    from collectors.exact.tracer_supervisor import TracerSupervisor
 
 
 class HostTier:
@@ -50,10 +54,37 @@ class LiveTier:
     ) -> None:
         self._wanted = wanted
         self._patience_s = patience_s
-        self._supervisor = TracerSupervisor(open_tracer)
+        self._open_tracer = open_tracer
+        self._read_from = disks, topology, procfs
         self._host_tier = HostTier()
         self._started = False
-        self.collector = ExactCollector(self._supervisor, disks, topology, procfs)
+        self._making = threading.Lock()
+        self._made: tuple[TracerSupervisor, ExactCollector] | None = None
+
+    @property
+    def collector(self) -> ExactCollector:
+        """Reads the exact counters."""
+        return self._make()[1]
+
+    @property
+    def _supervisor(self) -> TracerSupervisor:
+        return self._make()[0]
+
+    def _make(self) -> tuple[TracerSupervisor, ExactCollector]:
+        """Import what they need at the first use, which is after the first screen is drawn; threads ask for them."""
+        with self._making:
+            if self._made is None:
+                from collectors.exact.collector import ExactCollector  # noqa: PLC0415
+                from collectors.exact.tracer_supervisor import TracerSupervisor  # noqa: PLC0415
+
+                supervisor = TracerSupervisor(self._open_tracer)
+                self._made = supervisor, ExactCollector(supervisor, *self._read_from)
+            return self._made
+
+    def close(self) -> None:
+        """Detach, and stop the thread that attaches."""
+        if self._made is not None:
+            self.collector.close()
 
     @property
     def wanted(self) -> bool:

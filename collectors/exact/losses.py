@@ -46,9 +46,9 @@ def loss_words(losses: Mapping[str, int]) -> Iterator[tuple[str, int]]:
             yield words, losses[name]
 
 
-def tracer_table(started_ns: int, clock_ns: int, losses: Mapping[str, int], *, tag_wait: bool) -> Table:
-    """Make the one row of TRACER."""
-    known = {"started_ns": started_ns, "clock_ns": clock_ns, "tag_wait_on": int(tag_wait)} | dict(losses)
+def tracer_table(started_ns: int, clock_ns: int, losses: Mapping[str, int], tag_wait: int) -> Table:
+    """Make the one row of TRACER; `tag_wait` are TAG_WAITS_TIMED and NO_TAG_WAITS."""
+    known = {"started_ns": started_ns, "clock_ns": clock_ns, "tag_wait_on": tag_wait} | dict(losses)
     values = [[known.get(column.id, int(MISSING)) for column in TRACER.columns]]
     return Table(TRACER, _ROWS, np.array(values, np.uint64))
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collectors.fleet.agent_load import AgentLoad
-from collectors.fleet.agent_output import AgentOutput
+from collectors.fleet.agent_streams import AgentOutput, LineInput
+from collectors.fleet.clocks import GridClock
 from collectors.fleet.frames import PROTOCOL, Frame, FrameError, decode, encode, text, whole
-from collectors.fleet.grid_clock import GridClock
 from collectors.fleet.lease import Lease
-from collectors.fleet.line_input import LineInput
 from collectors.fleet.sample_stream import SampleSender
 from collectors.fleet.summary import Summary
 from collectors.model import Sample

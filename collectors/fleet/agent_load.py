@@ -19,12 +19,13 @@ from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 
 _LATEST_START_S = 60.0
 """The furthest in the future that something may be asked for."""
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _IOS = [0, 4]
 """Columns of the raw table load: reads and writes."""
 
 _Answer = Mapping[str, object] | None
 """What an answer holds beside its times."""
+_Act = Callable[[], _Answer]
 
 
 class AgentLoad:
@@ -52,7 +53,7 @@ class AgentLoad:
                 self._in_thread(number, what, whole(frame, "at_ns"), self._start)
             case "turn":
                 job = text(frame, "job")
-                self._in_thread(number, what, whole(frame, "at_ns"), lambda: self._turn(job))
+                self._in_thread(number, what, whole(frame, "at_ns"), None, lambda: self._turn_to(job))
             case "part":
                 self._in_thread(number, what, whole(frame, "at_ns"), self._control.part_epoch)
             case "peek":
@@ -62,18 +63,29 @@ class AgentLoad:
             case "stop":
                 self._in_thread(number, what, 0, lambda: self._stop(verify=frame.get("verify") is True))
 
-    def _in_thread(self, number: int, what: str, at_ns: int, act: Callable[[], _Answer]) -> None:
-        threading.Thread(target=self._do, args=(number, what, at_ns, act), name=f"lunscope-{what}", daemon=True).start()
+    def _in_thread(
+        self, number: int, what: str, at_ns: int, act: _Act | None, ready: Callable[[], _Act] | None = None
+    ) -> None:
+        """Act at a time in a thread of its own; `ready` makes the act before that time."""
+        arguments = (number, what, at_ns, act, ready)
+        threading.Thread(target=self._do, args=arguments, name=f"lunscope-{what}", daemon=True).start()
 
-    def _do(self, number: int, what: str, at_ns: int, act: Callable[[], _Answer]) -> None:
+    def _do(
+        self, number: int, what: str, at_ns: int, act: _Act | None, ready: Callable[[], _Act] | None = None
+    ) -> None:
         error, answer = "", dict[str, object]()
+        if ready is not None:
+            try:
+                act = ready()
+            except LunscopeError as refusal:
+                error = str(refusal)
         wait_s = (at_ns - time.monotonic_ns()) / 1e9 if at_ns else 0.0
         if wait_s > _LATEST_START_S:
             error = f"{what}: {wait_s:.0f} s in the future"
         elif wait_s > 0:
             self._stopped.wait(wait_s)
         began_ns = time.monotonic_ns()
-        if not error and not self._stopped.is_set():
+        if act is not None and not error and not self._stopped.is_set():
             try:
                 answer.update(act() or {})
             except LunscopeError as refusal:
@@ -91,8 +103,9 @@ class AgentLoad:
         self._control.start()
         threading.Thread(target=self._report_end, name="lunscope-result", daemon=True).start()
 
-    def _turn(self, job: str) -> None:
-        self._control.turn(parse_job(job, "knobs of the fleet").knobs)
+    def _turn_to(self, job: str) -> _Act:
+        knobs = parse_job(job, "knobs of the fleet").knobs
+        return lambda: self._control.turn(knobs)
 
     def _peek(self) -> _Answer:
         counters = self._control.peek()
@@ -115,7 +128,7 @@ class AgentLoad:
         self._control.stop(verify=verify)
 
     def _report_end(self) -> None:
-        while not self._control.wait(_LOOK_S):
+        while not self._control.wait(_POLL_S):
             if self._stopped.is_set():
                 return
         self.report()

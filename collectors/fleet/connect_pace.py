@@ -7,6 +7,7 @@ behind one gateway share that of the gateway.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 FIRST = 8
 MOST = 64
@@ -16,11 +17,35 @@ AT_ONCE = 8
 RETRIES = 12
 """Attempts after which a host counts as refused."""
 _DROPPED = ("kex_exchange_identification", "ssh_exchange_identification", "Connection closed by", "Connection reset by")
+_FINAL = (
+    "Connection refused",
+    "Connection timed out",
+    "Could not resolve hostname",
+    "Host key verification failed",
+    "Network is unreachable",
+    "No route to host",
+    "Permission denied",
+    "Too many authentication failures",
+    "open failed",
+)
 
 
-def was_dropped(words: str) -> bool:
+def was_dropped(words: Sequence[str]) -> bool:
     """Whether ssh says that an overloaded sshd dropped the connection, so that another attempt may succeed."""
-    return any(each in words for each in _DROPPED)
+    return any(map(is_of_any_end, words)) and not final_words(words)
+
+
+def final_words(words: Sequence[str]) -> str:
+    """Return the line in which ssh says why no other attempt can succeed; empty if there is none.
+
+    After a gateway's, ssh says what it says of a dropped connection, too.
+    """
+    return next((line for line in words if not is_of_any_end(line) and any(each in line for each in _FINAL)), "")
+
+
+def is_of_any_end(line: str) -> bool:
+    """Whether ssh says this of every connection that ended early, whatever the cause."""
+    return any(each in line for each in _DROPPED)
 
 
 class ConnectPace:
@@ -41,6 +66,17 @@ class ConnectPace:
     def under_way(self) -> int:
         """How many are."""
         return len(self._under_way)
+
+    def add(self, host: str) -> None:
+        """Have another host wait."""
+        self._waiting.append(host)
+
+    def give_up(self) -> list[str]:
+        """Return the hosts that wait, which from now on wait elsewhere."""
+        waiting = [*self._waiting, *self._retry_s]
+        self._waiting.clear()
+        self._retry_s.clear()
+        return waiting
 
     def begin(self, now_s: float, most: int) -> list[str]:
         """Return the hosts to connect to now, at most so many."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from collectors.fleet.connect_pace import AT_ONCE, MOST, RETRIES, ConnectPace, was_dropped
+from collectors.fleet.connect_pace import AT_ONCE, MOST, RETRIES, ConnectPace, final_words, was_dropped
 from collectors.fleet.fleet_host import WRONG_CLOCK_NS, FleetHost, HostState
 from collectors.fleet.frames import (
     MAX_GARBAGE_BYTES,
@@ -21,7 +21,9 @@ from collectors.fleet.frames import (
     text,
     whole,
 )
+from collectors.fleet.gateways import Gateways
 from collectors.fleet.links import CONNECT_S, Links
+from collectors.fleet.renewals import Renewals
 from collectors.fleet.summary import Summary
 from collectors.sampling.schedule import SECOND_NS
 from engine.text import safe_text, short_text
@@ -35,6 +37,8 @@ _RETRY_S = 0.5
 _GREET_S = CONNECT_S + 10.0
 _WORDS = 200
 _NOT_THERE = 127
+_OF_SSH = 255
+"""Exit code of ssh where it is ssh that failed."""
 FULL_STREAM = 1
 """Streams of full samples have odd numbers."""
 
@@ -60,15 +64,27 @@ class FleetController:
         links: Links,
         settings: FleetSettings,
         gateway_of: Callable[[str], str] = lambda _: "",
+        gateways: Gateways | None = None,
     ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            names: the hosts.
+            links: their connections.
+            settings: how they are driven.
+            gateway_of: names what connections to a host are paced together by.
+            gateways: has other gateways for hosts whose own fails.
+        """
         self.hosts = {name: FleetHost(name, gateway_of(name)) for name in names}
         self._links = links
         self._settings = settings
+        self._gateways = gateways or Gateways({})
         by_gateway: dict[str, list[str]] = {}
         for host in self.hosts.values():
             by_gateway.setdefault(host.gateway or host.name, []).append(host.name)
         self._paces = {gateway: ConnectPace(tuple(members)) for gateway, members in by_gateway.items()}
-        self._renewed_s = 0.0
+        self._judged_s = 0.0
+        self._renewals = Renewals(self.hosts, settings.renew_s)
         self._numbers = itertools.count(1)
         self._begun_s: dict[str, float] = {}
         self.changed = threading.Event()
@@ -107,7 +123,12 @@ class FleetController:
 
     def show_full(self, name: str, full: bool) -> None:
         """Ask a host for all of its samples, or for the summary again."""
-        self._links.call(lambda: self._links.send(name, encode("level", full=full)))
+
+        def send() -> None:
+            self.hosts[name].wants_full = full
+            self._links.send(name, encode("level", full=full))
+
+        self._links.call(send)
 
     def answers(self, number: int) -> dict[str, Frame]:
         """Return what hosts answered to what was asked."""
@@ -139,9 +160,9 @@ class FleetController:
         now_s = time.monotonic()
         if not self._closed:
             self._connect_some(now_s)
-        if now_s - self._renewed_s >= self._settings.renew_s:
-            self._renewed_s = now_s
-            self._renew()
+        self._renew(now_s)
+        if now_s - self._judged_s >= self._settings.renew_s:
+            self._judged_s = now_s
             self._judge(now_s)
 
     def line(self, host: str, line: bytes) -> None:
@@ -165,15 +186,19 @@ class FleetController:
         """Say why a host has gone."""
         state = self.hosts[host]
         words = state.words[-1] if state.words else ""
-        dropped = not state.is_greeted and code == 255 and was_dropped(" ".join(state.words))
-        if dropped and state.attempts < RETRIES and not self._closed:
+        if not state.is_greeted and code == _OF_SSH:
+            words = final_words(state.words) or words
+        dropped = not state.is_greeted and code == _OF_SSH and was_dropped(state.words)
+        if dropped and state.attempts < RETRIES * (1 + state.moves) and not self._closed:
             self._pace(state).dropped(host, time.monotonic() + _RETRY_S * (1 + state.attempts % 4))
             state.state, state.reason = HostState.WAITING, words
             return
         self._pace(state).failed(host)
         if state.state is HostState.FAILED:
             return
-        self._leave(state, _why_ended(state, code, words))
+        why = _why_ended(state, code, words)
+        if code != _OF_SSH or self._closed or not self._moved(state, why):
+            self._leave(state, why)
 
     # Parts.
 
@@ -183,9 +208,34 @@ class FleetController:
     def _pace(self, host: FleetHost) -> ConnectPace:
         return self._paces[host.gateway or host.name]
 
+    def _moved(self, host: FleetHost, why: str) -> bool:
+        """Have a host connected again through another gateway, if there is one that may reach it."""
+        before = host.gateway
+        gateway = self._gateways.lost(host.name, tuple(host.words), was_connected=host.is_greeted)
+        if self._gateways.has_failed(before):
+            self._leave_gateway(before, why)
+        if gateway is None:
+            return False
+        self._move(host, gateway, why)
+        return True
+
+    def _leave_gateway(self, gateway: str, why: str) -> None:
+        """Move the hosts that wait for a gateway that has failed."""
+        for name in self._paces[gateway].give_up():
+            other = self._gateways.move(name)
+            if other is None:
+                self._leave(self.hosts[name], f"{gateway}: {why}")
+            else:
+                self._move(self.hosts[name], other, why)
+
+    def _move(self, host: FleetHost, gateway: str, why: str) -> None:
+        host.move(gateway, why)
+        self._paces.setdefault(gateway, ConnectPace(())).add(host.name)
+        self.changed.set()
+
     def _connect_some(self, now_s: float) -> None:
         room = min(AT_ONCE, MOST - sum(pace.under_way for pace in self._paces.values()))
-        for pace in self._paces.values():
+        for pace in tuple(self._paces.values()):
             if room <= 0:
                 return
             begun = pace.begin(now_s, room)
@@ -200,8 +250,9 @@ class FleetController:
         if self._settings.payload:
             self._links.send(name, self._settings.payload)
 
-    def _renew(self) -> None:
-        for host in self.hosts.values():
+    def _renew(self, now_s: float) -> None:
+        for name in self._renewals.due(now_s):
+            host = self.hosts[name]
             if host.is_connected:
                 phase_ns = host.offset_ns % INTERVAL_NS
                 self._links.send(host.name, encode("lease", sent_ns=time.monotonic_ns(), phase_ns=phase_ns))
@@ -260,12 +311,15 @@ class FleetController:
                 f"version {PROTOCOL}: upgrade it {newer}",
             )
             return
-        host.is_greeted, host.state, host.reason = True, HostState.LIVE, ""
+        host.is_greeted, host.state, host.reason = True, HostState.LIVE, host.moved
         self._pace(host).connected(host.name)
+        self._gateways.reached(host.name)
         host.summary = Summary(host.name)
         fields = {"protocol": PROTOCOL, "version": version(), "name": host.name}
         self._links.send(host.name, encode("hello", **fields, record=self._settings.record_there))
         self._links.send(host.name, encode("lease", sent_ns=time.monotonic_ns(), phase_ns=0))
+        if host.wants_full:
+            self._links.send(host.name, encode("level", full=True))
         self.changed.set()
 
     def _clock(self, host: FleetHost, frame: Frame, arrived_ns: int) -> None:
@@ -293,8 +347,8 @@ class FleetController:
         self.changed.set()
 
     def _leave(self, host: FleetHost, reason: str) -> None:
-        host.state = HostState.LOST if host.is_greeted else HostState.FAILED
-        host.reason, host.is_greeted = reason, False
+        host.state = HostState.LOST if host.version else HostState.FAILED
+        host.reason, host.is_greeted = f"{reason}; {host.moved}" if host.moved else reason, False
         if not self._closed:
             host.news.append(f"{host.state.value}: {reason}")
         self.changed.set()
@@ -315,7 +369,7 @@ def _state_of(host: FleetHost, now_ns: int) -> HostState:
         way = "ahead" if host.wall_error_ns > 0 else "behind"
         host.reason = f"its clock is {abs(host.wall_error_ns) / 1e9:.1f} s {way}"
         return HostState.CLOCK
-    host.reason = ""
+    host.reason = host.moved
     return HostState.LIVE
 
 
@@ -324,7 +378,7 @@ def _why_ended(host: FleetHost, code: int | None, words: str) -> str:
         return (
             f"{words or 'command not found'}: install lunscope there: uv tool install lunscope, or name it with --agent"
         )
-    if host.is_greeted and code == 255:
+    if host.is_greeted and code == _OF_SSH:
         return words or "ssh: the connection was closed"
     if words:
         return words

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from collectors.fleet.clock_offset import ClockEstimate
+from collectors.fleet.clocks import ClockEstimate
 from collectors.fleet.frames import Frame
 from collectors.fleet.sample_stream import SampleReceiver
 from collectors.fleet.summary import Summary
@@ -45,8 +45,12 @@ class FleetHost:
     state: HostState = HostState.WAITING
     reason: str = ""
     """Why it is lost or failed, in one line: ssh's own words where it is ssh that failed."""
+    moved: str = ""
+    """Through which gateway it is reached in place of one that failed, and why; empty while it was not moved."""
+    moves: int = 0
     version: str = ""
     attempts: int = 0
+    """Connections begun."""
     is_greeted: bool = False
     """Whether its agent's first frame has come."""
     garbage_bytes: int = 0
@@ -61,6 +65,8 @@ class FleetHost:
     summary: Summary | None = None
     sample: Sample | None = None
     """The latest summary."""
+    wants_full: bool = False
+    """Whether all of its samples are asked for."""
     full: Sample | None = None
     """The latest full sample, while the host is shown alone."""
     status: Frame = field(default_factory=dict)
@@ -91,4 +97,13 @@ class FleetHost:
         self.state, self.reason = HostState.CONNECTING, ""
         self.is_greeted, self.garbage_bytes = False, 0
         self.estimate, self.receiver = ClockEstimate(), SampleReceiver()
+        self.sample = self.full = None
+        self.status = {}
         self.words.clear()
+
+    def move(self, gateway: str, why: str) -> None:
+        """Have it connected again through another gateway."""
+        self.moved = f"through {gateway}, not {self.gateway}: {why}"
+        self.gateway, self.moves = gateway, self.moves + 1
+        self.state, self.reason, self.is_greeted = HostState.WAITING, why, False
+        self.news.append(self.moved)

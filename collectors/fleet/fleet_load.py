@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from collectors.fleet.controller import FleetController
+from collectors.fleet.controller import INTERVAL_NS, FleetController
 from collectors.fleet.fleet_host import FleetHost
 from collectors.fleet.fleet_result import FleetResult, HostResult, host_result
 from collectors.fleet.frames import Frame
@@ -18,11 +17,14 @@ from engine.job.spec import Knobs
 
 LEAD_NS = 500_000_000
 """How far ahead a start or a turn is set, so that every host hears of it in time."""
+_SAMPLED_NS, _NEARLY_NS = 300_000_000, 50_000_000
+"""Hosts sample on whole seconds of our clock: nothing is set so soon after one, nor so shortly before the next."""
 DEFAULT_WINDOW_S = 0.010
 _ARM_S = 600.0
 _ANSWER_S = 10.0
-_CLOCKS_S = 10.0
-_LOOK_S = 0.05
+CLOCKS_S = 10.0
+"""How long clocks that are not known well enough are waited for."""
+_POLL_S = 0.05
 
 Interrupted = Callable[[float], bool]
 """Waits so many seconds; whether the operator asked for the end."""
@@ -38,6 +40,7 @@ class FleetLoad:
         for name in jobs:
             controller.hosts[name].result = None  # of a load before
         self._jobs = {name: job for name, job in jobs.items() if controller.hosts[name].is_connected}
+        self._connections = {name: controller.hosts[name].attempts for name in self._jobs}
         self._interrupted = interrupted
         self._window_ns = round(window_s * 1e9)
         self.missing = {name: _why(controller.hosts[name]) for name in jobs if not controller.hosts[name].is_connected}
@@ -77,7 +80,7 @@ class FleetLoad:
             LunscopeError: the clocks are not known well enough, or no host is left.
         """
         self._require_clocks()
-        answers, _ = self._at_once("start", {name: {} for name in self._present()})
+        answers, self._started = self._at_once("start", {name: {} for name in self._present()})
         for name, answer in answers.items():
             if answer.get("error"):
                 self.missing[name] = str(answer["error"])
@@ -92,20 +95,27 @@ class FleetLoad:
         """
         self.set_knobs(turn.turned)
 
-    def set_knobs(self, turned: Callable[[Knobs], Knobs]) -> None:
-        """Set every host to its knobs changed by a function, at one time.
+    def set_knobs(self, turned: Callable[[Knobs], Knobs], clocks_s: float = CLOCKS_S) -> None:
+        """Set every host to its knobs changed by a function, at one time; waits so long for the clocks.
 
         Raises:
-            LunscopeError: the clocks are not known well enough, or a host refuses.
+            LunscopeError: the clocks are not known well enough, or a host refuses; all have the old knobs then.
         """
-        self._require_clocks()
-        for name, each in self._jobs.items():
-            width = len(each.job.targets)
-            knobs = turned(each.job.knobs)
-            knobs = replace(knobs, stripe_width=min(knobs.stripe_width, width))
-            self._jobs[name] = replace(each, job=replace(each.job, knobs=knobs))
-        answers, _ = self._at_once("turn", {name: {"job": dump_job(self._jobs[name].job)} for name in self._present()})
-        _raise_refusal(answers)
+        self._require_clocks(clocks_s)
+        before = self._jobs
+        self._jobs = {name: each.turned(turned) for name, each in before.items()}
+        answers, times = self._send_knobs()
+        try:
+            _raise_refusal(answers)
+        except RefusedError:
+            self._jobs = before
+            self._send_knobs()
+            raise
+        if (spread := _spread(list(times.values()))) is not None:
+            self._spreads.append(spread)
+
+    def _send_knobs(self) -> tuple[dict[str, Frame], dict[str, int]]:
+        return self._at_once("turn", {name: {"job": dump_job(self._jobs[name].job)} for name in self._present()})
 
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs on all hosts at one time.
@@ -118,7 +128,7 @@ class FleetLoad:
         _raise_refusal(answers)
 
     def ask_now(self, what: str) -> dict[str, Frame]:
-        """Ask all hosts for figures and wait for them, without a look at the operator: they come in milliseconds."""
+        """Ask all hosts for figures and wait for them, without a check for keys: they come in milliseconds."""
         controller, names = self._controller, self._present()
         number = controller.ask(what, {name: {} for name in names})
         end_s = time.monotonic() + _ANSWER_S
@@ -126,13 +136,13 @@ class FleetLoad:
             controller.changed.clear()
             answers = controller.answers(number)
             waiting = [name for name in names if name not in answers]
-            if not any(controller.hosts[name].is_connected for name in waiting) or time.monotonic() >= end_s:
+            if all(map(self._is_gone, waiting)) or time.monotonic() >= end_s:
                 break
-            controller.changed.wait(_LOOK_S)
+            controller.changed.wait(_POLL_S)
         controller.forget(number)
         for name in waiting:
             host = controller.hosts[name]
-            self.missing[name] = "no answer" if host.is_connected else _why(host)
+            self.missing[name] = _why(host) if self._is_gone(name) else "no answer"
         return answers
 
     def stop(self) -> None:
@@ -143,7 +153,7 @@ class FleetLoad:
         """Whether every host has a result or has gone."""
         for name in self._present():
             host = self._controller.hosts[name]
-            if not host.is_connected and host.result is None:
+            if self._is_gone(name) and host.result is None:
                 self.missing[name] = _why(host)
         return all(self._controller.hosts[name].result is not None for name in self._present())
 
@@ -151,7 +161,7 @@ class FleetLoad:
         """Wait for the results."""
         end_s = time.monotonic() + patience_s
         while not self.is_over() and time.monotonic() < end_s:
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def result(self) -> FleetResult:
         """Return what was measured, and which hosts are missing."""
@@ -172,27 +182,42 @@ class FleetLoad:
         return _spread(list(self._started.values()))
 
     @property
+    def last_turn_spread_ns(self) -> int | None:
+        """Between the first host and the last one at the last turn; None before it."""
+        return self._spreads[-1] if self._spreads else None
+
+    @property
     def present(self) -> tuple[str, ...]:
         """Hosts that take part."""
         return tuple(self._present())
 
+    def _is_gone(self, name: str) -> bool:
+        """Whether the agent with the load has gone; another one of the host, after a new connection, has none."""
+        host = self._controller.hosts[name]
+        return not host.is_connected or host.attempts != self._connections[name]
+
     def _present(self) -> list[str]:
         return [name for name in self._jobs if name not in self.missing]
 
-    def _require_clocks(self) -> None:
-        """Refuse to call a start or turn synchronous where the clocks are not known within the window."""
-        end_s = time.monotonic() + _CLOCKS_S
-        while True:
-            bound_ns = self._bound_ns = self._controller.worst_bound_ns()
-            if bound_ns is not None and bound_ns <= self._window_ns:
-                return
-            if time.monotonic() >= end_s or self._interrupted(_LOOK_S):
-                break
+    def clock_refusal(self) -> str:
+        """Say why a turn now would not be synchronous: a clock is not known within the window; empty where it is."""
+        bound_ns = self._controller.worst_bound_ns()
+        if bound_ns is not None and bound_ns <= self._window_ns:
+            return ""
         known = "not known yet" if bound_ns is None else f"known to +-{bound_ns / 1e6:.1f} ms only"
-        raise LunscopeError(
-            f"fleet: not synchronous: the clock of {self._worst()} is {known}, the window is "
+        return (
+            f"not synchronous: the clock of {self._worst()} is {known}, the window is "
             f"{self._window_ns / 1e6:g} ms: give a larger --window"
         )
+
+    def _require_clocks(self, patience_s: float = CLOCKS_S) -> None:
+        """Refuse to call a start or turn synchronous where the clocks are not known within the window."""
+        end_s = time.monotonic() + patience_s
+        while refusal := self.clock_refusal():
+            if time.monotonic() >= end_s or self._interrupted(_POLL_S):
+                self._bound_ns = self._controller.worst_bound_ns()
+                raise LunscopeError(f"fleet: {refusal}")
+        self._bound_ns = self._controller.worst_bound_ns()
 
     def _worst(self) -> str:
         def bound(name: str) -> float:
@@ -201,9 +226,11 @@ class FleetLoad:
 
         return max(self._present(), key=bound, default="no host")
 
-    def _at_once(self, what: str, fields: Mapping[str, Mapping[str, object]]) -> tuple[dict[str, Frame], int]:
-        """Ask for something at one time of our clock, and note how far apart it was done."""
-        at_ns = time.monotonic_ns() + max(LEAD_NS, 20 * (self._bound_ns or 0))
+    def _at_once(
+        self, what: str, fields: Mapping[str, Mapping[str, object]]
+    ) -> tuple[dict[str, Frame], dict[str, int]]:
+        """Ask for something at one time of our clock; returns the answers, and when each host did it."""
+        at_ns = quiet_time_ns(time.monotonic_ns() + max(LEAD_NS, 20 * (self._bound_ns or 0)))
         controller = self._controller
         asked = {name: {**each, "at_ns": controller.host_time_ns(name, at_ns)} for name, each in fields.items()}
         number = controller.ask(what, asked)
@@ -213,11 +240,7 @@ class FleetLoad:
             for name, answer in answers.items()
             if type(answer.get("at_ns")) is int and not answer.get("error")
         }
-        if what == "start":
-            self._started = times
-        elif what == "turn" and (spread := _spread(list(times.values()))) is not None:
-            self._spreads.append(spread)
-        return answers, at_ns
+        return answers, times
 
     def _await(self, number: int, patience_s: float, names: tuple[str, ...] | None = None) -> dict[str, Frame]:
         """Wait for the answers of all hosts that are still there."""
@@ -226,17 +249,23 @@ class FleetLoad:
         while time.monotonic() < end_s:
             answers = self._controller.answers(number)
             waiting = [name for name in wanted if name not in answers]
-            gone = [name for name in waiting if not self._controller.hosts[name].is_connected]
+            gone = [name for name in waiting if self._is_gone(name)]
             for name in gone:
                 self.missing[name] = _why(self._controller.hosts[name])
             if len(gone) == len(waiting):
                 return answers
-            if self._interrupted(_LOOK_S):
+            if self._interrupted(_POLL_S):
                 self.stop()
                 raise LunscopeError("fleet: stopped before the load began")
         for name in waiting:
             self.missing[name] = "no answer"
         return self._controller.answers(number)
+
+
+def quiet_time_ns(earliest_ns: int) -> int:
+    """Return the next time of our clock at which no host samples, as that would delay what it is asked for."""
+    after_ns = (earliest_ns + _NEARLY_NS) % INTERVAL_NS
+    return earliest_ns + max(0, _SAMPLED_NS + _NEARLY_NS - after_ns)
 
 
 def _raise_refusal(answers: Mapping[str, Frame]) -> None:

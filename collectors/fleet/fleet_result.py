@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collectors.fleet.frames import Frame
+from collectors.reports.run_events import events_between, run_events_document
+from engine.events import Event
 from engine.results.histogram import SUB_BITS
 from engine.results.measured import Measured, Split, combine, combine_splits
 from engine.results.result_document import Document, split_document
 
 _FIELDS = ("ios", "bytes", "errors", "latency_sum_ns", "peak_sum_ns", "peak_seconds")
+_LONGEST_S = 1e9
+"""Beyond any time that a load ran."""
 _MOST_BUCKETS = 64 << SUB_BITS
 
 
@@ -28,6 +32,13 @@ class HostResult:
     started_ns: int
     """When it started, on the controller's CLOCK_MONOTONIC."""
 
+    @property
+    def ended_ns(self) -> int:
+        """When it ended, on the same clock."""
+        elapsed_s = self.document.get("elapsed_s")
+        known = isinstance(elapsed_s, int | float) and 0 <= elapsed_s < _LONGEST_S
+        return self.started_ns + round((elapsed_s if known else self.duration_s) * 1e9)  # type: ignore[operator]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetResult:
@@ -42,6 +53,8 @@ class FleetResult:
     """The same of each turn of the knobs."""
     clock_bound_ns: int | None = None
     """Largest bound of the clocks: so much the spreads may be wrong on either side."""
+    events: tuple[Event, ...] = ()
+    """What happened on the hosts meanwhile, by time."""
 
     @property
     def split(self) -> Split:
@@ -49,9 +62,21 @@ class FleetResult:
         return combine_splits([host.split for host in self.hosts])
 
     @property
+    def is_bad(self) -> bool:
+        """Whether a host is missing or an I/O failed."""
+        return bool(self.missing or self.split.total.errors)
+
+    @property
     def duration_s(self) -> float:
         """Longest time that any host measured."""
         return max((host.duration_s for host in self.hosts), default=0.0)
+
+    def with_events(self, events: Iterable[Event]) -> FleetResult:
+        """Add those events of the hosts that came between the first start and the last end."""
+        if not self.hosts:
+            return self
+        begun_ns = min(host.started_ns for host in self.hosts)
+        return replace(self, events=events_between(events, begun_ns, max(host.ended_ns for host in self.hosts)))
 
 
 def host_result(name: str, frame: Frame, started_ns: int) -> HostResult | None:
@@ -111,6 +136,7 @@ def fleet_document(result: FleetResult) -> Document:
         "turn_spread_ms": [_ms(each) for each in result.turn_spreads_ns],
         "clock_bound_ms": _ms(result.clock_bound_ns),
         "hosts": [{"host": host.name, "result": host.document} for host in result.hosts],
+        "events": run_events_document(result.events),
     }
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from collectors.fleet.controller import INTERVAL_NS, FleetController
 from collectors.fleet.merge import FleetMerge
 from collectors.model import Sample, Source, Step
 from collectors.sampling.schedule import SECOND_NS
+from engine.events import Event
 
 GRACE_NS = 300_000_000
 """How long after the time of the grid frames are awaited."""
@@ -25,12 +28,17 @@ class FleetSource:
         self.controller = controller
         self._merge = FleetMerge(controller.hosts)
         self._is_started = False
+        self._events: deque[Event] = deque()
 
     def start(self) -> None:
         """Begin to connect; `steps` does so, too."""
         if not self._is_started:
             self._is_started = True
             self.controller.start()
+
+    def add_event(self, event: Event) -> None:
+        """Add an event of the controller to the next sample; from any thread."""
+        self._events.append(event)
 
     def steps(self, stop: threading.Event) -> Iterator[Step]:
         """Yield a step an interval until `stop` is set."""
@@ -42,10 +50,17 @@ class FleetSource:
             if wait_ns > 0:
                 stop.wait(wait_ns / SECOND_NS)
                 continue  # a sample asked for ahead of schedule must wait for its hosts all the same
-            current = self._merge.sample(due_ns, INTERVAL_NS)
+            current = self._with_own_events(self._merge.sample(due_ns, INTERVAL_NS))
             yield Step(previous, current)
             previous = current
             due_ns = max(due_ns + INTERVAL_NS, _next_due(time.monotonic_ns() - GRACE_NS))
+
+    def _with_own_events(self, sample: Sample) -> Sample:
+        own = [self._events.popleft() for _ in range(len(self._events))]
+        if not own:
+            return sample
+        events = sorted((*sample.events, *own), key=lambda event: event.monotonic_ns)
+        return replace(sample, events=tuple(events))
 
     def close(self) -> None:
         """Dismiss all agents; may be called twice."""
@@ -68,6 +83,7 @@ class HostOrFleet:
         self._source = source
         self._controller = controller
         self._focus: str | None = None
+        self._trouble = ""
 
     @property
     def interval_s(self) -> float:
@@ -83,6 +99,15 @@ class HostOrFleet:
     def focus(self) -> str | None:
         """The host that is shown alone."""
         return self._focus
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is measured over the hosts, in one line; empty where something is, or was not asked for."""
+        return self._trouble
+
+    def report(self, trouble: str) -> None:
+        """Say why nothing is measured over the hosts; from any thread."""
+        self._trouble = trouble
 
     def set_focus(self, name: str | None) -> None:
         """Show one host with all that its agent reads, or all hosts."""

@@ -19,7 +19,7 @@ from engine.results.measured import Split, combine_splits
 from engine.results.result import EpochResult, FsyncResult, TargetResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadState, LoadStatus
-from engine.sweep.hosts_axis import FleetKnobs
+from engine.sweep.hosts_knob import FleetKnobs
 
 _WINDOW_S = 0.05
 """The least time between two readings of all hosts: a frame to and from each of them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
-from engine.job.spec import JobSpec, TargetSpec
+from engine.job.spec import JobSpec, Knobs, TargetSpec
 from engine.text import safe_text
 
 Expand = Callable[[str], Sequence[str]]
@@ -19,6 +19,17 @@ class HostJob:
 
     job: JobSpec
     allow_write: tuple[str, ...]
+
+    def turned(self, change: Callable[[Knobs], Knobs]) -> HostJob:
+        """Change the knobs; stripes are at most as wide as it has targets."""
+        knobs = change(self.job.knobs)
+        knobs = replace(knobs, stripe_width=min(knobs.stripe_width, len(self.job.targets)))
+        return replace(self, job=replace(self.job, knobs=knobs))
+
+    def unwritable(self, knobs: Knobs) -> str:
+        """Path that these knobs would write to without permission; empty where there is none."""
+        nodes = () if knobs.read_pct >= 100 else (node for target in self.job.targets for node in target.nodes)
+        return next((node for node in nodes if node not in self.allow_write), "")
 
 
 def host_jobs(job: JobSpec, allow_write: Iterable[str], hosts: Sequence[str], expand: Expand) -> dict[str, HostJob]:

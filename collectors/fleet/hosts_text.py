@@ -36,11 +36,11 @@ def missing_parts(frame: Frame, hosts: Mapping[str, FleetHost]) -> dict[str, str
 
 
 def odd_hosts(hosts: Mapping[str, FleetHost]) -> dict[str, str]:
-    """All hosts that are not as they should be, and why."""
+    """All hosts that are not as they should be, and why, and those that another gateway than theirs leads to."""
     return {
         name: f"{host.state.value}{f': {host.reason}' if host.reason else ''}"
         for name, host in hosts.items()
-        if host.state not in _GOOD
+        if host.state not in _GOOD or host.moved
     }
 
 
@@ -115,6 +115,7 @@ def fleet_line_document(frame: Frame, hosts: Mapping[str, FleetHost]) -> dict[st
                 "reason": host.reason,
                 "version": host.version,
                 **({} if table is None else _figures("fleet", table, row)),
+                "gateway": host.gateway,
             }
             for row, (name, host) in enumerate(hosts.items())
         ],

@@ -12,7 +12,7 @@ DRAIN_S = 0.75
 """How much of it is kept for the I/Os that are outstanding when the silence is noticed."""
 RENEW_S = 0.5
 """How often a controller renews the leases."""
-_LOOK_S = 0.05
+_POLL_S = 0.05
 
 
 class Lease:
@@ -49,7 +49,7 @@ class Lease:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_LOOK_S):
+        while not self._ended.wait(_POLL_S):
             silent_s = time.monotonic() - self._heard_s
             if silent_s >= self._silence_s:
                 self._reason = f"nothing heard from the controller for {silent_s:.1f} s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from collectors.fleet.frames import MAX_LINE_BYTES
@@ -20,11 +20,13 @@ SSH_OPTIONS = (
     "-oClearAllForwardings=yes -oLogLevel=ERROR"
 )
 """BatchMode: a question for a password is a failure, never a wait. A connection that does not answer for 3 s ends."""
+_NO_QUESTIONS = "env SSH_ASKPASS_REQUIRE=never"
+"""The ssh to a gateway knows nothing of BatchMode: without a terminal it would ask in a window (ssh(1))."""
 CONNECT_S = 20
 _TIMER_S = 0.05
 _FANOUT = 100_000
 _LENGTH_EVERY = 5
-"""Ticks between two looks at the length of unfinished lines."""
+"""Ticks between two checks of the length of unfinished lines."""
 
 
 class LinkEvents(Protocol):
@@ -66,15 +68,19 @@ class Links(Protocol):
 
 
 class ClusterShellLinks:
-    """ssh processes of ClusterShell, or with `local` commands on this host in their place."""
+    """ssh processes of ClusterShell, or with `local` commands on this host in their place.
 
-    def __init__(self, ssh: str = "ssh", *, local: bool = False) -> None:
+    `gateways` has the gateway by host; the others are reached as ssh itself does.
+    """
+
+    def __init__(self, ssh: str = "ssh", *, local: bool = False, gateways: Mapping[str, str] | None = None) -> None:
         try:
             import ClusterShell.Task  # noqa: F401, PLC0415 (an extra)
         except ImportError:
             raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
         self._ssh = ssh
         self._local = local
+        self._gateways = gateways or {}
         self._workers: dict[str, Any] = {}
         self._task: Any = None
         self._port: Any = None
@@ -138,10 +144,12 @@ class ClusterShellLinks:
         task.set_default("local_workername" if self._local else "distant_workername", "exec" if self._local else "ssh")
         if self._local:
             task.set_default("distant_workername", "exec")
+        elif self._gateways:
+            task.set_default("distant_worker", _worker_through(self._gateways))
         task.set_info("fanout", _FANOUT)
         task.set_info("connect_timeout", CONNECT_S)
         own = "setsid " if shutil.which("setsid") else ""
-        task.set_info("ssh_path", f"{own}{self._ssh}")
+        task.set_info("ssh_path", f"{_NO_QUESTIONS} {own}{self._ssh}")
         task.set_info("ssh_options", SSH_OPTIONS)
         self._handler = _handler(self)
         self._port = task.port(handler=self._handler, autoclose=False)
@@ -178,6 +186,21 @@ class ClusterShellLinks:
             for client in getattr(worker, "_clients", ())
             if any(len(stream.rbuf) > MAX_LINE_BYTES for stream in client.streams.values())
         ]
+
+
+def _worker_through(gateways: Mapping[str, str]) -> Any:  # noqa: ANN401 (of an optional package)
+    from ClusterShell.Worker.Ssh import SshClient, WorkerSsh  # noqa: PLC0415 (an extra)
+
+    class Client(SshClient):  # type: ignore[misc] # an optional package
+        def _build_cmd(self) -> tuple[list[str], Any]:
+            words, environment = super()._build_cmd()
+            gateway = gateways.get(str(self.key))
+            return (words if gateway is None else [*words[:-2], "-J", gateway, *words[-2:]]), environment
+
+    class Worker(WorkerSsh):  # type: ignore[misc] # an optional package
+        SHELL_CLASS = Client
+
+    return Worker
 
 
 def _handler(links: ClusterShellLinks) -> Any:  # noqa: ANN401 (of an optional package)

@@ -11,6 +11,7 @@ import numpy as np
 from collectors.fleet.fleet_host import FleetHost
 from collectors.graph import Graph
 from collectors.model import MISSING, Device, Histograms, HostFacts, Rows, Sample, Table, Tier, Topology
+from collectors.paths.event_groups import FLEET_HOST
 from collectors.tables.block.schema import DISK
 from collectors.tables.fleet.schema import FLEET, SERVICE
 from collectors.tables.load.schema import LOAD
@@ -148,10 +149,9 @@ class FleetMerge:
             self._taken[position] = sample
             for event in sample.events:
                 ours_ns = event.monotonic_ns - host.offset_ns
-                said = f"{host.name}: {event.text}"
-                events.append(
-                    replace(event, text=said, monotonic_ns=ours_ns, time_ns=ours_ns + wall_minus_monotonic_ns)
-                )
+                moved = replace(event, monotonic_ns=ours_ns, time_ns=ours_ns + wall_minus_monotonic_ns)
+                named = {**event.data, FLEET_HOST: host.name}
+                events.append(replace(moved, text=f"{host.name}: {event.text}", data=named))
         return tuple(sorted(events, key=lambda event: event.monotonic_ns))
 
     def _follow_topology(self, fresh: list[Sample | None]) -> None:

@@ -13,8 +13,10 @@ from engine.text import safe_text
 NO_CLUSTER_SHELL = "needs ClusterShell: install lunscope[fleet] (uv tool install 'lunscope[fleet]')"
 
 
-def expand(nodes: str, group: str | None) -> tuple[str, ...]:
+def expand(nodes: str, group: str | None, option: str = "--hosts") -> tuple[str, ...]:
     """Names of a node set as ClusterShell writes them (`node[1-20],db3`, `@rack4`), within a group if one is given.
+
+    Errors name the option it was given to.
 
     Raises:
         UsageError: it is none, or empty.
@@ -29,16 +31,16 @@ def expand(nodes: str, group: str | None) -> tuple[str, ...]:
         if group:
             found = found & _group(group) if nodes else _group(group)
     except _errors() as error:
-        raise UsageError(f"--hosts: {safe_text(nodes)!r}: {_reason(error)}: {_fix(nodes)}") from None
+        raise UsageError(f"{option}: {safe_text(nodes)!r}: {_reason(error)}: {_fix(nodes)}") from None
     if not found:
-        raise UsageError(_nobody(nodes, group))
+        raise UsageError(f"{option}: {_nobody(nodes, group)}")
     names = tuple(str(name) for name in found)
     wrong = next((name for name in names if name.startswith("-")), None)
     if wrong is not None:
-        raise UsageError(f"--hosts: {wrong!r}: a name of a host does not begin with -")
+        raise UsageError(f"{option}: {wrong!r}: a name of a host does not begin with -")
     wrong = next((name for name in names if is_no_name(name)), None)
     if wrong is not None:
-        raise UsageError(f"--hosts: {safe_text(wrong)!r} is no name of a host: {_fix(nodes)}")
+        raise UsageError(f"{option}: {safe_text(wrong)!r} is no name of a host: {_fix(nodes)}")
     return names
 
 
@@ -95,7 +97,7 @@ def _group_fix(group: str) -> str:
 
 def _nobody(nodes: str, group: str | None) -> str:
     if group:
-        return f"--hosts: {safe_text(nodes)}: none of them is in group {safe_text(group)}: leave out --group"
+        return f"{safe_text(nodes)}: none of them is in group {safe_text(group)}: leave out --group"
     if nodes.startswith("@") and re.fullmatch(r"@[\w.:-]+", nodes):
-        return f"--hosts: no host in group {safe_text(nodes)}: {_group_fix(nodes[1:])}"
-    return f"--hosts: no host in {safe_text(nodes)}: write node[1-20],db3 or @group"
+        return f"no host in group {safe_text(nodes)}: {_group_fix(nodes[1:])}"
+    return f"no host in {safe_text(nodes)}: write node[1-20],db3 or @group"

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.roles import is_base, roles
-from collectors.fleet.coarse_buckets import coarse
 from collectors.graph import Graph
-from collectors.model import MISSING, Histograms, Rows, Sample, Schema, Table, Topology
+from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Schema, Table, Topology
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, TRACE, TRACE_SERIES
 from collectors.tables.fleet.schema import FLEET, SERVICE, SERVICE_SERIES
 from collectors.tables.load.schema import LOAD
 
+SENT_SUB_BITS = 4
+"""16 buckets per octave: a percentile is right within 3 %, and 50 busy disks fit into 2 KB a second."""
 SENT_DISK = Schema(DISK.name, DISKSTATS_COLUMNS)
 """Counters of disks as they are sent: without the samples of requests in the driver, which change all the time."""
 _SECTOR_BYTES = 512
@@ -119,3 +120,20 @@ def _sent(rows: Rows, topology: Topology) -> tuple[Rows, NDArray[np.intp], Topol
     kept = Rows(tuple(found.disks.keys), tuple(found.disks.names))
     devices = {key: topology.devices[key] for key in kept.keys if key in topology.devices}
     return kept, found.disk_at, Topology(devices, topology.host, Graph())
+
+
+def coarse(scale: HistogramScale, bucket: NDArray[np.uint16]) -> tuple[HistogramScale, NDArray[np.int64]]:
+    """Return the scale that is sent and the buckets there; the same where it is as coarse already.
+
+    Counts stay exact, times are right within half a bucket.
+    """
+    fine = bucket.astype(np.int64)
+    drop = scale.sub_bits - SENT_SUB_BITS
+    if drop <= 0:
+        return scale, fine
+    octave = np.maximum((fine >> scale.sub_bits) - 1, 0)
+    low = fine - (octave << scale.sub_bits)
+    # Values below 2 ** sub_bits have one bucket per unit: there the coarse scale has octaves of its own.
+    extra = np.maximum(np.frexp(low.astype(np.float64))[1] - 1 - SENT_SUB_BITS, 0)
+    octaves = octave + extra
+    return HistogramScale(scale.unit_ns, SENT_SUB_BITS), (octaves << SENT_SUB_BITS) + (low >> extra)

@@ -7,7 +7,6 @@ import select
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 from collectors.kernel.device_instances import MADE_ONCE
@@ -33,18 +32,28 @@ class BlockListing:
         self._folder = f"{sysfs}/block"
         self._uevents = UeventCounter(sysfs) if is_sysfs(sysfs) else None
         self._budget = Budget(LISTING_SHARE)
-        self._known = self._inodes()
+        self._known: dict[str, int] = {}
+        self._reused: frozenset[str] = frozenset()
+        """Listed entries whose name may belong to another disk by now, with the same inode number or none."""
+        self._list()
 
     def changed(self) -> frozenset[str]:
         """Kernel names of disks that were added, removed or replaced, and of all with a removable medium."""
         if not self._budget.allows() or not (self._uevents is None or self._uevents.moved()):
             return frozenset()
         started_s = time.thread_time()
-        before, self._known = self._known, self._inodes()
-        names = {entry for entry, _ in before.items() ^ self._known.items()}
-        names |= {entry for entry in self._known if not MADE_ONCE.fullmatch(entry)}
+        names = self._list() | self._reused
         self._budget.spend(time.thread_time() - started_s)
         return frozenset(map(kernel_name, names))
+
+    def _list(self) -> frozenset[str]:
+        """List again; return the entries that differ."""
+        before, now = self._known, self._inodes()
+        if now == before:
+            return frozenset()
+        self._known = now
+        self._reused = frozenset(entry for entry in now if not MADE_ONCE.fullmatch(entry))
+        return frozenset(entry for entry, _ in before.items() ^ now.items())
 
     @property
     def lasting(self) -> frozenset[str]:
@@ -196,9 +205,9 @@ class HotplugMonitor:
         """Compare some or all disks with their last known state; facts of an announced disk may have changed."""
         started_s = time.thread_time()
         now = snapshot(self._sysfs, names)
-        others = {name: life for name, life in self._known.items() if names is not None and name not in names}
-        before = {name: life for name, life in self._known.items() if name not in others}
-        self._known = others | now
+        checked = self._known.keys() if names is None else names
+        before = {name: self._known.pop(name) for name in list(checked) if name in self._known}
+        self._known |= now
         changes = changes_between(before, now)
         # Devices that were never present, such as an empty loop device or one of another sysfs, are no change.
         if changes or (announced and names is not None and (before or now)):
@@ -212,7 +221,7 @@ class HotplugMonitor:
 
 def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, DeviceInstance]:
     """Disks present now, all or those named; a device of size 0 (no medium, no backing file) is not present."""
-    there = {kernel_name(entry) for entry in os.listdir(Path(sysfs, "block"))}  # noqa: PTH208 names only, thousands
-    wanted = sorted(there if names is None else there & names)
+    # Of a name that is not there all facts are missing.
+    wanted = sorted(map(kernel_name, os.listdir(f"{sysfs}/block")) if names is None else names)  # noqa: PTH208 names only
     incarnations = read_device_instances(sysfs, wanted)
     return {name: found for name, found in zip(wanted, incarnations, strict=True) if found.size_bytes}

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.all_subjects import REPORTED
 from collectors.model import Frame, FrameTable, Rows
-from collectors.registry import REPORTED
 from collectors.sampling.schedule import SECOND_NS
 
 _TABLES = tuple(subject.table for subject in REPORTED if any(field.id == "max_ms" for field in subject.fields))

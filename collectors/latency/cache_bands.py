@@ -26,11 +26,11 @@ _LEAST_IOS = 200
 _DEEP = 0.3
 """Times the lower of the two peaks: a valley between bands is no deeper than this by chance."""
 _APART = 2.0
-"""Times the median of hits: closer bands cannot be told apart in a heat map."""
+"""Times the median of hits: closer bands cannot be distinguished in a heat map."""
 _PER_OCTAVE = 8
-"""Places per doubling of the latency, coarser than histogram buckets, which would be sparse."""
+"""Bins per doubling of the latency, coarser than histogram buckets, which would be sparse."""
 _SMOOTH = 3
-"""Places that are averaged, so that an empty one is no valley."""
+"""Bins that are averaged, so that an empty one is no valley."""
 _ENDS = (0.05, 0.95)
 """Part of a band that is marked."""
 
@@ -75,9 +75,9 @@ def cache_bands(ticks: LatencyTicks, series: tuple[str, ...], hit_share: float) 
     cells = cells_of(ticks, series)
     if not len(cells.bucket) or math.isnan(hit_share):
         return None
-    places = np.floor(np.log2(np.maximum(bucket_midpoints_ns(ticks.scale, cells.bucket), 1.0)) * _PER_OCTAVE)
-    least = int(places.min())
-    counts = np.bincount(places.astype(np.int64) - least, cells.count).astype(np.float64)
+    bins = np.floor(np.log2(np.maximum(bucket_midpoints_ns(ticks.scale, cells.bucket), 1.0)) * _PER_OCTAVE)
+    least = int(bins.min())
+    counts = np.bincount(bins.astype(np.int64) - least, cells.count).astype(np.float64)
     latencies = 2.0 ** ((np.arange(len(counts)) + least + 0.5) / _PER_OCTAVE)
     return _split(counts, latencies, hit_share)
 
@@ -87,10 +87,10 @@ def _split(counts: NDArray[np.float64], latencies: NDArray[np.float64], hit_shar
     reached = np.cumsum(counts) / max(total, 1.0)
     smooth = np.convolve(counts, np.ones(_SMOOTH) / _SMOOTH, "same")
     inside = (reached >= _LEAST_SHARE) & (reached <= 1 - _LEAST_SHARE) & (np.abs(reached - hit_share) <= _AGREES)
-    places = np.flatnonzero(inside)
-    if total < _LEAST_IOS or not len(places):
+    bins = np.flatnonzero(inside)
+    if total < _LEAST_IOS or not len(bins):
         return None
-    lowest = places[smooth[places] == smooth[places].min()]
+    lowest = bins[smooth[bins] == smooth[bins].min()]
     split = int(lowest[len(lowest) // 2])
     peaks = smooth[: split + 1].max(), smooth[split + 1 :].max(initial=0.0)
     hit, miss = _band(counts[: split + 1], latencies[: split + 1]), _band(counts[split + 1 :], latencies[split + 1 :])

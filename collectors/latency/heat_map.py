@@ -78,7 +78,7 @@ def heat_rows(scale: HistogramScale, span: LatencyRange, rows: int) -> HeatRows:
     edges_ns = span.low_ns * (span.high_ns / span.low_ns) ** steps
     edges = _nearest_edge(scale, edges_ns)
     first, after = edges[:-1], edges[1:]
-    centre = _bucket_of(scale, np.sqrt(edges_ns[:-1] * edges_ns[1:]))
+    centre = bucket_of(scale, np.sqrt(edges_ns[:-1] * edges_ns[1:]))
     within = after <= first
     first, after = np.where(within, centre, first), np.where(within, centre + 1, after)
     return HeatRows(first, after, _begin_ns(scale, first), _begin_ns(scale, after))
@@ -154,7 +154,7 @@ def _percentiles(scale: HistogramScale, reached: NDArray[np.int64], least: int, 
     return result
 
 
-def _bucket_of(scale: HistogramScale, latency_ns: _Values) -> NDArray[np.int64]:
+def bucket_of(scale: HistogramScale, latency_ns: _Values) -> NDArray[np.int64]:
     """Bucket of each latency, as defined in HistogramScale."""
     units = np.maximum(latency_ns / scale.unit_ns, 0.0)
     exponent = np.frexp(np.maximum(units, 1.0))[1] - 1
@@ -166,7 +166,7 @@ def _bucket_of(scale: HistogramScale, latency_ns: _Values) -> NDArray[np.int64]:
 
 def _nearest_edge(scale: HistogramScale, latency_ns: _Values) -> NDArray[np.int64]:
     """First bucket above the bucket boundary nearest to each latency."""
-    bucket = _bucket_of(scale, latency_ns)
+    bucket = bucket_of(scale, latency_ns)
     low, above = bucket_bounds_ns(scale, bucket.astype(np.uint16))
     return bucket + (latency_ns - low > above - latency_ns)
 

@@ -8,15 +8,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from collectors.latency.interval_ios import IntervalIos, IoReader, driven_devices, slowest, slowest_matched
+from collectors.latency.packed_cells import PackedCells, pack_cells
+from collectors.latency.slow_calls import NO_CALLS, SlowCall, SlowCalls, slow_calls, slowest_calls
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import SOURCES, LatencySubject
 from collectors.latency.summary import Peak, largest, peaks_of
-from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
+from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, RowPeaks, row_peaks
 from collectors.latency.waterfall import MatchedIo
 from collectors.model import Histograms, Step
 
-BUDGET_BYTES = 32 << 20
+BUDGET_BYTES = 16 << 20
 """Memory for the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
+_TICK_BYTES = 600
+"""Of a tick beside its arrays."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeptTick:
+    """A tick in little memory."""
+
+    time_ns: int
+    span_ns: int
+    cells: PackedCells
+    peaks: RowPeaks
+
+    @property
+    def size_bytes(self) -> int:
+        return self.cells.size_bytes + self.peaks.row.nbytes + self.peaks.peak_ns.nbytes + _TICK_BYTES
+
+    @property
+    def tick(self) -> LatencyTick:
+        return LatencyTick(self.time_ns, self.span_ns, self.cells.histograms, self.peaks)
 
 
 @dataclass(slots=True)
@@ -24,15 +46,16 @@ class _Source:
     """Stored ticks of one set of histograms."""
 
     newest: Histograms
-    ticks: deque[LatencyTick] = field(default_factory=deque)
+    ticks: deque[_KeptTick] = field(default_factory=deque)
     size_bytes: int = 0
     forgotten: bool = False
     """Whether old ticks were dropped to stay within the budget, so that another subject has a shorter history."""
 
     def add(self, tick: LatencyTick, budget_bytes: int) -> None:
         self.newest = tick.histograms
-        self.ticks.append(tick)
-        self.size_bytes += tick.size_bytes
+        kept = _KeptTick(tick.time_ns, tick.span_ns, pack_cells(tick.histograms), tick.peaks)
+        self.ticks.append(kept)
+        self.size_bytes += kept.size_bytes
         while len(self.ticks) > 1 and (self.size_bytes > budget_bytes or len(self.ticks) > MOST_TICKS):
             self.size_bytes -= self.ticks.popleft().size_bytes
             self.forgotten = True
@@ -46,6 +69,7 @@ class _Moment:
     peaks: tuple[Peak, ...]
     ios: IntervalIos | None
     """None if the interval has no length."""
+    calls: SlowCalls
 
 
 class LatencyHistory:
@@ -82,8 +106,8 @@ class LatencyHistory:
                 return True
             self._subject, self._track = subject, None
             source = self._sources.get(subject.source)
-            for tick in source.ticks if source is not None else ():
-                self._follow(tick)
+            for kept in source.ticks if source is not None else ():
+                self._follow(kept.tick)
             return source is None or not source.forgotten
 
     def ticks(self) -> LatencyTicks | None:
@@ -108,6 +132,12 @@ class LatencyHistory:
         """
         return slowest(self._ios_between(start_ns, end_ns), most, subject)
 
+    def slow_calls(
+        self, start_ns: int, end_ns: int, most: int, subject: LatencySubject | None = None
+    ) -> list[SlowCall]:
+        """Return the slowest NFS calls of a time range, the slowest first: of a subject, or of all mounts."""
+        return slowest_calls((each.calls for each in self._moments_between(start_ns, end_ns)), most, subject)
+
     def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
         """Return the numbers of the devices that the load drove in a time range."""
         return driven_devices(self._ios_between(start_ns, end_ns))
@@ -127,7 +157,8 @@ class LatencyHistory:
         """Select the data of a step to store; called only by the filling thread."""
         ticks = ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
-        return ticks, _Moment(step.current.time_ns, peaks, self._ios.read(step.current) if ticks else None)
+        ios = self._ios.read(step.current) if ticks else None
+        return ticks, _Moment(step.current.time_ns, peaks, ios, slow_calls(step.current) if ticks else NO_CALLS)
 
     def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
         self._moments.append(moment)

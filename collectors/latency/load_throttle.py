@@ -35,7 +35,7 @@ def load_throttle(
 
     Args:
         series_of: history of a row by frame table and key.
-        frame: the frame whose groups are looked at.
+        frame: the frame whose groups are examined.
         devices: keys of the devices of the load.
         stretch: time range.
         load_ios: I/Os of the load in it, summed as rates are.

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Device, Sample, Table
+from collectors.sampling.slow_rows import command_text
 from collectors.tables.block.schema import SLOW_IO
-from engine.text import safe_text
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
@@ -136,14 +136,6 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
         queue_ns=row.get("queue_ns"),
         service_ns=row.get("service_ns"),
         pid=row.get("pid"),
-        command=_command(row.get("command_low"), row.get("command_high")),
+        command=command_text(row.get("command_low"), row.get("command_high")),
         cgroup=row.get("cgroup"),
     )
-
-
-def _command(low: int | None, high: int | None) -> str:
-    """Decode the two numbers that hold the 16 bytes of the kernel's comm."""
-    if low is None or high is None:
-        return ""
-    name = (low.to_bytes(8, "little") + high.to_bytes(8, "little")).partition(b"\0")[0]
-    return safe_text(name.decode("utf-8", "backslashreplace"))

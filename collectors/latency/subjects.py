@@ -1,4 +1,4 @@
-"""Subjects of the latency screen: the load and its targets, disks, paths, LUNs, ports."""
+"""Subjects of the latency screen: the load and its targets, disks, paths, LUNs, ports; NFS is in nfs_subjects.py."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Part(StrEnum):
     TOTAL = "total"
     QUEUE = "queue"
     SERVICE = "service"
+    RTT = "rtt"
+    """Of NFS: network and server; its total is the execute time."""
 
 
 class Direction(StrEnum):
@@ -36,9 +38,17 @@ class LatencySubject:
 
     title: str
     source: str
-    """Name of the histograms in a sample: "load", "trace"."""
+    """Name of the histograms in a sample: "load", "trace", "nfs_latency"."""
     keys: frozenset[str]
     """Empty: all rows."""
+    ends: tuple[str, str] = ("", "")
+    """Of NFS, whose rows come while it is followed: beginning and end of the keys of its rows instead."""
+
+    def has(self, key: str) -> bool:
+        """Whether a row belongs to it."""
+        if any(self.ends):
+            return key.startswith(self.ends[0]) and key.endswith(self.ends[1])
+        return not self.keys or key in self.keys
 
 
 def parts_of(series: Sequence[str]) -> tuple[Part, ...]:
@@ -63,8 +73,8 @@ def _split(name: str) -> tuple[str, str]:
     return part or Part.TOTAL, direction
 
 
-LOAD, TRACE = "load", "trace"
-SOURCES = (LOAD, TRACE)
+LOAD, TRACE, NFS = "load", "trace", "nfs_latency"
+SOURCES = (LOAD, TRACE, NFS)
 """Histograms whose rows are subjects; those of processes on a device are not."""
 WHOLE_LOAD = LatencySubject("the load", LOAD, frozenset())
 

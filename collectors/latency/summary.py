@@ -61,7 +61,9 @@ def largest(peaks: Iterable[Peak], most: int) -> list[Peak]:
 def _what(source: str, column: str) -> str:
     series = PEAK_COLUMNS[source][column]
     parts = {name.rpartition("_")[0] for name in series}
-    return series[0] if parts == {""} else parts.pop()
+    if parts == {""}:
+        return series[0] if len(series) == 1 else "total"
+    return parts.pop()
 
 
 SECOND_NS = 1_000_000_000

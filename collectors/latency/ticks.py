@@ -21,6 +21,11 @@ PEAK_COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "service_max_ns": ("service_read", "service_write"),
         "latency_max_ns": ("total",),
     },
+    "nfs_latency": {
+        "queue_max_ns": ("queue_read", "queue_write", "queue_other"),
+        "rtt_max_ns": ("rtt_read", "rtt_write", "rtt_other"),
+        "execute_max_ns": ("read", "write", "other"),
+    },
 }
 """By source: columns of its table with the exact largest latency of an interval, and the series of each.
 
@@ -49,13 +54,6 @@ class LatencyTick:
     span_ns: int
     histograms: Histograms
     peaks: RowPeaks
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory of its arrays."""
-        cells = self.histograms
-        arrays = (cells.row, cells.series_index, cells.bucket, cells.count, self.peaks.row, self.peaks.peak_ns)
-        return sum(array.nbytes for array in arrays)
 
 
 def row_peaks(source: str, table: Table | None) -> RowPeaks:
@@ -147,7 +145,7 @@ class LatencyTrack:
         self._bucket = _GrowableArray(np.uint16)
         self._count = _GrowableArray(np.uint64)
         self._peaks = _GrowableArray(np.float64)
-        self._chooser = _Chooser(subject.keys)
+        self._chooser = _Chooser(subject)
 
     def add(self, tick: LatencyTick) -> None:
         """Add an interval; one in which the subject did not exist is a gap."""
@@ -210,8 +208,8 @@ class LatencyTrack:
 class _Chooser:
     """Selects the rows of the subject; cached per set of rows."""
 
-    def __init__(self, keys: frozenset[str]) -> None:
-        self._keys = keys
+    def __init__(self, subject: LatencySubject) -> None:
+        self._subject = subject
         self._known: list[tuple[Rows, NDArray[np.bool_]]] = []
 
     def of(self, rows: Rows) -> NDArray[np.bool_]:
@@ -220,8 +218,11 @@ class _Chooser:
             if known is rows:
                 return mask
         mask = np.zeros(len(rows) + 1, np.bool_)
-        if self._keys:
-            mask[[rows.positions[key] for key in self._keys if key in rows.positions]] = True
+        keys = self._subject.keys
+        if any(self._subject.ends):
+            mask[:-1] = [self._subject.has(key) for key in rows.keys]
+        elif keys:
+            mask[[rows.positions[key] for key in keys if key in rows.positions]] = True
         else:
             mask[:-1] = True
         self._known = [*self._known[-1:], (rows, mask)]

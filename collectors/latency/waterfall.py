@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from collectors.latency.load_ios import LoadIo
-from collectors.latency.slow_ios import SlowIo
+if TYPE_CHECKING:
+    from collectors.latency.load_ios import LoadIo
+    from collectors.latency.slow_ios import SlowIo
 
 
 class Stage(StrEnum):

@@ -12,9 +12,8 @@ from collectors.derive.counter_deltas import aligned
 from collectors.derive.roles import Roles
 from collectors.exact.tracer import SCALE
 from collectors.metrics.family import MetricPoint
-from collectors.metrics.latency_sums import LatencySums
-from collectors.metrics.port_sums import PortSums
 from collectors.metrics.registry import ALWAYS
+from collectors.metrics.running_sums import LatencySums, PortSums
 from collectors.metrics.text import exposition
 from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import MISSING, Sample, Step, Table

@@ -1,22 +1,28 @@
-"""The host: node_exporter's names for pressure and dirty memory, and its tape drives."""
+"""The host: node_exporter's names for pressure and dirty memory, its tape drives, and lunscope itself on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from collectors.metrics.family import (
     ColumnFamily,
     MetricPart,
     MetricPoint,
+    Values,
     counter,
     first_of_each,
     gauge,
+    labels,
     name_labels,
     of_columns,
 )
 from collectors.metrics.view import MetricLevel, MetricView
+from collectors.tables.block.schema import TRACER
 from collectors.tables.host.schema import HOST
 from collectors.tables.tape.schema import TAPE
+from engine.version import version
 
 _US = 1_000_000
 _NS = 1_000_000_000
@@ -91,6 +97,17 @@ _TAPES = (
     ),
 )
 
+_INFO = gauge(
+    "lunscope_info", "Version, and how latency is measured: exact, sampled or kernel counters.", "version", "tier"
+)
+_TIME = gauge("lunscope_last_sample_timestamp_seconds", "When the counters were read.")
+_CPU = counter("lunscope_sampling_cpu_seconds_total", "CPU time of sampling.")
+_LOSSES = ("table_full", "unseen", "stale", "untracked_devices", "series_without_histogram", "recursion_misses")
+_LOST = ColumnFamily(
+    counter("lunscope_exact_losses_total", "What exact time missed, by reason.", "reason"),
+    tuple(MetricPart(reason, f'reason="{reason}"') for reason in _LOSSES),
+)
+
 
 def _host(view: MetricView) -> Iterator[MetricPoint]:
     table = view.table(HOST.name)
@@ -105,7 +122,16 @@ def _tapes(view: MetricView) -> Iterator[MetricPoint]:
         yield from of_columns(_TAPES, table, [rendered[row] for row in at.tolist()], at)
 
 
+def _itself(view: MetricView) -> Iterator[MetricPoint]:
+    tier = view.sample.topology.host.tier.name.lower()
+    yield MetricPoint(_INFO, (Values([labels(version=version(), tier=tier)], [1]),))
+    yield MetricPoint(_TIME, (Values([""], [view.sample.time_ns / 1e9]),))
+    yield MetricPoint(_CPU, (Values([""], [view.cpu_ns / 1e9]),))
+    yield from of_columns((_LOST,), view.table(TRACER.name), [""], np.zeros(1, np.intp))
+
+
 HOST_LEVEL = MetricLevel(
     "hosts", "pressure, dirty memory and CPU time of the host", tuple(one.family for one in _HOST), _host
 )
 TAPE_LEVEL = MetricLevel("tapes", "counters of tape drives", tuple(one.family for one in _TAPES), _tapes)
+ITSELF_LEVEL = MetricLevel("itself", "version, tier, cost and losses", (_INFO, _TIME, _CPU, _LOST.family), _itself)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collectors.metrics.family import Family, FamilyKind, MetricPoint, label
-from collectors.metrics.latency_sums import LatencySums
+from collectors.metrics.running_sums import LatencySums
 from collectors.metrics.view import MetricLevel, MetricView
 from collectors.tables.block.schema import TRACE_SERIES
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from collectors.metrics.cgroups import CGROUP_LEVEL
 from collectors.metrics.disks import DISK_LEVEL
-from collectors.metrics.hosts import HOST_LEVEL, TAPE_LEVEL
-from collectors.metrics.itself import ITSELF_LEVEL
+from collectors.metrics.hosts import HOST_LEVEL, ITSELF_LEVEL, TAPE_LEVEL
 from collectors.metrics.latency import LATENCY_LEVEL, PORT_LATENCY_LEVEL
 from collectors.metrics.nfs import NFS_LEVEL
 from collectors.metrics.paths import PATH_LEVEL

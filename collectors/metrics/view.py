@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from collectors.derive.roles import Roles, roles
 from collectors.metrics.family import Family, MetricPoint
-from collectors.metrics.latency_sums import LatencySums
-from collectors.metrics.port_sums import PortSums
+from collectors.metrics.running_sums import LatencySums, PortSums
 from collectors.model import Rows, Sample, Table
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
+FLEET_HOST = "fleet_host"
+"""Key of the host of a fleet in the data of its events; their texts begin with it."""
 WINDOW_NS = 5 * 1_000_000_000
 """Time from the first event of a group in which others belong to it: polls of many paths take up to 2 s."""
 LEAST_EVENTS = 2
@@ -41,18 +43,21 @@ def event_groups(events: Iterable[Event]) -> list[CauseGroup]:
         events: by time.
     """
     groups: list[list[Event]] = []
-    causes: list[str] = []
-    last: dict[str, int] = {}
+    last: dict[tuple[str, str], int] = {}
     for event in events:
-        cause = _cause(event)
-        position = last.get(cause) if cause else None
+        shared = _host(event), _cause(event)
+        position = last.get(shared) if shared[1] else None
         if position is not None and event.time_ns - groups[position][0].time_ns <= WINDOW_NS:
             groups[position].append(event)
             continue
-        last[cause] = len(groups)
+        last[shared] = len(groups)
         groups.append([event])
-        causes.append(cause)
-    return [_group(tuple(one), cause) for one, cause in zip(groups, causes, strict=True)]
+    return [_group(tuple(one)) for one in groups]
+
+
+def _host(event: Event) -> str:
+    """Name the host of a fleet; empty for this one."""
+    return str(event.data.get(FLEET_HOST) or "")
 
 
 def _cause(event: Event) -> str:
@@ -72,18 +77,25 @@ def _path_cause(event: Event) -> str:
 
 
 def _disk_cause(event: Event) -> str:
-    if isinstance(event.data.get("name"), str) and event.text.startswith("disk "):
+    if isinstance(event.data.get("name"), str) and _own_text(event).startswith("disk "):
         return f"disks {event.data.get('action')}"
     return ""
 
 
-def _group(events: Sequence[Event], cause: str) -> CauseGroup:
+def _own_text(event: Event) -> str:
+    host = _host(event)
+    return event.text.removeprefix(f"{host}: ") if host else event.text
+
+
+def _group(events: Sequence[Event]) -> CauseGroup:
+    first = events[0]
     if len(events) < LEAST_EVENTS:
-        return CauseGroup(tuple(events), safe_text(events[0].text))
+        return CauseGroup(tuple(events), safe_text(first.text))
     names = list(dict.fromkeys(str(event.data.get("path") or event.data.get("name") or "") for event in events))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    counted = _counted(cause, len(names))
-    return CauseGroup(tuple(events), safe_text(f"{counted} ({', '.join(names[:_MOST_NAMED])}{more})"))
+    host = f"{_host(first)}: " if _host(first) else ""
+    counted = _counted(_cause(first), len(names))
+    return CauseGroup(tuple(events), safe_text(f"{host}{counted} ({', '.join(names[:_MOST_NAMED])}{more})"))
 
 
 def _counted(cause: str, count: int) -> str:

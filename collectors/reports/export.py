@@ -1,4 +1,4 @@
-"""Export as CSV or JSON: recorded figures, one row per device and sample, and the slowest I/Os."""
+"""Export as CSV or JSON: recorded figures, one row per device and sample, and the slowest I/Os and NFS calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
+from collectors.all_subjects import SUBJECTS
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.rates import derive
-from collectors.registry import SUBJECTS, fields_of, subject_of
+from collectors.registry import fields_of, subject_of
 from collectors.reports.event_rows import COLUMNS as EVENT_COLUMNS
 from collectors.reports.event_rows import EVENT_SCHEMA, EVENT_TABLE, csv_cell, event_rows
+from collectors.reports.slow_tables import SLOW_TABLES, SlowTable, Value
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
@@ -104,10 +106,10 @@ def export_lines(
         raise UsageError(f"format {format_!r}: unknown; choose from {', '.join(FORMATS)}")
     selection = selection or Selection()
     first, last = sample_range(reader, start_ns, end_ns)
-    if SLOW_TABLE in selection.tables:
-        if selection.tables != (SLOW_TABLE,):
-            raise UsageError(f"table {SLOW_TABLE!r}: it has other columns than the rest; export it by itself")
-        return slow_io_lines(reader.steps(first, last), format_, selection.fields)
+    for name in set(SLOW_TABLES).intersection(selection.tables):
+        if selection.tables != (name,):
+            raise UsageError(f"table {name!r}: it has other columns than the rest; export it by itself")
+        return slow_lines(SLOW_TABLES[name], reader.steps(first, last), format_, selection.fields)
     if EVENT_TABLE in selection.tables:
         if selection.tables != (EVENT_TABLE,):
             raise UsageError(f"table {EVENT_TABLE!r}: it has other columns than the rest; export it by itself")
@@ -189,47 +191,15 @@ def _number(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-SLOW_TABLE = "slow_ios"
-SLOW_SCHEMA = "lunscope.slow_ios/1"
-
-_Value = str | int | float | None
-
-
-def _ms(time_ns: int | None) -> float | None:
-    return None if time_ns is None else time_ns / 1e6
-
-
-COLUMNS: dict[str, Callable[[SlowIo], _Value]] = {
-    "time": lambda io: iso_time(io.time_ns),
-    "time_ns": lambda io: io.time_ns,
-    "name": lambda io: safe_text(io.device),
-    "id": lambda io: safe_text(io.device_key),
-    "operation": lambda io: io.operation,
-    "sector": lambda io: io.sector,
-    "size_bytes": lambda io: io.size_bytes,
-    "tag_wait_ms": lambda io: _ms(io.tag_wait_ns),
-    "queue_ms": lambda io: _ms(io.queue_ns),
-    "service_ms": lambda io: _ms(io.service_ns),
-    "latency_ms": lambda io: _ms(io.latency_ns),
-    "pid": lambda io: io.pid,
-    "command": lambda io: safe_text(io.command),
-    "cgroup": lambda io: io.cgroup,
-}
-"""Columns; times in milliseconds, sectors of 512 bytes, the cgroup by its inode number."""
-
-
-def slow_io_lines(steps: Iterable[Step], format_: str, fields: Sequence[str] = ()) -> Iterator[str]:
+def slow_lines(table: SlowTable[Any], steps: Iterable[Step], format_: str, fields: Sequence[str] = ()) -> Iterator[str]:
     """Yield the lines of an export, without line ends; missing is empty in csv and null in jsonl.
 
     Raises:
-        UsageError: a field is none of COLUMNS.
+        UsageError: a field is none of the table's columns.
     """
-    unknown = [field for field in fields if field not in COLUMNS]
-    if unknown:
-        raise UsageError(f"field {unknown[0]!r}: not in {SLOW_TABLE}; choose from {', '.join(COLUMNS)}")
-    chosen = tuple(fields) or tuple(COLUMNS)
-    rows = ({name: COLUMNS[name](io) for name in chosen} for io in _all(steps))
-    yield from _csv(rows, chosen) if format_ == "csv" else _jsonl(rows)
+    chosen = table.chosen(fields)
+    rows = table.rows(steps, chosen)
+    yield from _csv(rows, chosen) if format_ == "csv" else _jsonl(table.schema, rows)
 
 
 def event_lines(
@@ -248,23 +218,16 @@ def event_lines(
     return (json.dumps(document, allow_nan=False, separators=(",", ":")) for document in documents)
 
 
-def _all(steps: Iterable[Step]) -> Iterator[SlowIo]:
-    """By time, interval by interval."""
-    for step in steps:
-        found = slow_ios(step.current, by_number(step.current.topology.devices))
-        yield from sorted(found, key=lambda io: io.time_ns)
-
-
-def _csv(rows: Iterable[dict[str, _Value]], chosen: Sequence[str]) -> Iterator[str]:
+def _csv(rows: Iterable[dict[str, Value]], chosen: Sequence[str]) -> Iterator[str]:
     yield csv_line(chosen)
     for row in rows:
         yield csv_line(map(_cell, row.values()))
 
 
-def _cell(value: _Value) -> _Value:
+def _cell(value: Value) -> Value:
     return text_cell(value) if isinstance(value, str) else value
 
 
-def _jsonl(rows: Iterable[dict[str, _Value]]) -> Iterator[str]:
+def _jsonl(schema: str, rows: Iterable[dict[str, Value]]) -> Iterator[str]:
     for row in rows:
-        yield json.dumps({"schema": SLOW_SCHEMA, **row}, allow_nan=False, separators=(",", ":"))
+        yield json.dumps({"schema": schema, **row}, allow_nan=False, separators=(",", ":"))

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collectors.all_subjects import REPORTED
 from collectors.field import TIER_MARKS, Unit
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, HostFacts, Step, Tier, Topology
-from collectors.registry import REPORTED, get_field, subject_of
+from collectors.paths.event_groups import event_groups
+from collectors.registry import get_field, subject_of
 from collectors.session.time_format import clock_text, iso_time
 from collectors.subject import Report, Subject
 from engine.text import safe_text
@@ -163,7 +165,7 @@ class ReportPage:
         if not self._started:
             yield _banner(frame.topology.host, frame.time_ns)
             yield LEGEND
-        yield from (f"{stamp} << {safe_text(event.text)} >>" for event in frame.events)
+        yield from (f"{stamp} << {group.text} >>" for group in event_groups(frame.events))
         if step.previous is not None and not frame.tables.keys().isdisjoint(_TABLES):
             for section in self._sections:
                 yield from section.lines(stamp, frame.tables, frame.topology)

@@ -15,7 +15,8 @@ from collectors.model import Frame, FrameTable, Rows, Step, Tier, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of, subject_of
 from collectors.reports.event_rows import EVENT_TABLE
-from collectors.reports.export import HEAD, SLOW_TABLE, Selection, sample_range
+from collectors.reports.export import HEAD, Selection, sample_range
+from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text
@@ -46,7 +47,7 @@ def write_parquet(
         UsageError: unknown table or field, a table with other columns, or nothing was recorded in that time.
     """
     selection = selection or Selection()
-    for table in (SLOW_TABLE, EVENT_TABLE):
+    for table in (*SLOW_TABLES, EVENT_TABLE):
         if table in selection.tables:
             raise UsageError(f"table {table!r}: it is exported as csv or jsonl")
     selection = selection.checked()

@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from collectors.all_subjects import REPORTED, SUBJECTS, averages_of
 from collectors.derive.downsample import downsample
 from collectors.exact.live_tier import HostTier
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import MISSING, Frame, FrameTable, Sample, Step, Table, Tier, Topology
 from collectors.rates import derive
-from collectors.registry import REPORTED, SUBJECTS, averages_of, subject_of
+from collectors.registry import subject_of
 from collectors.reports.page import PageOptions, ReportPage
 from collectors.session.time_format import iso_time
 from collectors.tables.block.schema import DISK

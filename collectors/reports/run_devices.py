@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -13,12 +13,15 @@ from collectors.model import FrameTable, Rows, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
 from collectors.reports.page import LEGEND, Layout
 from collectors.reports.report import row_document
+from collectors.reports.run_events import KINDS
 from collectors.subject import Averages, interval_s
 from collectors.topology.below import Descent, Users, rows_below
+from engine.events import Event
 from engine.hostfs.storage import loop_storage_numbers
 
 FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
 """Columns of the text; in JSON these always have a tier."""
+_MOST_EVENTS = 10_000
 _STAMP = 9
 """Cells of the time in a line of the report."""
 
@@ -80,6 +83,7 @@ class RunSamples:
         with self._lock:
             if self._begun_ns is None or step.current.monotonic_ns < self._begun_ns:
                 return
+            self._note_events(step.current.events)
             if step.current.topology is not self._topology:
                 self._topology = step.current.topology
                 self._note_limits()
@@ -109,6 +113,17 @@ class RunSamples:
                 self._elapsed_s, self._samples, self._topology, kept, users, caches, dict(self._former_limits)
             )
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened on the host during the run, by time; the first ones if there are very many."""
+        with self._lock:
+            return tuple(sorted(self._events, key=lambda event: event.time_ns))
+
+    def _note_events(self, events: Sequence[Event]) -> None:
+        begun_ns = self._begun_ns or 0
+        self._events += (event for event in events if event.kind in KINDS and event.monotonic_ns >= begun_ns)
+        del self._events[_MOST_EVENTS:]
+
     def _note_limits(self) -> None:
         for path in self._topology.graph.paths:
             if path.queue_limit is not None:
@@ -117,6 +132,7 @@ class RunSamples:
     def _clear(self) -> None:
         self._averages, self._caches = _averages("disks"), _averages("caches")
         self._former_limits: dict[str, int] = {}
+        self._events: list[Event] = []
         self._elapsed_s, self._samples, self._topology = 0.0, 0, Topology()
 
 

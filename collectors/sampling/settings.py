@@ -13,6 +13,8 @@ from engine.text import safe_text, short_text
 SECTIONS = frozenset({"aliases", "fabric_counters"})
 """Settings read here; all others belong to the screens."""
 LONGEST_ALIAS = 64
+TIERS = ("auto", "exact", "sampled", "kernel")
+"""What may be asked for; "auto" is the best available."""
 
 
 @dataclass(frozen=True, slots=True)

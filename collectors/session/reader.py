@@ -21,7 +21,7 @@ from collectors.session.time_format import clock_text
 from engine.errors import LunscopeError
 from engine.events import Event
 
-_INTERVALS_LOOKED_AT = 16
+_INTERVALS_TRIED = 16
 
 
 class TickTimeline:
@@ -55,7 +55,7 @@ class TickTimeline:
     def interval_s(self) -> float:
         """Usual time between the first ticks, in seconds; 1 where there is only one."""
         times = []
-        for tick in range(self.first, min(self.first + _INTERVALS_LOOKED_AT, self._ticks.count())):
+        for tick in range(self.first, min(self.first + _INTERVALS_TRIED, self._ticks.count())):
             try:
                 times.append(self._ticks.get(tick).monotonic_ns)
             except DamageError:

@@ -154,7 +154,7 @@ class TickTable:
         return known + 1
 
 
-_LOOK_BACK = 100
+_TICKS_BACK = 100
 
 
 class DamageLog:
@@ -198,7 +198,7 @@ class DamageLog:
         return f"damaged at {self._time_before(first)}: {ticks} unreadable, the rest is shown"
 
     def _time_before(self, tick: int) -> str:
-        for before in range(tick, max(-1, tick - _LOOK_BACK), -1):
+        for before in range(tick, max(-1, tick - _TICKS_BACK), -1):
             try:
                 return clock_text(self._ticks.get(before).time_ns)
             except DamageError:

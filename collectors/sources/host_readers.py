@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from collectors.all_subjects import SUBJECTS
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.model import Tier
 from collectors.paths.watch import PathWatch
-from collectors.registry import SUBJECTS
+from collectors.sampling.nfs_program import NfsProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.throttle_program import ThrottleProgram
 from collectors.subject import SampledHost
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts
@@ -42,9 +44,11 @@ class HostReaders:
 
     hotplug: HotplugMonitor
     inventory: Inventory
-    subjects: tuple[Collector, ...]
     path_watch: PathWatch
-    tune_changes: TuneChangesCollector
+    collectors: tuple[Collector, ...]
+    """Those read at every tick."""
+    threads: tuple[Threaded, ...]
+    samplers: tuple[Sampler, ...]
 
     @classmethod
     def start(
@@ -56,11 +60,13 @@ class HostReaders:
         settings: ReadingSettings,
         *,
         targets: Callable[[], Sequence[str]] = tuple,
-        traced: bool,
+        open_throttle: Callable[[], ThrottleProgram] | None,
+        open_nfs: Callable[[], NfsProgram] | None,
     ) -> HostReaders:
         """Start all threads.
 
-        `targets` are the paths that the load drives now; `traced` says whether programs may be attached in the kernel.
+        `targets` are the paths that the load drives now; `open_throttle` attaches programs that time waits for limits,
+        `open_nfs` the one that times NFS calls.
         """
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
@@ -74,23 +80,22 @@ class HostReaders:
             tier=tier,
             settings=settings,
             targets=targets,
-            traced=traced,
+            open_throttle=open_throttle,
+            open_nfs=open_nfs,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
-        return cls(hotplug, inventory, readers, PathWatch(), TuneChangesCollector(sysfs))
-
-    @property
-    def collectors(self) -> tuple[Collector, ...]:
-        """Collectors read at every tick."""
-        return self.hotplug, self.inventory, self.tune_changes, *self.subjects
+        collectors: tuple[Collector, ...] = (hotplug, inventory, TuneChangesCollector(sysfs), *readers)
+        # Asked here and not at every tick: isinstance() of a protocol takes as long as reading a file.
+        threads = tuple(one for one in collectors if isinstance(one, Threaded))
+        samplers = tuple(one for one in readers if isinstance(one, Sampler))
+        return cls(hotplug, inventory, PathWatch(), collectors, threads, samplers)
 
     @property
     def cpu_ns(self) -> int:
         """CPU time of all threads."""
-        return sum(one.cpu_ns for one in self.collectors if isinstance(one, Threaded))
+        return sum(one.cpu_ns for one in self.threads)
 
     def pause_samplers(self, paused: bool) -> None:
         """Pause or resume samplers."""
-        for one in self.subjects:
-            if isinstance(one, Sampler):
-                one.paused = paused
+        for one in self.samplers:
+            one.paused = paused

@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from collectors.exact.live_tier import LiveTier
-from collectors.exact.tracer import Tracer
-from collectors.exact.tracer_supervisor import open_tracer, refusal_of
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
 from collectors.sampling.reading import Collector, Guarded, Reading
 from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SkipReporter, SystemClock
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.settings import TIERS, ReadingSettings
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK
@@ -25,11 +24,11 @@ from engine.events import Event
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+    from collectors.exact.tracer import Tracer
     from collectors.sources.host_readers import HostReaders
 
 __all__ = ["Collector", "LiveSource", "Reading"]
 
-TIERS = ("auto", "exact", "sampled", "kernel")
 """Values of --tier."""
 MIN_INTERVAL_S = 0.1
 MAX_INTERVAL_S = 86_400.0
@@ -74,7 +73,7 @@ class LiveSource:
         first_topology_s: float = FIRST_TOPOLOGY_S,
         sample_at_once: bool = False,
         patience_s: float = 0.0,
-        open_tracer: Callable[[str, str], Tracer] = open_tracer,
+        open_tracer: Callable[[str, str], Tracer] | None = None,
         settings: ReadingSettings | None = None,
         alerts: AlertService | None = None,
     ) -> None:
@@ -95,12 +94,13 @@ class LiveSource:
         self._exact = LiveTier(
             tier,
             patience_s,
-            lambda: open_tracer(*self._roots),
+            lambda: (open_tracer or _open_tracer)(*self._roots),
             lambda: self._block.rows,
             self._topology,
             procfs=str(procfs),
         )
         self._extra = extra_collectors
+        self._loads = [one for one in extra_collectors if isinstance(one, DrivenTargets)]
         self._host: HostReaders | None = None
         self._skips = SkipReporter()
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
@@ -162,7 +162,7 @@ class LiveSource:
         """Stop all threads and close all collectors."""
         for collector in self._collectors:
             collector.close()
-        self._exact.collector.close()
+        self._exact.close()
         if self._alerts is not None:
             self._alerts.close()
 
@@ -176,7 +176,9 @@ class LiveSource:
 
     def _start(self) -> HostReaders:
         if self._host is None:
-            from collectors.sources.host_readers import HostReaders  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+            # What these need can wait until the first screen is drawn.
+            from collectors.exact.program_source import NFS_CALLS, THROTTLE  # noqa: PLC0415
+            from collectors.sources.host_readers import HostReaders  # noqa: PLC0415
 
             self._host = HostReaders.start(
                 *self._roots,
@@ -184,7 +186,8 @@ class LiveSource:
                 self._lesser_tier,
                 self._settings,
                 targets=self._targets,
-                traced=self._exact.wanted,
+                open_throttle=partial(THROTTLE.open, *self._roots) if self._exact.wanted else None,
+                open_nfs=partial(NFS_CALLS.open, *self._roots) if self._exact.wanted else None,
             )
             collectors: tuple[Collector, ...] = (
                 self._block,
@@ -196,7 +199,7 @@ class LiveSource:
         return self._host
 
     def _targets(self) -> list[str]:
-        return [path for one in self._extra if isinstance(one, DrivenTargets) for path in one.target_paths]
+        return [path for load in self._loads for path in load.target_paths]
 
     def _sample_now(self) -> Sample:
         """Take a sample before the file of a recording is created, so that no recording is empty."""
@@ -277,11 +280,21 @@ class LiveSource:
         return self._background_ns - before
 
 
+def _open_tracer(procfs: str, sysfs: str) -> Tracer:
+    from collectors.exact.tracer_supervisor import open_tracer  # noqa: PLC0415 (as LiveTier)
+
+    return open_tracer(procfs, sysfs)
+
+
 def _start_watch(tier: str, procfs: str, sysfs: str) -> InflightWatch | None:
     if tier not in TIERS:
         raise UsageError(f"tier {tier!r}: give {', '.join(TIERS)}")
-    if tier == "exact" and (refusal := refusal_of(procfs, sysfs)):
-        raise LunscopeError(f"tier exact: {refusal}")
+    if tier == "exact":
+        from collectors.exact.tracer_supervisor import refusal_of  # noqa: PLC0415 (as LiveTier)
+
+        refusal = refusal_of(procfs, sysfs)
+        if refusal:
+            raise LunscopeError(f"tier exact: {refusal}")
     if tier in {"kernel", "exact"}:
         return None
     try:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event as StopFlag
 
-from collectors.model import AdjustableSource, Sample, Source, Step, TagWaitWatcher
+from collectors.model import Sample, Source, Step
 from collectors.session.writer import SessionWriter
+from collectors.sources.relay import RelayingSource
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 
@@ -19,7 +20,7 @@ _MOST_WAITING = 64
 """Samples buffered while the disk takes no writes; further ones are left out and reported."""
 
 
-class RecordingSource:
+class RecordingSource(RelayingSource):
     """A source that records what it passes on.
 
     A sample is in the file before it is yielded, unless the disk takes longer than 50 ms: then the screen continues and
@@ -28,7 +29,7 @@ class RecordingSource:
     """
 
     def __init__(self, source: Source, writer: SessionWriter, first: Sample | None = None) -> None:
-        self._source = source
+        super().__init__(source)
         self._writer = writer
         writer.interval_s = source.interval_s
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
@@ -41,16 +42,6 @@ class RecordingSource:
         self._thread.start()
         if first is not None:
             self._record(first, gap=True)
-
-    @property
-    def seekable(self) -> bool:
-        """Whether the underlying source is."""
-        return self._source.seekable
-
-    @property
-    def interval_s(self) -> float:
-        """Nominal time between samples, in seconds."""
-        return self._source.interval_s
 
     @property
     def path(self) -> str:
@@ -93,16 +84,6 @@ class RecordingSource:
     def add_event(self, event: Event) -> None:
         """Record an event outside any sample, such as a note; does not wait."""
         self._offer(_Job(event=event))
-
-    def watch_tag_wait(self, on: bool | None) -> None:
-        """Make the underlying source time waits for free tags, if it can."""
-        if isinstance(self._source, TagWaitWatcher):
-            self._source.watch_tag_wait(on)
-
-    def set_interval(self, interval_s: float) -> None:
-        """Change the interval of the underlying source, if it can."""
-        if isinstance(self._source, AdjustableSource):
-            self._source.set_interval(interval_s)
 
     def close(self) -> None:
         """Close the other source, then finish the file; may be called twice.

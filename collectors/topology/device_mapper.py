@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from collectors.graph import Graph, Path
-from collectors.kernel.dm_control import CONTROL, Number, first_target
 from collectors.model import Device
 from collectors.topology.multipathd import same_kernel
+from engine.hostfs.dm_control import CONTROL, Number, first_target
 from engine.text import whole_number
 
 

@@ -59,7 +59,7 @@ UNKNOWN_MAP = DaemonMap()
 
 
 class DaemonFacts(NamedTuple):
-    """All that one round of queries told."""
+    """The answers to one round of queries."""
 
     paths: Mapping[str, DaemonPath]
     """By kernel name, without paths unknown to the daemon."""

@@ -155,7 +155,7 @@ def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> It
 
 
 def _names_by_verdict(changed: Sequence[tuple[Path, Path]]) -> dict[str, str]:
-    """List the paths that were lost and that are back, so that the history of each path can be told."""
+    """List the paths that were lost and that are back, so that each path has its history."""
     names: dict[str, list[str]] = {"lost": [], "back": []}
     for old, new in changed:
         names.get(_verdict(old, new), []).append(safe_text(new.name))

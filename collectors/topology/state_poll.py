@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from collectors.graph import Graph, Path
-from collectors.kernel.dm_control import BUFFER_FULL, CONTROL, HEADER, Number, decoded, header_of
 from collectors.kernel.identity import sysfs_name
 from collectors.kernel.sysfs import number, read_class, text
 from collectors.kernel.uevents import Budget
 from engine._native import AttributeWatch
+from engine.hostfs.dm_control import BUFFER_FULL, CONTROL, HEADER, Number, decoded, header_of
 
 _LIST_DEVICES = 0xC000FD02 | HEADER.size << 16
 _NAME_LIST = struct.Struct("=Q I")

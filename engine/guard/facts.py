@@ -62,20 +62,23 @@ def sampled(fd: int, size_bytes: int, samples: int) -> list[str]:
 
 
 _MEMORY = ("tmpfs", "ramfs")
+_NFS = ("nfs", "nfs4")
 
 
-def memory_notice(usage: UsageSnapshot, fd: int) -> Iterator[str]:
-    """Say that a file is in memory."""
+def filesystem_notice(usage: UsageSnapshot, fd: int) -> Iterator[str]:
+    """Say that a file is in memory, or on a server where others may use it unseen from here."""
     filesystem = usage.filesystems.get(os.fstat(fd).st_dev)
     if filesystem in _MEMORY:
         yield f"on {filesystem}: measures memory, not storage"
+    elif filesystem in _NFS:
+        yield f"on {filesystem}: measures network and server, too; whether other hosts use the file is not seen here"
 
 
 def file_notices(usage: UsageSnapshot, fd: int) -> tuple[str, ...]:
-    """Notices of an existing file: in memory, hard links."""
+    """Notices of an existing file: in memory or on a server, hard links."""
     links = os.fstat(fd).st_nlink
     linked = (f"known under {links} names (hard links)",) if links > 1 else ()
-    return (*memory_notice(usage, fd), *linked)
+    return (*filesystem_notice(usage, fd), *linked)
 
 
 def block_notices(usage: UsageSnapshot, device: BlockDevice | None, job: JobSpec) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from engine.guard import permission
 from engine.guard.claiming import claim_block
 from engine.guard.duplicates import path_facts, refuse_duplicates, refuse_strangers
 from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
-from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, made_facts, memory_notice
+from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, filesystem_notice, made_facts
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
@@ -202,7 +202,7 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         target.align_bytes = align_bytes(fd, name, opener.job.knobs.mode)
         target.direct_align_bytes = direct_align_bytes(fd)
         target.size_bytes = usable_bytes(name, os.fstat(fd).st_size, target.align_bytes, opener.job)
-        target.notices = tuple(memory_notice(opener.usage, fd))
+        target.notices = tuple(filesystem_notice(opener.usage, fd))
         target.facts = made_facts(opener.usage.roots.sysfs, fd)
     except BaseException:
         target.close()

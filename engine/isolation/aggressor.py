@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import engine
-from engine.errors import LunscopeError, StoppedError
+from engine.errors import LunscopeError
 from engine.isolation.victim import READ_IOS
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec, Permissions
@@ -28,7 +28,7 @@ from engine.text import safe_text, short_text
 
 _START = "import sys; sys.path.insert(0, sys.argv.pop()); from engine.isolation.aggressor import main; sys.exit(main())"
 _COUNT = b"count\n"
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _BEGIN_S = 120.0
 """How long the process may take to its first I/O."""
 _END_S = 60.0
@@ -57,19 +57,17 @@ class Aggressor:
         self._answer.register(self._output, select.POLLIN)
         self._send(json.dumps(dump_job(job)).encode() + b"\n")
 
-    def wait_begun(self, is_stopped: Callable[[float], bool]) -> None:
-        """Wait until the first of its I/Os has completed.
+    def wait_begun(self, rest: Callable[[float], None]) -> None:
+        """Wait until the first of its I/Os has completed; `rest` lets time pass, and raises where that is to end.
 
         Raises:
-            StoppedError: the operator stopped it.
             LunscopeError: it ended, or did not begin.
         """
         until_s = time.monotonic() + _BEGIN_S
         while not self._answer.poll(0):
             if time.monotonic() > until_s:
                 raise LunscopeError(f"no I/O of the aggressor completed in {_BEGIN_S:g} s: use a higher --cap")
-            if is_stopped(_LOOK_S):
-                raise StoppedError("stopped before the aggressor began")
+            rest(_POLL_S)
         self._read_line()
 
     def check(self) -> None:
@@ -156,7 +154,7 @@ def main() -> int:
 
 def _answer(control: LoadControl) -> None:
     while not _completed(control):
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     os.write(1, b"begun\n")
     for _ in sys.stdin:
         os.write(1, f"{_completed(control)}\n".encode())

@@ -17,7 +17,7 @@ from pathlib import Path
 READY = b"ready\n"
 _PATIENCE_S = 120.0
 """I/Os that a limit holds may take so long; the group stays for as long as a process in it has not ended."""
-_LOOK_S = 0.02
+_POLL_S = 0.02
 
 
 def remove_group(folder: Path) -> bool:
@@ -34,7 +34,7 @@ def remove_group(folder: Path) -> bool:
                 return False
         else:
             return True
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     return False
 
 

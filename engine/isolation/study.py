@@ -52,6 +52,11 @@ class IsolationPoint:
     seconds: tuple[VictimSecond, ...]
 
 
+def point_name(load: AggressorLoad | None, cap: Cap) -> str:
+    """Name a point in words of a sentence."""
+    return "the victim alone" if load is None else f"beside {load.text}, cap {cap.text}"
+
+
 @dataclass(frozen=True, slots=True)
 class IsolationStudy:
     """All points in the order they were measured."""
@@ -63,7 +68,14 @@ class IsolationStudy:
     """How many times its response time alone the victim may have."""
     points: tuple[IsolationPoint, ...]
     ended: str = ""
-    """Why points are missing; empty if none is."""
+    """Why it ended before its last point; empty where it did not, or goes on."""
+    left_out: tuple[str, ...] = ()
+    """Names of points that were skipped."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no point is missing, once it is over."""
+        return not self.ended and not self.left_out
 
     @property
     def baseline(self) -> Baseline | None:
@@ -149,7 +161,7 @@ class IsolationStudy:
         return max((point.aggressor_iops or 0.0 for point in self._beside if point.cap == cap), default=0.0)
 
     def _reason_not_to_say(self) -> str:
-        if self.ended:
+        if not self.is_complete:
             return "points are missing"
         if self.baseline is None:
             return f"too few I/Os for the {self.figure} of the victim alone: raise --rate, or --runtime"
@@ -170,6 +182,7 @@ def study_lines(study: IsolationStudy) -> Iterator[str]:
     yield study.answer
     if study.ended:
         yield f"not complete: {study.ended}; {len(study.points)} points were measured"
+    yield from (f"left out: {name}" for name in study.left_out)
 
 
 def study_document(study: IsolationStudy) -> Document:
@@ -180,8 +193,8 @@ def study_document(study: IsolationStudy) -> Document:
         "preset": NAME,
         "title": TITLE,
         "targets": list(study.targets),
-        "complete": not study.ended,
-        "remarks": [],
+        "complete": study.is_complete,
+        "remarks": [f"left out: {name}" for name in study.left_out],
         "tables": [table_document(study.table)],
         "published_elsewhere": {"source": SOURCE, "facts": []},
         "parts": [],
@@ -194,6 +207,7 @@ def study_document(study: IsolationStudy) -> Document:
             "answer": study.answer,
             "ended": study.ended,
             "points": [_point_document(study, point) for point in study.points],
+            "left_out": list(study.left_out),
         },
     }
 

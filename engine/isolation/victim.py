@@ -1,4 +1,4 @@
-"""The load that is disturbed: its figures second by second, from the counters of a running open loop."""
+"""The load that is disturbed: its figures second by second, from the statistics of a running open loop."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import LunscopeError, StoppedError
+from engine._native import HISTOGRAM_BUCKETS
+from engine.errors import LunscopeError
 from engine.results.histogram import merge, percentile_ns
-from engine.running.control import LoadControl
 from engine.running.counter_reader import SKIPPED
+from engine.sweep.measure import Load
 
-READ_IOS, _READ_LATENCY = 0, 2
-"""Positions in the raw table load."""
+READ_IOS = 0
+"""Position in the raw table load."""
 _SECOND_S = 1.0
+_LONGEST_S = 2.0
+"""A second that took longer is none: the process was stopped, or the machine."""
 P99 = 99.0
 
 
@@ -44,53 +47,68 @@ class VictimSecond:
         return percentile_ns(self.buckets, self.counts, P99)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Totals:
+    """Statistics of an epoch up to a moment."""
+
+    at_s: float
+    epoch: int
+    ios: int
+    skipped: int
+    latency_sum_ns: int
+    cells: NDArray[np.int64]
+
+
 class VictimMeter:
-    """Reads the counters of the victim, whose only reader it is."""
+    """Reads what the victim measures, of which any number may be readers."""
 
-    def __init__(self, control: LoadControl, is_stopped: Callable[[float], bool]) -> None:
-        self._control, self._is_stopped = control, is_stopped
+    def __init__(self, load: Load, rest: Callable[[float], None]) -> None:
+        """Take the load, and what lets time pass and raises where the point is to end."""
+        self._load, self._rest = load, rest
 
-    def seconds(self, count: int, check: Callable[[], None]) -> tuple[VictimSecond, ...]:
-        """Measure so many seconds; `check` raises where the aggressor has ended.
+    def seconds(
+        self, count: int, check: Callable[[], None], show: Callable[[tuple[VictimSecond, ...]], None]
+    ) -> tuple[VictimSecond, ...]:
+        """Measure so many seconds; `check` raises where the aggressor has ended, `show` takes those so far.
+
+        One in which the process was stopped is left out.
 
         Raises:
-            StoppedError: a signal came.
             LunscopeError: the victim or the aggressor ended.
         """
-        values, _, begun_s = self._take()
-        before_s = begun_s
-        found = []
+        before = self._take()
+        begun_s = before.at_s
+        found: tuple[VictimSecond, ...] = ()
         for number in range(1, count + 1):
-            self.rest(max(begun_s + number * _SECOND_S - time.monotonic(), 0.0))
+            self._rest(max(begun_s + number * _SECOND_S - time.monotonic(), 0.0))
             check()
-            later, cells, now_s = self._take()
-            found.append(_second(later - values, cells, now_s - before_s))
-            values, before_s = later, now_s
-        return tuple(found)
+            later = self._take()
+            if later.epoch == before.epoch and later.at_s - before.at_s < _LONGEST_S:
+                found = (*found, _second(before, later))
+                show(found)
+            before = later
+        return found
 
-    def rest(self, duration_s: float) -> None:
-        """Let time pass.
-
-        Raises:
-            StoppedError: a signal came.
-        """
-        if self._is_stopped(duration_s):
-            raise StoppedError("stopped")
-
-    def _take(self) -> tuple[NDArray[np.uint64], tuple[NDArray[np.uint16], NDArray[np.uint64]], float]:
-        now_s, reading = time.monotonic(), self._control.reading()
-        if reading is None or self._control.wait(0):
-            raise LunscopeError(f"the victim ended: {self._control.status.message or 'no reason is known'}")
-        _, _, buckets, counts = reading.cells
-        return reading.values.copy(), merge(buckets, counts), now_s
+    def _take(self) -> _Totals:
+        at_s, counters, epoch = time.monotonic(), self._load.peek(), self._load.last_epoch()
+        if counters is None or epoch is None or self._load.wait(0):
+            raise LunscopeError(f"the victim ended: {self._load.status.message or 'no reason is known'}")
+        total = epoch.split.total
+        cells = np.zeros(HISTOGRAM_BUCKETS, np.int64)
+        cells[total.buckets] = total.counts
+        return _Totals(at_s, epoch.index, total.ios, int(counters[:, SKIPPED].sum()), total.latency_sum_ns, cells)
 
 
-def _second(
-    delta: NDArray[np.uint64], cells: tuple[NDArray[np.uint16], NDArray[np.uint64]], duration_s: float
-) -> VictimSecond:
-    total = delta.sum(axis=0)
+def _second(before: _Totals, later: _Totals) -> VictimSecond:
+    cells = later.cells - before.cells
+    filled = np.flatnonzero(cells > 0)
     return VictimSecond(
-        duration_s, int(total[READ_IOS]), int(total[SKIPPED]), int(total[_READ_LATENCY]), cells[0], cells[1]
+        later.at_s - before.at_s,
+        later.ios - before.ios,
+        later.skipped - before.skipped,
+        later.latency_sum_ns - before.latency_sum_ns,
+        filled.astype(np.uint16),
+        cells[filled].astype(np.uint64),
     )
 
 

@@ -12,7 +12,7 @@ from engine.text import decimal_number
 _IOPS = "iops"
 CYCLE_S = 1.0
 LEAST_CYCLE_S = 0.1
-"""The load is looked at 20 times a second."""
+"""The load is polled 20 times a second."""
 
 
 @dataclass(frozen=True, slots=True)

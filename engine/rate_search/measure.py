@@ -18,11 +18,11 @@ from engine.sweep.limit import Limit
 from engine.sweep.measure import EndedError, Load
 from engine.sweep.watch import NotWatched, PointWatch
 
-_LOOK_S = 0.02
+_POLL_S = 0.02
 _SETTLE_S = 0.2
 """From a turn to the trial: what waited at the rate before is served by then."""
 _GAP_S = 2.0
-"""A look that comes so late: the process was stopped, or the machine; the trial begins anew."""
+"""After so long without a poll the process was stopped, or the machine; the trial begins anew."""
 _PATIENCE_S = 10.0
 """How much longer than wanted a trial may last because I/Os of the one before do not return."""
 _ATTEMPTS = 3
@@ -89,7 +89,7 @@ class RateMeter:
         while (epoch := self._epoch()).duration_s < wanted.duration_s:
             if self.clock() - begun_s > wanted.duration_s + _PATIENCE_S:
                 break
-            self._wait(max(wanted.duration_s - epoch.duration_s, _LOOK_S))
+            self._wait(max(wanted.duration_s - epoch.duration_s, _POLL_S))
         trial = self._evaluated(wanted, epoch, before, self._counts(), start_s)
         return replace(trial, devices=self.watch.end())
 
@@ -97,7 +97,7 @@ class RateMeter:
         until_s = last_s = self.clock()
         until_s += seconds
         while last_s < until_s:
-            if self.ended() or self.load.wait(_LOOK_S):
+            if self.ended() or self.load.wait(_POLL_S):
                 raise EndedError
             now_s = self.clock()
             if now_s - last_s > _GAP_S:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from engine.rate_search.measure import RateMeter
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
+from engine.sweep.interruptible import Interruptible
 from engine.sweep.measure import EndedError, Load
 from engine.sweep.watch import NotWatched, PointWatch
 
@@ -65,7 +65,7 @@ class RateProgress:
     is_paused: bool = False
 
 
-class RateRunner:
+class RateRunner(Interruptible):
     """Searches over a load that runs; `run` blocks, everything else may be called from any thread."""
 
     def __init__(
@@ -79,6 +79,7 @@ class RateRunner:
         note: Note = lambda _text, _data: None,
         watch: PointWatch | None = None,
     ) -> None:
+        super().__init__()
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._trials: list[list[RateTrial]] = [[] for _ in plan.curves]
         for index, trial in done:
@@ -87,32 +88,17 @@ class RateRunner:
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
         self._paused_s = 0.0
         """Time of pauses that are over."""
-        self._stop, self._go_on = threading.Event(), threading.Event()
-        self._go_on.set()
         self._rate, self._curve = 0.0, 0
         self._troubles: list[str] = []
         self._failed: set[str] = set()
         self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, watch or NotWatched())
 
-    def stop(self) -> None:
-        """End the search; what was measured stays."""
-        self._stop.set()
-        self._go_on.set()
-
-    def pause(self) -> None:
-        """Measure nothing after the trial in hand until `resume`; the load goes on."""
-        self._go_on.clear()
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._go_on.set()
-
     @property
     def progress(self) -> RateProgress:
         """Where it stands now."""
-        done, is_paused = sum(map(len, self._trials)), not self._go_on.is_set()
+        done = sum(map(len, self._trials))
         left_s = self._plan.expected_s - (self._clock() - self._start_s - self._paused_s)
-        return RateProgress(done, max(left_s, 0.0), self._rate, self._curve, is_paused)
+        return RateProgress(done, max(left_s, 0.0), self._rate, self._curve, self.is_paused)
 
     @property
     def trials(self) -> tuple[tuple[RateTrial, ...], ...]:
@@ -151,7 +137,7 @@ class RateRunner:
     def _wait_to_go_on(self) -> bool:
         """Wait while paused; False if the search is to end."""
         paused_s = self._clock()
-        if not self._go_on.is_set():
+        if self.is_paused:
             # The knobs may be turned by hand meanwhile.
             self._rate = 0.0
             self._meter.forget_knobs()

@@ -28,7 +28,7 @@ _OVERLOADS = 3
 """Trials that must fall short of a rate before it is taken as too high: a single one may have met a stall."""
 _MOST_TRIALS = 2000
 _FARTHEST = 16
-"""Steps by which a bound is looked for further out at a time."""
+"""Steps by which a bound is searched further out at a time."""
 
 
 Groups: TypeAlias = Mapping[float, Sequence[RateTrial]]

@@ -112,7 +112,7 @@ def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) ->
     """CPU of the engine and of the host beside what it bought, and flushes with their latency."""
     if cpu is not None and done.ios:
         of_engine, of_host = (
-            f"{ns / done.ios / 1e3:.2f} us/IO, {per_gb_s(ns, done.bytes):.3g} s/GB"
+            f"{ns / done.ios / 1e3:.2f} us/IO, {_three_digits(per_gb_s(ns, done.bytes))} s/GB"
             for ns in (cpu.engine_ns, cpu.host_used_ns)
         )
         least = "at least " if cpu.host_is_least else ""
@@ -123,6 +123,13 @@ def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) ->
     if ios:
         mean_us = sum(one.latency_sum_ns for one in fsyncs) / ios / 1e3
         yield f"sync {ios:,} fsyncs, mean {mean_us:,.0f} us, max {max(one.largest_ns for one in fsyncs) / 1e3:,.0f} us"
+
+
+def _three_digits(value: float | None) -> str:
+    """Three significant digits, without an exponent for large values; "-" if unknown."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:

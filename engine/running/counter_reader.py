@@ -6,19 +6,24 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend.protocol import Cells, EpochStats, LoadBackend
-from engine.results.layout_result import PathOutcome, logical_result
-from engine.results.measured import BOTH, measure
+
+if TYPE_CHECKING:
+    from engine.results.layout_result import PathOutcome
 
 _FEW_IOS = 100
 
 
 def tail_line(stats: EpochStats, names: Sequence[str]) -> str:
     """As in "whole I/Os 0.86 ms, 1.5 x a part; slowest disk sdc costs 35 %"; empty where no I/O was cut or copied."""
+    from engine.results.layout_result import logical_result  # noqa: PLC0415 (results can wait until a load runs)
+    from engine.results.measured import BOTH, measure  # noqa: PLC0415 (as above)
+
     logical = logical_result(stats, names, measure(stats, None, BOTH))
     if logical is None or logical.split.total.ios < _FEW_IOS:
         return ""
@@ -122,6 +127,8 @@ class PathHistory:
         """
         if not len(counters):
             return
+        from engine.results.layout_result import PathOutcome  # noqa: PLC0415 (as above)
+
         with self._lock:
             if self._errors is None:
                 self._errors = np.zeros(len(counters), np.uint64)

@@ -11,28 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine._native import VerifyPass
-from engine.backend.outstanding import Outstanding, Waits
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, UseMonitor, recheck_targets
 from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
-from engine.results.badge import Badge
-from engine.results.caveats import run_badges
-from engine.results.result import EpochResult, ErrorCount, RunResult, nothing_measured
-from engine.results.steadiness import steady_badges
 from engine.running.beside import Beside
-from engine.running.driver_figures import DriverFigures, RunState
+from engine.running.driver_figures import DriverFigures
 from engine.running.knob_state import KnobState
+from engine.running.observed_run import ObservedRun
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.rate_watch import RateWatch
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
-from engine.running.status import LoadReading
-from engine.running.steady_watch import SteadyWatch
 from engine.verify.passing import PassResult
-from engine.verify.run_result import Verified, final_passes
+from engine.verify.run_result import final_passes
 
 _TURN_S = 0.2
 """How long a turn of the knobs may hold up the end once wait_limit is over."""
@@ -40,7 +34,7 @@ _CLOSE_S = 0.3
 """How long closing may take where there is no wait_limit."""
 
 
-class LoadDriver:
+class LoadDriver(ObservedRun):
     """Drives one job once.
 
     `prepare`, `start` and `stop` are called by one owner in this order; everything else from any thread.
@@ -54,102 +48,15 @@ class LoadDriver:
         knobs: KnobState | None = None,
         beside: Beside | None = None,
     ) -> None:
-        self._job = job
+        super().__init__(job, KnobState(job.knobs) if knobs is None else knobs)
         self._permissions = permissions
         self._run_number = run_number
         self._beside = beside
         self._rechecked = False
-        self._knobs = KnobState(job.knobs) if knobs is None else knobs
         self._monitor = UseMonitor()
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
-        self._prepared_run: PreparedRun | None = None
-        self._figures: DriverFigures | None = None
-        self._devices: tuple[tuple[int, ...], ...] = ()
-        self._steady = SteadyWatch(job)
-        self._started_ns: int | None = None
-        self._ended_ns: int | None = None
-        self._result: RunResult | None = None
-        self._last_reading: LoadReading | None = None
-        self._waits = Waits()
-        self._pass: tuple[VerifyPass, str] | None = None
         self._cached_writes = False
-        self._never_returned: tuple[Outstanding, ...] = ()
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        """What people call the targets; empty before `prepare`."""
-        return () if self._prepared_run is None else self._prepared_run.names
-
-    @property
-    def used_bytes(self) -> tuple[int, ...]:
-        """How many bytes of each target the job may use; empty before `prepare`."""
-        prepared_run = self._prepared_run
-        targets = () if prepared_run is None else prepared_run.targets
-        return tuple(target.size_bytes - self._job.offset_bytes for target in targets)
-
-    @property
-    def device_numbers(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the devices that every target is or is stored on, all paths of it; empty before `prepare`."""
-        return self._devices
-
-    @property
-    def backend(self) -> str:
-        """The engine taken; empty before `prepare`."""
-        return "" if self._prepared_run is None else self._prepared_run.choice.backend.value
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader of the numbers must know, one line each."""
-        return () if self._prepared_run is None else self._prepared_run.notices(self._knobs.knobs)
-
-    @property
-    def badges(self) -> tuple[Badge, ...]:
-        """What makes the figures less than they seem, by what is known so far."""
-        prepared_run = self._prepared_run
-        if prepared_run is not None:
-            knobs = self._knobs.knobs
-            own = prepared_run.badges(knobs) if self._job.stays_awake else prepared_run.live_badges(knobs)
-            epochs = self._knobs.now.epoch + 1
-            return (*own, *steady_badges(self._steady.found, self._job, wanted=False, epochs=epochs))
-        return () if self._result is None else run_badges(self._result)
-
-    @property
-    def message(self) -> str:
-        """Notices and badges in one line."""
-        return "; ".join((*self.notices, *(badge.line for badge in self.badges)))
-
-    @property
-    def running(self) -> bool:
-        """Whether I/Os are being issued."""
-        return self._started_ns is not None and self._prepared_run is not None and self._prepared_run.engine.running
-
-    @property
-    def waits(self) -> bool:
-        """Whether older I/Os, or dirty pages where the page cache is turned off, hold up those of the new epoch."""
-        return self._prepared_run is not None and self._prepared_run.engine.waits
-
-    @property
-    def fault(self) -> str:
-        """Why the engine ended by itself, empty if it did not or if its runtime was over."""
-        return "" if self._prepared_run is None else self._prepared_run.engine.fault
-
-    @property
-    def done(self) -> bool:
-        """Whether the engine ended by itself because all bytes of the job were transferred."""
-        return self._prepared_run is not None and self._prepared_run.engine.done
-
-    @property
-    def ending(self) -> str:
-        """Why a load without a fault is over: all bytes were transferred, it is steady, or its runtime is over."""
-        return "size" if self.done else "steady" if self.ends_steady else "runtime"
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the start, up to the end."""
-        if self._started_ns is None:
-            return 0.0
-        return ((self._ended_ns or time.monotonic_ns()) - self._started_ns) / 1e9
 
     def prepare(self, progress: Callable[[float], None]) -> None:
         """Open and check the targets, fill scratch files, set up the engine; blocks.
@@ -251,14 +158,6 @@ class LoadDriver:
         """End the final pass of a verified load, if one is being made; from any thread."""
         self._hurried.set()
 
-    def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
-        """Return what has been outstanding for so long; after it was given up, what never completed."""
-        prepared_run, reads = self._prepared_run, self._pass
-        own = self._never_returned if prepared_run is None else prepared_run.outstanding(at_least_s)
-        ios, since_ns = (0, 0) if reads is None else reads[0].outstanding(at_least_s)
-        of_pass = () if reads is None or not ios else (Outstanding(reads[1], ios, since_ns, "read-back"),)
-        return (*own, *of_pass, *self._waits.outstanding(at_least_s))
-
     def stop(
         self,
         ended: str = "stopped",
@@ -336,26 +235,6 @@ class LoadDriver:
         """Take counters of the running load, columns as the raw table load; called periodically by one thread."""
         self._steady.observe(counters, self._knobs.now, now_ns)
 
-    @property
-    def ends_steady(self) -> bool:
-        """Whether the load is to end because it is steady."""
-        return self._job.until_steady and self._steady.is_steady
-
-    def damaged_ranges(self) -> int:
-        """How many ranges the reads of a verified load found damaged so far."""
-        figures = self._figures
-        return 0 if figures is None else figures.damaged_ranges()
-
-    def verified(self) -> Verified | None:
-        """Gather what a verified load found so far; None for others, and when it is over."""
-        figures = self._figures
-        return None if figures is None else figures.verified()
-
-    def peek(self) -> NDArray[np.uint64] | None:
-        """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
-        prepared_run = self._prepared_run
-        return None if prepared_run is None else prepared_run.counters.peek()
-
     def rate_watch(self) -> RateWatch:
         """Make what watches over the least rate of the job."""
         return RateWatch(self._job.rate_min, self._job.ramp_s)
@@ -375,57 +254,6 @@ class LoadDriver:
             # A stop closes the descriptors meanwhile.
             if prepared_run.engine.running:
                 raise
-
-    def observe_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
-        """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
-        figures = self._figures
-        return (np.zeros((0, 12), np.uint64), ()) if figures is None else figures.observe_paths(self.elapsed_s)
-
-    def tail(self) -> str:
-        """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
-        figures = self._figures
-        return "" if figures is None or self._started_ns is None else figures.tail()
-
-    def reading(self) -> LoadReading | None:
-        """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
-        figures = self._figures
-        if figures is not None:
-            return figures.take() if self._started_ns is not None else None
-        last, self._last_reading = self._last_reading, None
-        return last
-
-    def errors(self) -> tuple[ErrorCount, ...]:
-        """I/Os that failed so far, the most frequent first."""
-        figures = self._figures
-        return () if figures is None else figures.errors()
-
-    def result(self) -> RunResult:
-        """Everything measured so far."""
-        figures, prepared_run = self._figures, self._prepared_run
-        if figures is not None and prepared_run is not None and self._started_ns is not None:
-            return figures.result(self._state("", prepared_run.badges(self._knobs.knobs)))
-        return self._result or nothing_measured(self._job)
-
-    def last_epoch(self) -> EpochResult | None:
-        """Everything measured since the last turn of the knobs, or of the last epoch of all; None before the first."""
-        figures = self._figures
-        if figures is None or self._started_ns is None:
-            return None if self._result is None or not self._result.epochs else self._result.epochs[-1]
-        return figures.last_epoch(self._started_ns)
-
-    def _state(self, ended: str, badges: tuple[Badge, ...]) -> RunState:
-        knobs, started_ns = self._knobs.knobs, self._started_ns or 0
-        return RunState(ended, started_ns, self.elapsed_s, knobs, badges, self._steady.found)
-
-    def _prepared_figures(self) -> DriverFigures:
-        if self._figures is None:
-            raise LunscopeError("the load is not prepared")
-        return self._figures
-
-    def _prepared(self) -> PreparedRun:
-        if self._prepared_run is None:
-            raise LunscopeError("the load is not prepared")
-        return self._prepared_run
 
 
 def _apply(prepared_run: PreparedRun, knobs: Knobs) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine._native import FlowShare
     from engine.results.result import RunResult
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _ORDER = (
     *(LoadState.PREPARING, LoadState.RUNNING, LoadState.STOPPING, LoadState.FAILED),
     *(LoadState.ARMED, LoadState.FINISHED, LoadState.IDLE),
@@ -186,7 +186,7 @@ class GroupControl:
 
     def _end_with(self, group: LoadGroup) -> None:
         """End all loads with the first that ends, or fails, and of which that was asked."""
-        while not self.wait(_LOOK_S) and self._group is group:
+        while not self.wait(_POLL_S) and self._group is group:
             if any(_ends_others(load, control) for load, (_, control) in zip(group.loads, self.loads, strict=False)):
                 self._end_all()
                 return

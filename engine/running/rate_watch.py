@@ -10,7 +10,7 @@ from engine.job.rate_floor import RateFloor
 _SETTLE_S = 2.0
 """From the start, or the end of the ramp; as fio has it (check_min_rate in libfio)."""
 _GAP_NS = 2_000_000_000
-"""After so long without a look the process, or the machine, was stopped: that is no rate of the load."""
+"""After so long without a poll the process, or the machine, was stopped: that is no rate of the load."""
 _IOS, _BYTES = [0, 4], [1, 5]
 """Positions in the raw table load, of reads and writes."""
 
@@ -22,15 +22,15 @@ class RateWatch:
         self._floor, self._settle_s = floor, ramp_s + _SETTLE_S
         self._begun: tuple[int, int] | None = None
         """When the cycle began, and what was counted then."""
-        self._looked_ns = 0
+        self._observed_ns = 0
 
     def observe(self, counters: NDArray[np.uint64], now_ns: int, elapsed_s: float) -> str:
-        """Look once; returns why the load must end, or nothing."""
+        """Take the counters; returns why the load must end, or nothing."""
         floor = self._floor
         if floor is None or elapsed_s < self._settle_s:
             return ""
         count = int(counters[:, _BYTES if floor.in_bytes else _IOS].sum())
-        was_stopped, self._looked_ns = now_ns - self._looked_ns > _GAP_NS, now_ns
+        was_stopped, self._observed_ns = now_ns - self._observed_ns > _GAP_NS, now_ns
         if self._begun is None or was_stopped:
             self._begun = now_ns, count
             return ""

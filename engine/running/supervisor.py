@@ -98,7 +98,7 @@ class FailureWatch:
         return self._all_since_ns is not None and now_ns - self._all_since_ns > GIVE_UP_S * 1e9
 
 
-LOOK_S = 0.05
+POLL_S = 0.05
 """Interval of the checks."""
 _REPORT_NS = 1_000_000_000
 """How often it judges what is known of the figures, and says what the fan-out costs."""
@@ -112,7 +112,7 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
     """
     watch, paths, next_report_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _REPORT_NS
     damage, rates = DamageWatch(), driver.rate_watch()
-    while not ended.wait(LOOK_S):
+    while not ended.wait(POLL_S):
         counters = driver.peek()
         if counters is None:
             return None

@@ -1,4 +1,4 @@
-"""Difference of two running series with an interval that may be looked at after every value."""
+"""Difference of two running series with an interval that is valid after every value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Difference of a percentile of two running series of histograms, with an interval that may be looked at always."""
+"""Difference of a percentile of two running series of histograms, with an interval that is valid at any time."""
 
 from __future__ import annotations
 

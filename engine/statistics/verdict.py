@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from engine.statistics.difference import DifferenceInterval
+if TYPE_CHECKING:
+    from engine.statistics.difference import DifferenceInterval
 
 
 class Better(StrEnum):

@@ -16,7 +16,7 @@ from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
 _LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
-"""Knobs that make more load of a higher value; the first one that varies is the axis on which a knee is looked for."""
+"""Knobs that make more load of a higher value; the first one that varies is the axis on which a knee is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN
     return value if isinstance(knob, TuneKnob) else knob.document(knob.turned(knobs, value))
 
 
-_NO_OTHERS: Mapping[str, Knob] = MappingProxyType({})
+NO_OTHERS: Mapping[str, Knob] = MappingProxyType({})
 
 
-def parse_axis(text: str, others: Mapping[str, Knob] = _NO_OTHERS) -> SweepAxis:
+def parse_axis(text: str, others: Mapping[str, Knob] = NO_OTHERS) -> SweepAxis:
     """Read `qd=1..256`, `bs=4k..64k`, `policy=round-robin,service-time` or `tune.nr_requests=32,128`.
 
     Args:
@@ -152,6 +152,6 @@ def _value(text: str, knob: Knob, part: str) -> Any:  # noqa: ANN401 (each knob 
 
 
 def load_axis(axes: tuple[SweepAxis, ...]) -> SweepAxis | None:
-    """Choose the axis on which the knee is looked for: whole numbers of what makes load; None if nothing varies it."""
+    """Choose the axis on which the knee is searched: whole numbers of what makes load; None if nothing varies it."""
     by_knob = {axis.knob.id: axis for axis in axes if len(axis.values) > 1}
     return next((by_knob[each] for each in _LOADS if each in by_knob), None)

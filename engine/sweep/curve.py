@@ -19,7 +19,7 @@ from engine.statistics.student_t import t_quantile
 Floats = NDArray[np.float64]
 
 STEPS_PER_OCTAVE = 8
-"""Of the grid of knees; half of it where the start of a fall is looked for as well."""
+"""Of the grid of knees; half of it where the start of a fall is searched as well."""
 _SHARPNESS = (1.0, 2.0, 5.0, 40.0)
 """1 is the bend of the scalability law without coherency, 40 nearly a corner."""
 _SMALLEST = 1e-6
@@ -100,17 +100,15 @@ def _bend(n: Floats, knee: Floats, sharpness: Floats) -> Floats:
 def fit_curves(observed: Observations, *, with_drift: bool) -> list[Curves]:
     """Fit every kind of curve, the best first. Trials far off, such as those that a stall hit, count less."""
     kinds = list(Terms) if len(np.unique(observed.n)) > _PARAMETERS[Terms.BEND_AND_FALL] else list(Terms)[:3]
-    richest = Terms.BEND_AND_FALL if Terms.BEND_AND_FALL in kinds else Terms.BEND
+    fits = {terms: _Fit(observed, terms) for terms in kinds}
+    richest = fits.get(Terms.BEND_AND_FALL, fits[Terms.BEND])
     weights = np.ones_like(observed.y)
     for _ in range(_REWEIGHINGS):
-        curves = _Fit(observed, weights, richest, with_drift=with_drift).curves()
+        curves = richest.curves(weights, with_drift=with_drift)
         weights = _huber(observed.y - curves.y(observed.n)[0] - curves.drift * observed.t)
-    fits = [
-        _Fit(observed, weights, terms, with_drift=drift).curves()
-        for terms in kinds
-        for drift in ((False, True) if with_drift else (False,))
-    ]
-    return sorted(fits, key=lambda each: each.criterion + _EVIDENCE.get(each.terms, 0.0))
+    drifts = (False, True) if with_drift else (False,)
+    found = [fit.curves(weights, with_drift=drift) for fit in fits.values() for drift in drifts]
+    return sorted(found, key=lambda each: each.criterion + _EVIDENCE.get(each.terms, 0.0))
 
 
 def _huber(deviations: Floats) -> Floats:
@@ -121,11 +119,10 @@ def _huber(deviations: Floats) -> Floats:
 class _Fit:
     """Least squares over a grid of what is not linear: knee, sharpness, where the fall begins."""
 
-    def __init__(self, observed: Observations, weights: Floats, terms: Terms, *, with_drift: bool) -> None:
-        self._observed, self._terms, self._with_drift = observed, terms, with_drift
-        self._weights = weights
-        self._parameters = _PARAMETERS[terms] + with_drift
+    def __init__(self, observed: Observations, terms: Terms) -> None:
+        self._observed, self._terms = observed, terms
         self._knee, self._sharpness, self._fall_from = self._grid()
+        self._columns, self._target = self._linear_columns(), self._linear_target()
 
     def _grid(self) -> tuple[Floats, Floats, Floats]:
         n = self._observed.n
@@ -139,16 +136,18 @@ class _Fit:
         grid = grid[:, grid[2] >= grid[0] - 1e-9]
         return grid[0], grid[1], grid[2]
 
-    def curves(self) -> Curves:
-        linear, squares = self._solve()
+    def curves(self, weights: Floats, *, with_drift: bool) -> Curves:
+        """Fit with these weights of the trials."""
+        linear, squares = self._solve(weights, with_drift=with_drift)
         count = len(self._observed.y)
-        freedom = max(count - self._parameters, 1)
+        parameters = _PARAMETERS[self._terms] + with_drift
+        freedom = max(count - parameters, 1)
         best = int(np.argmin(squares))
         allowed = squares[best] + _SMALLEST * count
         allowed *= 1 + t_quantile(_CONFIDENCE, freedom) ** 2 / freedom
         order = np.argsort(squares)
         order = order[squares[order] <= allowed]
-        criterion = count * math.log(squares[best] / count + _SMALLEST) + self._parameters * math.log(count)
+        criterion = count * math.log(squares[best] / count + _SMALLEST) + parameters * math.log(count)
         level, slope, fall, drift = linear
         return Curves(
             self._terms,
@@ -163,22 +162,21 @@ class _Fit:
             criterion=criterion,
         )
 
-    def _solve(self) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
+    def _solve(self, weights: Floats, *, with_drift: bool) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
         """Solve for level, slope, fall and drift at every point of the grid; a fall that would rise is 0."""
-        columns, target = self._columns(), self._target()
-        solution, squares = _least_squares(columns, target, self._weights)
+        columns = [*self._columns, self._observed.t[None, :]] if with_drift else self._columns
+        solution, squares = _least_squares(columns, self._target, weights)
         if "fall" in self._terms:
+            rises = np.flatnonzero(solution[:, 1] <= 0)
             without = columns[:1] + columns[2:]
-            flat_solution, flat_squares = _least_squares(without, target, self._weights)
-            rises = solution[:, 1] <= 0
-            solution = np.where(rises[:, None], np.insert(flat_solution, 1, 0.0, axis=-1), solution)
-            squares = np.where(rises, flat_squares, squares)
+            flat_solution, squares[rises] = _least_squares(without, self._target[rises], weights)
+            solution[rises] = np.insert(flat_solution, 1, 0.0, axis=-1)
         zero = np.zeros(len(squares))
         slope = solution[:, 1] if self._terms is Terms.SLOPE else zero
         fall = solution[:, 1] if "fall" in self._terms else zero
-        return (solution[:, 0], slope, fall, solution[:, -1] if self._with_drift else zero), squares
+        return (solution[:, 0], slope, fall, solution[:, -1] if with_drift else zero), squares
 
-    def _target(self) -> Floats:
+    def _linear_target(self) -> Floats:
         """Compute what the linear terms are to explain."""
         if "bend" not in self._terms:
             return np.broadcast_to(self._observed.y, (len(self._knee), len(self._observed.y)))
@@ -187,15 +185,13 @@ class _Fit:
         bends = _bend(self._observed.n, shapes.real[:, None], shapes.imag[:, None])
         return np.asarray(self._observed.y - bends[of_point], np.float64)
 
-    def _columns(self) -> list[Floats]:
-        """Columns of the linear terms, shape (grid, trials) each, or (1, trials) where all points have the same."""
+    def _linear_columns(self) -> list[Floats]:
+        """Columns of the linear terms but the drift; shape (grid, trials), or (1, trials) where none differs."""
         columns = [np.ones((1, len(self._observed.n)))]
         if self._terms is Terms.SLOPE:
             columns.append(self._observed.n[None, :])
         if "fall" in self._terms:
             columns.append(-np.maximum(self._observed.n - self._fall_from[:, None], 0))
-        if self._with_drift:
-            columns.append(self._observed.t[None, :])
         return columns
 
 
@@ -205,13 +201,17 @@ def _least_squares(columns: list[Floats], target: Floats, weights: Floats) -> tu
     Sums over trials are products with the weights: thousands of products of small matrices take many times longer.
     """
     terms = range(len(columns))
-    normal, right = np.empty((len(target), len(columns), len(columns))), np.empty((len(target), len(columns), 1))
+    # Without a term that differs between the points of the grid all systems have the same matrix.
+    systems = max(len(column) for column in columns)
+    normal, right = np.empty((systems, len(columns), len(columns))), np.empty((len(target), len(columns)))
     for row in terms:
-        right[:, row, 0] = (columns[row] * target) @ weights
+        right[:, row] = (columns[row] * target) @ weights
         for column in terms[: row + 1]:
             normal[:, row, column] = normal[:, column, row] = (columns[row] * columns[column]) @ weights
-    solution = np.linalg.solve(normal + 1e-9 * np.eye(len(columns)), right)
+    normal += 1e-9 * np.eye(len(columns))
+    shared = systems == 1
+    solution = right @ np.linalg.inv(normal[0]) if shared else np.linalg.solve(normal, right[..., None])[..., 0]
     left = target.copy()
     for term in terms:
-        left -= solution[:, term] * columns[term]
-    return np.asarray(solution[..., 0], np.float64), np.asarray(left**2 @ weights, np.float64)
+        left -= solution[:, term, None] * columns[term]
+    return np.asarray(solution, np.float64), np.asarray(left**2 @ weights, np.float64)

@@ -16,6 +16,7 @@ from engine.events import Event
 from engine.job.spec import JobSpec
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
+from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, combine
 from engine.sweep.points import LeftOut, Point, SweepPoints
@@ -116,6 +117,9 @@ class _Reading:
             self.left_out.append(LeftOut(Point(curve, load), str(data.get("reason", ""))))
 
 
+_OF_FLEETS = {"hosts": hosts_knob(MOST_HOSTS)}
+
+
 @functools.lru_cache(maxsize=8192)
 def _trial(text: str) -> Trial | None:
     try:
@@ -128,7 +132,7 @@ def _trial(text: str) -> Trial | None:
 def _begun(data: Data) -> _Reading | None:
     percent = data.get("percent")
     try:
-        axes = tuple(map(parse_axis, str(data.get("axes", "")).splitlines()))
+        axes = tuple(parse_axis(text, _OF_FLEETS) for text in str(data.get("axes", "")).splitlines())
         limits = tuple(map(Limit.parse, str(data.get("limits", "")).splitlines()))
     except UsageError:
         return None

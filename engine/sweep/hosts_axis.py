@@ -1,50 +1,19 @@
-"""The number of hosts of a fleet as an axis of a sweep, and what throughput says about it."""
+"""What throughput over different numbers of hosts says about more of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from engine.job.knobs import Knob, Knobs
-from engine.job.knobs.kinds import WholeNumber
 from engine.sweep.axes import shown
+from engine.sweep.hosts_knob import FleetKnobs
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import PointSummary, aligned
 from engine.sweep.trial import Trial
 
-_FIRST = 0
-"""Its position in lists: before all knobs."""
 _SCALES = 0.5
 """Share of proportional growth below which more hosts are said not to help: each new host then brings less than half
 of what a host brought before."""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetKnobs(Knobs):
-    """Knobs with the number of hosts that drive them."""
-
-    hosts: int = 1
-
-    @property
-    def of_a_host(self) -> Knobs:
-        """What each of the hosts is set to."""
-        return Knobs(**{each.name: getattr(self, each.name) for each in fields(Knobs)})
-
-
-@dataclass(frozen=True, slots=True)
-class HostsKnob(Knob):
-    """How many hosts drive the load; no knob of a job."""
-
-    def turned(self, knobs: Knobs, value: Any) -> Knobs:  # noqa: ANN401 - as a knob
-        """Return the same knobs for another number of hosts."""
-        return FleetKnobs(**{each.name: getattr(knobs, each.name) for each in fields(Knobs)}, hosts=value)
-
-
-def hosts_knob(count: int) -> HostsKnob:
-    """Make the knob of a fleet of so many hosts."""
-    kind = WholeNumber(1, count, "{} to {}, the hosts of the fleet")
-    return HostsKnob("hosts", _FIRST, "hosts", kind, "Hosts that drive the load.", id="hosts", default=count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from engine.sweep.line_file import LineFile, parsed
+from engine.sweep.line_file import KeptLines, parsed
 
 LARGEST = 1e30
 """More than any figure of a trial."""
@@ -37,34 +35,23 @@ class TrialKind(Generic[Trial]):
     read: Read[Trial]
 
 
-class KeptTrials(Generic[Trial]):
+class KeptTrials(KeptLines, Generic[Trial]):
     """Trials of one plan in its file; the owner appends, nobody else writes."""
 
     def __init__(self, path: Path, kind: TrialKind[Trial], identity: str, curves: int) -> None:
-        self.path = path
+        super().__init__(path, kind.schema, identity)
         self.done: list[tuple[int, Trial]] = []
         """Trials read from it, with the index of their curve."""
-        self._kind, self._identity, self._curves = kind, identity, curves
+        self._kind, self._curves = kind, curves
         self._host: object = None
 
-    def __enter__(self) -> Self:
-        """Open or create it and read what is there; a line that was cut off is dropped.
+    def read(self) -> None:
+        """Read the trials.
 
         Raises:
-            UsageError: it is of another plan, or a line is damaged.
-            LunscopeError: it cannot be opened.
+            UsageError: a line is damaged.
         """
-        self._file = LineFile(self.path, self._kind.schema, self._identity)
-        with ExitStack() as opened:
-            opened.enter_context(self._file)
-            self.done = list(self._trials())
-            self._opened = opened.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._opened.close()
+        self.done = list(self._trials())
 
     def append(self, curve: int, trial: Trial) -> None:
         """Write one trial, and make sure that it is on the disk.

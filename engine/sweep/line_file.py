@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +89,40 @@ class LineFile:
             raise UsageError(f"{self.path}: not a file of a sweep: give another --trials")
         if head.get("sweep") != self.identity:
             raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
+
+
+class KeptLines(ABC):
+    """What is kept in such a file: opened, read and closed with it."""
+
+    def __init__(self, path: Path, schema: str, identity: str) -> None:
+        self.path = path
+        self._file = LineFile(path, schema, identity)
+
+    @abstractmethod
+    def read(self) -> None:
+        """Read the lines; called once it is open.
+
+        Raises:
+            UsageError: a line is damaged.
+        """
+
+    def __enter__(self) -> Self:
+        """Open or create it and read what is there; a line that was cut off is dropped.
+
+        Raises:
+            UsageError: it is of something else, or a line is damaged.
+            LunscopeError: it cannot be opened.
+        """
+        with ExitStack() as opened:
+            opened.enter_context(self._file)
+            self.read()
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
 
 
 def parsed(line: bytes) -> dict[str, Any]:

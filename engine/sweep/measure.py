@@ -32,7 +32,7 @@ _GAP_S = 2.0
 """A window this long: the process was stopped, or the machine; the measurement begins anew."""
 _MOST_SETTLING_S = 15.0
 """How long I/Os of before may take; a point that begins later still has measured nothing."""
-_SETTLING_LOOK_S = 0.005
+_SETTLING_POLL_S = 0.005
 _ATTEMPTS = 3
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
 
@@ -164,7 +164,7 @@ class PointMeter:
             epoch = self.load.last_epoch()
             if epoch is not None and epoch.duration_s > 0:
                 return
-            if self.ended() or self.load.wait(_SETTLING_LOOK_S):
+            if self.ended() or self.load.wait(_SETTLING_POLL_S):
                 raise EndedError
 
     def _steady_series(self, begun_s: float) -> _Series:

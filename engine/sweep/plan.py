@@ -52,7 +52,7 @@ class SweepPlan:
     job: JobSpec
     axes: tuple[SweepAxis, ...]
     load: SweepAxis | None
-    """The axis on which the knee is looked for."""
+    """The axis on which the knee is searched."""
     curves: tuple[Curve, ...]
     limits: tuple[Limit, ...] = ()
     rule: StopRule = field(default_factory=StopRule)

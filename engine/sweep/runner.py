@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import LunscopeError
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
+from engine.sweep.interruptible import SkippingPoints
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import EndedError, Load, PointMeter
 from engine.sweep.plan import Curve, SweepPlan
@@ -79,7 +79,7 @@ class _Log:
             self.troubles.append(text)
 
 
-class SweepRunner:
+class SweepRunner(SkippingPoints):
     """Measures a plan over a load that runs; `run` blocks, everything else may be called from any thread."""
 
     def __init__(
@@ -94,6 +94,7 @@ class SweepRunner:
         watch: PointWatch | None = None,
         tuning: SweepTuning | None = None,
     ) -> None:
+        super().__init__()
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._tuning = SweepTuning(plan) if tuning is None else tuning
         self._log = _Log([[] for _ in plan.curves])
@@ -103,29 +104,10 @@ class SweepRunner:
         before_s = max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
         self._start_s = clock() - before_s
         self._begun_s = clock()
-        self._stop, self._skip, self._go_on = threading.Event(), threading.Event(), threading.Event()
-        self._go_on.set()
         self._measuring: Point | None = None
         self._meter = PointMeter(
             load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock, watch or NotWatched()
         )
-
-    def stop(self) -> None:
-        """End the sweep; what was measured stays."""
-        self._stop.set()
-        self._go_on.set()
-
-    def skip(self) -> None:
-        """Leave out the point that is being measured."""
-        self._skip.set()
-
-    def pause(self) -> None:
-        """Measure nothing after the point in hand until `resume`; the load goes on."""
-        self._go_on.clear()
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._go_on.set()
 
     @property
     def progress(self) -> SweepProgress:
@@ -137,7 +119,7 @@ class SweepRunner:
         each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
         at = self._measuring
         name = "" if at is None else self._plan.point_name(at)
-        return SweepProgress(done, expected, (expected - done) * each_s, name, not self._go_on.is_set())
+        return SweepProgress(done, expected, (expected - done) * each_s, name, self.is_paused)
 
     @property
     def points(self) -> SweepPoints:

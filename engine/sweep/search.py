@@ -73,7 +73,7 @@ class Search:
 
     def _between(self, before: Sequence[Trial]) -> list[int]:
         """Choose loads half-way, in logarithms, from the knee to its measured neighbours."""
-        found = _interesting(answer(before))
+        found = _interesting(answer(before, with_usl=False))
         measured = sorted({round(trial.load) for trial in before})
         wanted = set()
         for load in found:
@@ -87,7 +87,12 @@ class Search:
 
     def _repeated(self, before: Sequence[Trial]) -> list[int]:
         measured = sorted({round(trial.load) for trial in before})
-        near = {each for load in _interesting(answer(before)) for each in measured if abs(math.log2(each / load)) <= 1}
+        near = {
+            each
+            for load in _interesting(answer(before, with_usl=False))
+            for each in measured
+            if abs(math.log2(each / load)) <= 1
+        }
         often = near | set(measured[:1]) | set(measured[-1:])
         wanted = [each for each in measured for _ in range(_REPEATS if each in often else 1)]
         random.Random(self.seed).shuffle(wanted)  # noqa: S311 (order of measurements, not secrets)

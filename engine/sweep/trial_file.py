@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,12 @@ _LATER: Mapping[str, Any] = {"targets": [], "devices": None, **dict.fromkeys(_MA
 class TrialFile(KeptTrials[Trial]):
     """Trials of one sweep on disk."""
 
-    def __init__(self, path: Path, plan: SweepPlan) -> None:
-        super().__init__(path, TrialKind(SCHEMA, read_trial), plan.identity, len(plan.curves))
+    def __init__(self, path: Path, plan: SweepPlan, hosts: Sequence[str] = ()) -> None:
+        """Keep the trials of a plan; those of other hosts of a fleet are of another sweep."""
+        identity = plan.identity
+        if hosts:
+            identity = hashlib.sha256("\0".join((identity, *hosts)).encode()).hexdigest()[: len(identity)]
+        super().__init__(path, TrialKind(SCHEMA, read_trial), identity, len(plan.curves))
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,8 @@ def _sorted_out(
     for write in writes:
         try:
             check_identity(tree, write)
+            if write.tunable.computed is not None:
+                write.tunable.computed.tidy(tree, write.target)
         except LunscopeError as error:
             gone.append(str(error))
             continue
@@ -150,7 +152,7 @@ def _back(tree: KernelTree, write: Write) -> str:
     if not write.before or tunable.present(tree, target) == write.before:
         return ""
     try:
-        tunable.set(tree, target, write.before)
+        tunable.restore(tree, target, write.before, write.kept)
     except LunscopeError as error:
         return str(error)
     now = tunable.present(tree, target)

@@ -56,7 +56,7 @@ class Disk:
         return ""
 
     def is_below(self, part: str) -> bool:
-        """Whether a part of its place in the device tree, as host3 or a PCI address, has this name."""
+        """Whether a part of its path in the device tree, as host3 or a PCI address, has this name."""
         return f"/{part}/" in f"/{self.folder}/"
 
     def slaves(self, tree: KernelTree) -> list[str]:

@@ -17,18 +17,20 @@ def combine_plans(earlier: Sequence[TunePlan], latest: TunePlan) -> TunePlan:
         earlier: as they were applied, oldest first.
         latest: made from the values of now.
     """
-    original = {_key(write): write.before for plan in reversed(earlier) for write in plan.writes}
+    original = {_key(write): write for plan in reversed(earlier) for write in plan.writes}
     effects = {effect.path: effect for plan in reversed(earlier) for effect in plan.effects}
     remade = {write.target.key for plan in earlier for write in plan.writes if write.tunable.resets}
     writes = {_key(write): write for plan in earlier for write in plan.writes if not _is_removed(write, latest)}
     for write in latest.writes:
-        writes[_key(write)] = replace(write, before=original.get(_key(write), _before(write, effects, remade)))
+        first = original.get(_key(write))
+        before, kept = (_before(write, effects, remade), write.kept) if first is None else (first.before, first.kept)
+        writes[_key(write)] = replace(write, before=before, kept=kept)
     needed = (one for one in writes.values() if one.before != one.after or _is_reset(one, writes.values()))
     changing = sorted(needed, key=lambda one: one.tunable.phase)
     own = {write.tunable.path(write.target) for write in changing}
-    first = {one.tunable.path(one.target): one.before for plan in reversed(earlier) for one in plan.writes}
+    paths = {one.tunable.path(one.target): one.before for plan in reversed(earlier) for one in plan.writes}
     new = (
-        replace(effect, before=first.get(effect.path) or effect.before)
+        replace(effect, before=paths.get(effect.path) or effect.before)
         for effect in latest.effects
         if effect.target.key not in remade
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.sizes import parse_size
@@ -16,6 +17,8 @@ class Legal:
     words: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
+    check: Callable[[str], str] | None = field(default=None, compare=False)
+    """Says why a value is not legal that is neither; empty if it is."""
 
     @property
     def text(self) -> str:
@@ -31,6 +34,8 @@ class Legal:
         number = signed_number(value)
         if number is not None and self._within(number):
             return ""
+        if self.check is not None:
+            return self.check(value)
         return f"{safe_text(short_text(value, 80))} is not legal: {self.text}"
 
     def _within(self, number: int) -> bool:

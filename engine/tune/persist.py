@@ -1,6 +1,6 @@
-"""Values written as the configuration that sets them at boot: udev rules, systemd drop-ins, options of modules.
+"""Values written as the configuration that sets them at boot: udev rules, systemd drop-ins, multipath.conf, modules.
 
-udev(7), systemd.resource-control(5), modprobe.d(5). Only text is made here; nothing is installed.
+udev(7), systemd.resource-control(5), modprobe.d(5), multipath.conf(5). Only text is made here; nothing is installed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from engine.tune.tunable import Target, Tunable, TunedKind
 
 UDEV_FILE = "99-lunscope-tune.rules"
 MODULE_FILE = "lunscope-tune.modprobe.conf"
+MULTIPATH_FILE = "lunscope-tune.multipath.conf"
 _DROP_IN = "50-lunscope-tune.conf"
 
 _NO_PATTERN = re.compile(r"[A-Za-z0-9_.,:;@%=+/ -]+")
@@ -74,7 +75,15 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
     rules: dict[str, dict[str, str]] = {}
     drop_ins: dict[str, list[str]] = {}
     options: list[str] = []
+    maps: dict[str, str] = {}
     for setting in ordered:
+        if setting.target.subject is TunedKind.NFS_CLIENT:
+            left_out.append(f"{setting.tunable.id}: mount with the option nconnect={setting.value} instead (nfs(5))")
+            continue
+        if setting.tunable.computed is not None:
+            problem = _add_to_maps(tree, maps, setting)
+            left_out += [problem] if problem else []
+            continue
         match setting.target.subject:
             case TunedKind.DISK | TunedKind.SUBSYSTEM:
                 rules.setdefault(_match(tree, setting.target), {})[setting.tunable.file] = _quotable(setting.value)
@@ -86,7 +95,7 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
             case _:
                 problem = _add_to_drop_in(drop_ins, setting)
                 left_out += [problem] if problem else []
-    files = [*_rule_file(rules), *_drop_in_files(drop_ins), *_option_file(options)]
+    files = [*_rule_file(rules), *_drop_in_files(drop_ins), *_option_file(options), *_multipath_file(maps)]
     return Configuration(tuple(files), tuple(dict.fromkeys(left_out)))
 
 
@@ -150,6 +159,41 @@ def _option_file(lines: Sequence[str]) -> list[ConfigurationFile]:
         return []
     text = "\n".join(["# Values of tunables, by lunscope tune save.", *lines, ""])
     return [ConfigurationFile(MODULE_FILE, "/etc/modprobe.d/lunscope-tune.conf", text)]
+
+
+def _add_to_maps(tree: KernelTree, maps: dict[str, str], setting: SavedSetting) -> str:
+    """Add a path selector to those of multipath.conf, by wwid; returns why it is not."""
+    name, tunable = safe_text(setting.target.name), setting.tunable
+    if tunable.id != "path_selector":
+        return f"{name} {tunable.id}: not saved; at boot: {_cache_command(tree, setting)}"
+    uuid = tree.read(f"{setting.target.folder}/dm/uuid") or ""
+    wwid = uuid.removeprefix("mpath-")
+    if wwid == uuid or not _NO_PATTERN.fullmatch(wwid):
+        return f"{name}: no map of multipathd: not saved"
+    if "{" in setting.value:
+        return f"{name}: its path groups differ, which multipath.conf cannot say: not saved"
+    maps[wwid] = setting.value
+    return ""
+
+
+def _cache_command(tree: KernelTree, setting: SavedSetting) -> str:
+    """Return the command that sets an argument of dm-cache: LVM keeps it by itself."""
+    folder, key = setting.target.folder, setting.tunable.file.removeprefix("dm/")
+    map_name = safe_text(tree.read(f"{folder}/dm/name") or setting.target.name)
+    if (tree.read(f"{folder}/dm/uuid") or "").startswith("LVM-"):
+        return f"lvchange --cachesettings {key}={setting.value} of {map_name}"
+    return f"dmsetup message {map_name} 0 {key} {setting.value}"
+
+
+def _multipath_file(maps: dict[str, str]) -> list[ConfigurationFile]:
+    if not maps:
+        return []
+    sections = (
+        f'    multipath {{\n        wwid "{wwid}"\n        path_selector "{value}"\n    }}'
+        for wwid, value in maps.items()
+    )
+    text = "\n".join(["# Values of tunables, by lunscope tune save.", "multipaths {", *sections, "}", ""])
+    return [ConfigurationFile(MULTIPATH_FILE, "/etc/multipath/conf.d/lunscope-tune.conf", text)]
 
 
 def _add_to_drop_in(drop_ins: dict[str, list[str]], setting: SavedSetting) -> str:

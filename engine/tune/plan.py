@@ -25,6 +25,8 @@ class Write:
     before: str
     """Empty where its file is made by this change."""
     after: str
+    kept: str = ""
+    """What restoring needs beside the value before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def make_plan(host: Host, settings: Mapping[Tunable, str], selection: TargetSele
     writes: list[Write] = []
     unchanged = 0
     for tunable, value in sorted(settings.items(), key=lambda item: item[0].phase):
-        checker = _Checker(host.tree, tunable, value, {other.id for other in settings})
+        checker = _Checker(host.tree, tunable, tunable.canonical(value), {other.id for other in settings})
         found = [write for target in _targets(host, tunable, selection) for write in checker.writes(target)]
         if not found:
             raise UsageError(f"{tunable.id}: {_no_target(tunable, selection)}")
@@ -105,6 +107,8 @@ def _no_target(tunable: Tunable, selection: TargetSelection) -> str:
             if not selection.groups:
                 return "belongs to a control group: name one, as cgroup:/system.slice@sda"
             return "the control group does not have it: enable the io controller, or use the names of its version"
+        case TunedKind.NFS_CLIENT:
+            return "belongs to an NFS client: name its mount, as nfs:/mnt"
         case TunedKind.HOST:
             return "belongs to the host: --on all" if not selection.whole_host else "this host does not have it"
         case _:
@@ -134,7 +138,7 @@ class _Checker:
             self._check(target, before)
         elif not self._may_appear(target):
             return []
-        return [Write(tunable, target, inode, before or "", self._value)]
+        return [Write(tunable, target, inode, before or "", self._value, tunable.kept(tree, target))]
 
     def _may_appear(self, target: Target) -> bool:
         """Whether the change of another tunable makes the file, as a scheduler its own."""
@@ -142,6 +146,8 @@ class _Checker:
 
     def _why_missing(self, target: Target) -> list[Write]:
         path = self._tunable.path(target)
+        if self._tunable.computed is not None and (reason := self._tunable.refusal(self._tree, target)):
+            raise LunscopeError(f"{target.name} {self._tunable.id}: {reason}")
         if path.rpartition("/")[2] in self._tree.names(path.rpartition("/")[0]):
             reason = self._tree.refusal(path) or "it cannot be read"
             raise LunscopeError(f"{target.name} {self._tunable.id}: {reason}")
@@ -154,7 +160,7 @@ class _Checker:
         wrong = "" if self._made_here else legal.refusal(self._value)
         if wrong:
             raise UsageError(f"{self._tunable.id} of {target.name}: {wrong}")
-        refusal = self._tree.refusal(self._tunable.path(target))
+        refusal = self._tunable.refusal(self._tree, target)
         if refusal:
             raise LunscopeError(f"{self._tunable.id} of {target.name}: {refusal}")
 

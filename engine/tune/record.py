@@ -165,7 +165,10 @@ def to_json(record: ChangeRecord) -> str:
             [one.subject, one.name, one.folder, one.device, one.holder, inode]
             for one, inode in zip(targets, inodes, strict=True)
         ],
-        "writes": [[one.tunable.id, targets[one.target], one.before, one.after] for one in record.plan.writes],
+        "writes": [
+            [one.tunable.id, targets[one.target], one.before, one.after, *([one.kept] if one.kept else [])]
+            for one in record.plan.writes
+        ],
         "effects": [[targets[one.target], one.path, one.before, one.after] for one in record.plan.effects],
     }
     return json.dumps(document)
@@ -191,8 +194,8 @@ def _read(document: dict[str, Any]) -> ChangeRecord:
         for subject, name, folder, device, holder, inode in document["targets"]
     ]
     writes = tuple(
-        Write(BY_ID[name], targets[position][0], targets[position][1], before, after)
-        for name, position, before, after in document["writes"]
+        Write(BY_ID[name], targets[position][0], targets[position][1], before, after, *kept)
+        for name, position, before, after, *kept in document["writes"]
     )
     effects = tuple(
         SideEffect(targets[position][0], targets[position][1], path, before, after)

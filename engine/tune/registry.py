@@ -6,10 +6,12 @@ from engine.errors import UsageError
 from engine.text import safe_text, short_text
 from engine.tune.block import QUEUE, SCHEDULERS
 from engine.tune.groups_caches import CACHES, GROUPS
+from engine.tune.maps import MAPS
+from engine.tune.nfs import NFS
 from engine.tune.scsi_nvme import NVME, REMOTE_PORTS, SCSI
 from engine.tune.tunable import Tunable
 
-TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES, *REMOTE_PORTS)
+TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES, *REMOTE_PORTS, *MAPS, *NFS)
 BY_ID = {tunable.id: tunable for tunable in TUNABLES}
 
 

@@ -1,4 +1,4 @@
-"""Scopes on the command line: which disks, paths, subsystems and control groups a change is for."""
+"""Scopes on the command line: which disks, paths, subsystems, control groups and NFS clients a change is for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from engine.hostfs.sysblock import look_up
 from engine.text import safe_text, short_text
 from engine.tune.disks import TYPES, Disk, read_disks
 from engine.tune.forms import devices_of
+from engine.tune.nfs import every_nfs_target, nfs_targets
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target, Tunable, TunedKind
 
-SCOPE_FORMS = "all, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE]"
+SCOPE_FORMS = (
+    "all, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE], nfs:/MOUNT"
+)
 _LIMIT_FILES = ("io.max", "io.latency", "io.weight", *(f"blkio.throttle.{way}_device" for way in
     ("read_bps", "write_bps", "read_iops", "write_iops")))  # fmt: skip
 
@@ -31,7 +34,7 @@ _CONNECTIONS = {
     TunedKind.CONTROLLER: ("class/nvme", _CONTROLLER),
     TunedKind.REMOTE_PORT: ("class/fc_remote_ports", _REMOTE_PORT),
 }
-"""Folder of each kind of connection, and its name in the place of a disk in the device tree."""
+"""Folder of each kind of connection, and its name in the path of a disk in the device tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class TargetSelection:
 
     disks: dict[str, Disk] = field(default_factory=dict)
     groups: dict[str, NamedGroup] = field(default_factory=dict)
+    nfs_clients: dict[str, Target] = field(default_factory=dict)
     whole_host: bool = False
 
 
@@ -93,8 +97,13 @@ class Host:
             if scope.startswith("cgroup:"):
                 group = self._group(scope)
                 selection.groups[scope] = group
+            elif scope.startswith("nfs:"):
+                clients = nfs_targets(self.tree, scope.removeprefix("nfs:"))
+                selection.nfs_clients.update((client.folder, client) for client in clients)
             else:
-                selection.whole_host = selection.whole_host or scope == "all"
+                if scope == "all":
+                    selection.whole_host = True
+                    selection.nfs_clients.update((client.folder, client) for client in every_nfs_target(self.tree))
                 selection.disks.update((disk.name, disk) for disk in self._select_disks(scope))
         return selection
 
@@ -102,17 +111,20 @@ class Host:
         """List the targets of a tunable in a selection, whether they have it or not."""
         match tunable.subject:
             case TunedKind.DISK:
-                return [Target(TunedKind.DISK, disk.name, disk.folder) for disk in selection.disks.values()]
+                found = [Target(TunedKind.DISK, disk.name, disk.folder) for disk in selection.disks.values()]
             case TunedKind.SUBSYSTEM:
-                return self._subsystem_targets(selection)
+                found = self._subsystem_targets(selection)
             case TunedKind.CONTROLLER | TunedKind.REMOTE_PORT:
-                return self._connection_targets(selection, tunable.subject)
+                found = self._connection_targets(selection, tunable.subject)
             case TunedKind.GROUP:
-                return [Target(TunedKind.GROUP, group.path, group.folder) for group in selection.groups.values()]
+                found = [Target(TunedKind.GROUP, group.path, group.folder) for group in selection.groups.values()]
             case TunedKind.GROUP_DEVICE:
-                return [target for group in selection.groups.values() for target in self._limits(group)]
+                found = [target for group in selection.groups.values() for target in self._limits(group)]
+            case TunedKind.NFS_CLIENT:
+                found = list(selection.nfs_clients.values())
             case _:
-                return [Target(TunedKind.HOST, "host", "")] if selection.whole_host else []
+                found = [Target(TunedKind.HOST, "host", "")] if selection.whole_host else []
+        return found
 
     def _select_disks(self, scope: str) -> list[Disk]:
         kind, colon, pattern = scope.partition(":")
@@ -214,7 +226,7 @@ class Host:
         return [Target(TunedKind.SUBSYSTEM, name, f"class/nvme-subsystem/{name}") for name in names]
 
     def _connection_targets(self, selection: TargetSelection, kind: TunedKind) -> list[Target]:
-        """Targets of what disks are connected by: their remote port or controller, named in their place; each once.
+        """Targets of what disks are connected by: their remote port or controller, named in their path; each once.
 
         The head of an NVMe namespace has the controllers of its subsystem.
         """

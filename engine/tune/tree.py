@@ -1,4 +1,7 @@
-"""The only place that writes to the kernel's files: beneath one root, existing regular files, one line at a time."""
+"""The only module that writes to the kernel's files: beneath one root, existing regular files, one line at a time.
+
+Maps of the device mapper have none: `map_ioctls.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Self
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.syscalls import open_beneath
 from engine.text import safe_text, short_text
+from engine.tune.map_ioctls import KernelMaps, Maps
 
 MOST_CHARACTERS = 256
 """Longer than any value of a tunable; sysfs takes at most a page."""
@@ -47,6 +51,7 @@ class KernelTree:
     def __init__(self, root: Path = Path("/sys")) -> None:
         self.root = Path(os.path.realpath(root))
         self._prefix = f"{self.root}/"
+        self.maps: Maps = KernelMaps(str(self.root))
         try:
             self._descriptor = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from engine.tune.forms import PLAIN, ValueForm
 from engine.tune.legal import Legal
@@ -21,6 +22,8 @@ class TunedKind(StrEnum):
     REMOTE_PORT = "fc remote port"
     GROUP = "cgroup"
     GROUP_DEVICE = "cgroup and device"
+    NFS_CLIENT = "nfs client"
+    """The transports of a client to a server."""
     HOST = "host"
 
 
@@ -70,6 +73,37 @@ def one_of(*words: str) -> Callable[[KernelTree, Target], Legal]:
     return between(None, None, *words)
 
 
+class ComputedValue(Protocol):
+    """How a value is read and set that is not the content of one file, as those of maps of the device mapper."""
+
+    def read(self, tree: KernelTree, target: Target) -> str | None:
+        """Return it; None where the target does not have it."""
+
+    def write(self, tree: KernelTree, target: Target, value: str) -> None:
+        """Set it; LunscopeError if that fails."""
+
+    def refusal(self, tree: KernelTree, target: Target) -> str:
+        """Say why it cannot be set; empty if it can."""
+
+    def tidy(self, tree: KernelTree, target: Target) -> None:
+        """Remove what a change has left behind that was killed halfway."""
+
+
+class RestoredValue(Protocol):
+    """How a value is restored where that takes more than setting it to what it was."""
+
+    def kept(self, tree: KernelTree, target: Target) -> str:
+        """Return what restoring needs beside the value, before that is changed."""
+
+    def restore(self, tree: KernelTree, target: Target, before: str, kept: str) -> None:
+        """Restore it; LunscopeError if that fails."""
+
+
+def as_given(value: str) -> str:
+    """Return a value that the kernel shows as it was written."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Tunable:
     """One value of the kernel that can be changed."""
@@ -92,6 +126,12 @@ class Tunable:
     """Whether the kernel lowers it at run time."""
     made_by: str = ""
     """Tunable whose change makes and removes its file, and decides what is legal."""
+    computed: ComputedValue | None = None
+    """Then `file` is no file, only a name."""
+    restored: RestoredValue | None = None
+    """None: by setting the value of before."""
+    canonical: Callable[[str], str] = as_given
+    """Makes the value that the kernel shows of one that means the same."""
 
     def path(self, target: Target) -> str:
         """Return the path of its file for a target."""
@@ -99,6 +139,8 @@ class Tunable:
 
     def present(self, tree: KernelTree, target: Target) -> str | None:
         """Read its value; None where the target does not have it."""
+        if self.computed is not None:
+            return self.computed.read(tree, target)
         text = tree.read(self.path(target))
         return None if text is None else self.form.value(text, target.device)
 
@@ -108,4 +150,28 @@ class Tunable:
         Raises:
             LunscopeError: the kernel refuses it.
         """
+        if self.computed is not None:
+            self.computed.write(tree, target, value)
+            return
         tree.write(self.path(target), self.form.line(value, target.device))
+
+    def kept(self, tree: KernelTree, target: Target) -> str:
+        """Return what restoring needs beside the value."""
+        return "" if self.restored is None else self.restored.kept(tree, target)
+
+    def restore(self, tree: KernelTree, target: Target, before: str, kept: str) -> None:
+        """Write back the value of before.
+
+        Raises:
+            LunscopeError: the kernel refuses it.
+        """
+        if self.restored is None:
+            self.set(tree, target, before)
+        else:
+            self.restored.restore(tree, target, before, kept)
+
+    def refusal(self, tree: KernelTree, target: Target) -> str:
+        """Say why it cannot be set; empty if it can, as far as can be seen without setting it."""
+        if self.computed is not None:
+            return self.computed.refusal(tree, target)
+        return tree.refusal(self.path(target))

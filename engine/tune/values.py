@@ -47,7 +47,7 @@ def _value(host: Host, tunable: Tunable, target: Target, value: str) -> Value:
         value,
         tunable.default(host.tree, target),
         tunable.legal(host.tree, target).text,
-        host.tree.refusal(tunable.path(target)),
+        tunable.refusal(host.tree, target),
     )
 
 

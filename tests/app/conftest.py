@@ -17,15 +17,16 @@ from tests.app.stage import SIZES
 QUIET_LOOKS = 3
 REPAINT_S = 1 / 40
 """Longer than Textual takes until it paints what changed."""
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the large window as slow: `make test-fast` shows the small one."""
+    """Mark pictures and the large window as slow: `make test-fast` asks what the small one says and does."""
     for item in items:
         call = getattr(item, "callspec", None)
-        if call is not None and call.params.get("size") == SIZES[1]:
+        is_large = call is not None and call.params.get("size") == SIZES[1]
+        if is_large or "snap_compare" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 
 

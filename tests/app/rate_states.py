@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from collectors.model import Sample
-from engine.events import Event, EventKind
 from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event, end_event, trial_event
@@ -19,6 +17,7 @@ from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
 from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
+from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
 from tui.sweep.rate_session import RateSession
 from tui.sweep.rate_state import RatePoint, RateState
@@ -76,7 +75,7 @@ def searched_trials(plan: RatePlan, count: int) -> tuple[tuple[RateTrial, ...], 
     return tuple(map(tuple, trials))
 
 
-class StillRates(RateSession):
+class StillRates(RemembersRequests, RateSession):
     """A session that measures nothing: it shows what it is given, and remembers what it is asked."""
 
     def __init__(self, control: LoadControl, count: int = 20, plan: RatePlan | None = None, **changes: Any) -> None:
@@ -92,19 +91,6 @@ class StillRates(RateSession):
     def state(self) -> RateState:
         return self.shown
 
-    @property
-    def message(self) -> str:
-        return "" if not self.asked else f"asked: {self.asked[-1]}"
-
-    def toggle_pause(self) -> None:
-        self.asked.append("pause")
-
-    def skip(self) -> None:
-        self.asked.append("skip")
-
-    def stop(self) -> None:
-        self.asked.append("stop")
-
     def use(self, point: RatePoint) -> None:
         self.asked.append(point)
 
@@ -115,9 +101,4 @@ def with_search(samples: Sequence[Sample], count: int, first: int = 5, plan: Rat
     happened = [begin_event(plan)]
     happened += [trial_event(plan, 0, trial) for trial in searched_trials(plan, count)[0]]
     happened += [end_event(plan, "complete")]
-    recorded = list(samples)
-    for number, (text, data) in enumerate(happened, start=first):
-        sample = recorded[number]
-        event = Event(EventKind.LOAD, text, sample.time_ns, sample.monotonic_ns, json.loads(json.dumps(dict(data))))
-        recorded[number] = replace(sample, events=(*sample.events, event))
-    return recorded
+    return with_events(samples, happened, first)

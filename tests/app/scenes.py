@@ -31,10 +31,10 @@ from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.fleet_samples import with_hosts
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
-from tests.app.nfs_samples import with_nfs
+from tests.app.nfs_samples import with_nfs_latencies
 from tests.app.process_samples import with_processes
 from tests.app.sources import ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, make_app, play, screen_text, until
+from tests.app.stage import FROZEN, make_app, screen_text, skip, until
 from tests.app.sweep_states import StillSession
 from tui.app import LunscopeApp
 from tui.screen_registry import (
@@ -56,6 +56,7 @@ from tui.screen_registry import (
     WALL,
 )
 from tui.screens.base import View, view_class
+from tui.screens.tune_form import TuneForm
 from tui.terminal.tty import TerminalUse, Tty
 from tui.theme.laid_out import Modal
 from tui.theme.settings import Settings
@@ -87,7 +88,7 @@ _SAMPLES: Mapping[str, Samples] = {
     CGROUPS.id: lambda: with_cgroups(make_samples(count=COUNT)),
     PROCESSES.id: lambda: with_processes(make_samples(count=COUNT)),
     CACHES.id: lambda: with_caches(make_samples(count=COUNT)),
-    NFS.id: lambda: with_nfs(make_samples(count=COUNT)),
+    NFS.id: lambda: with_nfs_latencies(make_samples(count=COUNT)),
     HOSTS.id: lambda: with_hosts(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
@@ -148,13 +149,18 @@ OTHERS = (
 SCENES = (*VIEWS, *DIALOGS, *OTHERS)
 
 
+_DRAWN_PARTS = frozenset({TuneForm})
+"""Classes of dialogs that are never shown by themselves."""
+
+
 def dialog_classes() -> Iterator[type[Modal[object]]]:
     """All classes of dialogs that the program can show."""
     _load_all(tui.screens)
     waiting: list[type[Modal[object]]] = [Modal]
     while waiting:
         found = waiting.pop().__subclasses__()
-        yield from (kind for kind in found if "[" not in kind.__name__ and kind.__module__.startswith("tui."))
+        own = (kind for kind in found if "[" not in kind.__name__ and kind.__module__.startswith("tui."))
+        yield from (kind for kind in own if kind not in _DRAWN_PARTS)
         waiting += found
 
 
@@ -194,7 +200,7 @@ async def opened(
 
 async def to_scene(pilot: Pilot[None], scene: Scene, source: ListSource) -> None:
     """Play the samples, press the keys, and wait for what they lead to."""
-    await play(pilot, source, len(source.samples))
+    await skip(pilot, source, len(source.samples))
     for key in scene.keys:
         await pilot.press(key)
         await pilot.pause()

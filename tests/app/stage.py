@@ -24,7 +24,8 @@ from tui.theme.theming import DEFAULT_THEME
 SIZES = ((80, 24), (200, 60))
 FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))
 """Settings that do not depend on whose machine the tests run on."""
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+LONGEST_PAUSE_S = 0.05
 
 
 class FreeGuard:
@@ -61,11 +62,13 @@ async def on_stage(app: LunscopeApp, size: tuple[int, int] = SIZES[0]) -> AsyncI
 
 async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
     """Wait until something is so."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.005
     while not condition():
         assert time.monotonic() < deadline, "it never came to that:\n" + screen_text(pilot)
         await pilot.pause()
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(pause_s)
+        # To look costs as much as a frame.
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 async def play(pilot: Pilot[None], source: ListSource, count: int) -> None:
@@ -76,6 +79,20 @@ async def play(pilot: Pilot[None], source: ListSource, count: int) -> None:
     position = source.released - 1
     await until(pilot, lambda: app.app_state.latest_ns == source.samples[position].time_ns)
     await pilot.pause()
+
+
+async def skip(pilot: Pilot[None], source: ListSource, count: int) -> None:
+    """Let samples out as `play` does, and have only the frame of the last one drawn, as in a lite view."""
+    app = pilot.app
+    assert isinstance(app, LunscopeApp)
+    is_due, last_ns = app._is_due, source.samples[source.released + count - 1].time_ns
+
+    def is_last() -> bool:
+        return is_due() and app.app_state.latest_ns == last_ns
+
+    app._is_due = is_last  # type: ignore[method-assign]
+    await play(pilot, source, count)
+    del app._is_due
 
 
 async def rewind_to(pilot: Pilot[None], source: ListRecording, position: int) -> None:

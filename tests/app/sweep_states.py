@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from collectors.model import Sample
-from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import Stop
@@ -20,6 +18,7 @@ from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.search import SearchStage
 from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import Trial
+from tests.app.still_sessions import RemembersRequests, with_events
 from tests.unit.sweep.queue_model import bend
 from tui.load.load_controller import LoadController
 from tui.sweep.session import SweepSession
@@ -91,7 +90,7 @@ def swept_points(plan: SweepPlan, count: int) -> SweepPoints:
     return SweepPoints(tuple(map(tuple, trials)), tuple(done_by_now), measuring)
 
 
-class StillSession(SweepSession):
+class StillSession(RemembersRequests, SweepSession):
     """A session that measures nothing: it shows what it is given, and remembers what it is asked."""
 
     def __init__(self, control: LoadControl, count: int = 10, plan: SweepPlan | None = None, **changes: Any) -> None:
@@ -105,19 +104,6 @@ class StillSession(SweepSession):
     @property
     def state(self) -> SweepState:
         return self.shown
-
-    @property
-    def message(self) -> str:
-        return "" if not self.asked else f"asked: {self.asked[-1]}"
-
-    def toggle_pause(self) -> None:
-        self.asked.append("pause")
-
-    def skip(self) -> None:
-        self.asked.append("skip")
-
-    def stop(self) -> None:
-        self.asked.append("stop")
 
     def use(self, point: Point) -> None:
         self.asked.append(point)
@@ -134,9 +120,4 @@ def with_sweep(
     happened += [trial_event(plan, curve, trial) for curve, trial in trials]
     happened += [left_out_event(plan, each) for each in points.left_out]
     happened += [end_event("complete")] if ends else []
-    recorded = list(samples)
-    for number, (text, data) in enumerate(happened, start=first):
-        sample = recorded[number]
-        event = Event(EventKind.LOAD, text, sample.time_ns, sample.monotonic_ns, json.loads(json.dumps(dict(data))))
-        recorded[number] = replace(sample, events=(*sample.events, event))
-    return recorded
+    return with_events(samples, happened, first)

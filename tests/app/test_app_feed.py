@@ -179,6 +179,7 @@ async def test_hostile_names_are_text() -> None:
         assert "[@click=app.quit]q" in screen_text(pilot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(20, 5), (1, 1), (300, 80)])
 @pytest.mark.parametrize("key", ["1", "2", "3", "question_mark", "enter"])
 async def test_any_size_is_survived(size: tuple[int, int], key: str) -> None:

@@ -18,7 +18,7 @@ from engine.job.knobs import StepContext
 from engine.job.knobs.steps import QUEUE_DEPTHS
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, Access, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
-from tui.history.charts import FEWEST_TICKS, KEPT, History
+from tui.history.charts import FEWEST_TICKS, History, kept_fields
 from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
 from tui.screens.load_actions import TURNS
@@ -140,7 +140,7 @@ def test_history_ends_where_it_is_asked_to() -> None:
 
 
 def test_history_forgets_the_oldest_and_stays_within_its_budget() -> None:
-    fields = len(KEPT["disks"])
+    fields = len(kept_fields()["disks"])
     history = History(budget_bytes=40 * 3 * fields * 4)
     samples = make_samples(count=60)
     for before, now in pairwise(samples):
@@ -234,7 +234,7 @@ def test_form_spreads_over_all_targets_when_their_number_changes() -> None:
 
 def test_of_many_rows_only_those_that_are_looked_at_keep_a_long_past() -> None:
     names = tuple(f"sd{number}" for number in range(40))
-    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(KEPT["disks"]) * 4)
+    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(kept_fields()["disks"]) * 4)
     samples = make_samples(names, 3 * FEWEST_TICKS, events=False)
     for before, now in pairwise(samples):
         history.add(derive(before, now))
@@ -251,7 +251,7 @@ def test_of_many_rows_only_those_that_are_looked_at_keep_a_long_past() -> None:
 
 def test_what_is_looked_at_keeps_its_past_with_a_gap_when_it_vanishes() -> None:
     names = tuple(f"sd{number}" for number in range(40))
-    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(KEPT["disks"]) * 4)
+    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(kept_fields()["disks"]) * 4)
     samples = make_samples(names, 8, events=False)
     for before, now in pairwise(samples[:4]):
         history.add(derive(before, now))

@@ -168,6 +168,17 @@ async def test_title_gives_unit_name_and_newest_value() -> None:
     assert (await _lines([1, 2, NAN]))[0].split()[-1] == "-"
 
 
+async def test_a_title_says_of_what_it_is_where_the_legend_leaves_room() -> None:
+    for width, head in ((60, ["Latency", "of", "sda", "ms", "━━"]), (24, ["Latency", "ms", "━━"]), (18, ["Latency"])):
+        chart = Chart("Latency", Unit.MILLISECONDS)
+        chart.set_title("Latency", of="sda")
+        async with OneWidget(chart).run_test(size=(width, 10)) as pilot:
+            _show(chart, [1, 2, 3.456], ())
+            await pilot.pause()
+            assert text_of(chart)[0].split()[: len(head)] == head
+            assert (text_of(chart)[0].split()[-1] == "3.46") is (width > 18)
+
+
 async def test_axes_and_events_are_drawn_where_they_belong() -> None:
     events = [_event(60, "qd 8 -> 32"), _event(64, "sdc gone", EventKind.HOTPLUG)]
     lines = await _lines([3.9] + [1.2] * 120, events, size=(80, 10))

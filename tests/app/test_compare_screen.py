@@ -14,13 +14,15 @@ from collectors.compare.open_side import TABLES
 from engine.events import Event, EventKind
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, skip, until
 from tests.unit.compare.recordings import Epoch, record
 from tui.app import LunscopeApp
 from tui.compare_asked import CompareAsked
 from tui.screens.compare import CompareScreen
 
 SnapCompare = Callable[..., bool]
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE = SIZES
 SECONDS = 120
 
@@ -43,7 +45,7 @@ def shown(source: ListSource, *keys: str, samples: int = 2 * SECONDS) -> Callabl
             await rewind_to(pilot, source, samples - 1)
             await peaks_read(pilot)
         else:
-            await play(pilot, source, samples)
+            await skip(pilot, source, samples)
         await pilot.press("C")
         await compared(pilot)
         await pilot.press(*keys)
@@ -100,7 +102,7 @@ async def test_live_epochs_are_undecided_with_the_time_it_takes_then_decided() -
     async with on_stage(make_app(source)) as pilot:
         await shown(source, samples=SECONDS + 30)(pilot)
         assert "undecided: B needs about" in screen_text(pilot)
-        await play(pilot, source, 90)
+        await skip(pilot, source, 90)
         await compared(pilot)
         await until(pilot, lambda: "better" in screen_text(pilot) and "worse" in screen_text(pilot))
         assert "intervals at any time" in " ".join(screen_text(pilot).split())

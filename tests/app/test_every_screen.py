@@ -139,6 +139,7 @@ TOLD = (
 )
 
 
+@pytest.mark.slow
 async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -> None:
     """Settings that are not known, of the wrong type, and rules of alerts that name unknown tables and fields."""
     file = tmp_path / "config.toml"

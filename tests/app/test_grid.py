@@ -154,6 +154,30 @@ async def test_a_figure_is_whole_or_absent_and_the_rest_is_a_scroll_away() -> No
         assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "B/s", "Q", "▸"]
 
 
+async def test_new_room_shows_the_columns_on_the_left_again() -> None:
+    grid = _grid()
+    async with OneWidget(grid).run_test(size=(40, 12)) as pilot:
+        grid.show(_table())
+        await _settle(pilot, *["right"] * 9)
+        assert text_of(grid)[0].startswith("◂Disk")
+        await pilot.resize_terminal(60, 12)
+        await _settle(pilot)
+        assert text_of(grid)[0].split() == ["◂Disk", "IOPS▼", "B/s", "Q", "S", "Busy", "Peak", "p99"]
+        await pilot.resize_terminal(200, 12)
+        await _settle(pilot)
+        assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "B/s", "Q", "S", "Busy", "Peak", "p99"]
+
+
+async def test_a_single_line_is_the_row_under_the_cursor() -> None:
+    grid = _grid()
+    async with OneWidget(grid).run_test(size=(30, 1)) as pilot:
+        grid.show(_table())
+        await _settle(pilot)
+        assert text_of(grid)[0].split()[0] == "▸sdb"
+        await _settle(pilot, "down")
+        assert text_of(grid)[0].split()[0] == "▸nvme0n1"
+
+
 @pytest.mark.parametrize("size", [(20, 5), (10, 3), (3, 2), (1, 1), (300, 80)])
 async def test_any_size_is_filled_exactly(size: tuple[int, int]) -> None:
     grid = _grid()

@@ -15,8 +15,7 @@ from collectors.model import FrameTable, Rows
 from collectors.subject import any_above
 from tests.app.shows import after, disks
 from tui.widgets.grid.filtering import NO_TEXTS, GridFilter, GridRows
-from tui.widgets.grid.pinned import PinnedOrder
-from tui.widgets.grid.row_view import RowView
+from tui.widgets.grid.row_view import PinnedOrder, RowView
 from tui.widgets.grid.rows import FLAT, NAME, RowNames, RowOrder, Sorting, natural_key, order_rows
 
 NAN = math.nan

@@ -96,10 +96,10 @@ async def test_enter_on_a_peak_goes_there_and_i_shows_its_ios(source: ListSource
         await pilot.press("i")
         await pilot.pause()
         text = screen_text(pilot)
-        assert "postgres/4711" in text
+        assert "4711 postgres" in text
         assert "123456789" in text
         assert "29.0" in text
-        assert text.count("postgres/4711") == 1
+        assert text.count("4711 postgres") == 1
         assert "cgroup 99" in text
 
 
@@ -116,8 +116,8 @@ async def test_from_a_chart_to_the_ios_of_its_moment_in_one_key() -> None:
         text = screen_text(pilot)
         assert "Latency of sdc" in text
         assert "no histograms of disks" in text
-        assert "postgres/4711" in text
-        assert text.count("postgres/4711") == 1
+        assert "4711 postgres" in text
+        assert text.count("4711 postgres") == 1
 
 
 async def test_a_target_is_picked_by_typing_part_of_its_name(source: ListSource) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.app.nfs_samples import with_nfs
+from tests.app.nfs_samples import with_nfs, with_slow_calls
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
 from tui.screens.nfs import NfsView
+from tui.widgets.grid.table import Grid
 
 
 async def test_operations_transports_and_verdict() -> None:
@@ -33,6 +34,35 @@ async def test_operations_transports_and_verdict() -> None:
         assert "/mnt/fast tcp" not in text
 
 
+async def test_latencies_of_the_mount_operation_or_transport_under_the_cursor() -> None:
+    source = ListSource(with_slow_calls(make_samples(count=20)))
+    async with on_stage(make_app(source), SIZES[-1]) as pilot:
+        await play(pilot, source, 10)
+        await pilot.press("f4")
+        await pilot.pause()
+        text = screen_text(pilot)
+        lines = text.splitlines()
+        begin, read_at = (
+            next(at for at, line in enumerate(lines) if name in line) for name in ("/mnt/fast all", "/mnt/fast READ")
+        )
+        # RTT and execute time, of which the largest is in the middle of its bucket.
+        assert {"2.75", "3.00"} <= set(lines[read_at].split())
+        await pilot.press("home", *(["down"] * (read_at - begin)), "i")
+        await pilot.pause()
+        assert "Latency of NFS /mnt/fast READ  whole time of all operations" in screen_text(pilot)
+        assert "p99 3.00" in screen_text(pilot)
+        called = [line for line in screen_text(pilot).splitlines() if " 0000" in line]
+        assert called
+        assert all("READ  " in line and "4711 dd" in line and line.rstrip(" │").endswith("0000cafe") for line in called)
+        await pilot.press("f4")
+        await pilot.pause()
+        pilot.app.screen.query_one("#transports", Grid).focus()
+        await pilot.pause()
+        await pilot.press("i")
+        await pilot.pause()
+        assert "Latency of NFS /mnt/fast, transport " in screen_text(pilot)
+
+
 async def test_a_host_without_nfs_says_so() -> None:
     source = ListSource(make_samples(count=20))
     async with on_stage(make_app(source)) as pilot:
@@ -43,3 +73,6 @@ async def test_a_host_without_nfs_says_so() -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(pilot.app.screen, NfsView)
+        await pilot.press("f4", "1")
+        await pilot.pause()
+        assert not isinstance(pilot.app.screen, NfsView), "the key of the screen below closes the page"

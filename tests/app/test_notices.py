@@ -9,10 +9,13 @@ from contextlib import contextmanager
 
 import pytest
 from textual import notifications
-from textual.widgets._toast import Toast
+from textual.widgets._toast import Toast, ToastHolder, ToastRack
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, play, until
+from tui.widgets.grid.table import Grid
+from tui.widgets.header import KeyLine
+from tui.widgets.transport import TransportBar
 
 HANGS_S = 5
 
@@ -62,3 +65,33 @@ async def test_a_notice_may_expire_while_it_is_put_on_another_screen(
         with interrupted_if_it_hangs():
             await pilot.press("5")
             await until(pilot, lambda: clock.readings_left < 0 and not pilot.app.screen.query(Toast))
+
+
+async def test_a_notice_covers_nothing_and_escape_closes_the_newest() -> None:
+    source = ListSource(make_samples(count=5))
+    async with make_app(source).run_test(size=(80, 24), notifications=True) as pilot:
+        await play(pilot, source, 2)
+        screen = pilot.app.screen
+        pilot.app.notify("first", timeout=60)
+        pilot.app.notify(f"screen saved: {'/folder' * 20}", timeout=60)
+        await until(pilot, lambda: len(screen.query(Toast)) == 2 and screen.query_one(TransportBar).region.bottom < 22)
+        rack = screen.get_child_by_type(ToastRack).region
+        for widget in (screen.query_one(TransportBar), screen.query_one(KeyLine), screen.query_one(Grid)):
+            assert widget.region
+            assert not widget.region.overlaps(rack)
+        await pilot.press("escape")
+        await until(pilot, lambda: [toast._notification.message for toast in screen.query(Toast)] == ["first"])
+        await pilot.press("escape")
+        await until(pilot, lambda: not screen.query(Toast) and screen.query_one(KeyLine).region.bottom == 24)
+
+
+async def test_closed_notices_leave_no_widgets() -> None:
+    source = ListSource(make_samples(count=5))
+    async with make_app(source).run_test(notifications=True) as pilot:
+        await play(pilot, source, 2)
+        for number in range(20):
+            pilot.app.notify(f"notice {number}", timeout=60)
+            await until(pilot, lambda: bool(pilot.app.screen.query(Toast)))
+            await pilot.press("escape")
+            await until(pilot, lambda: not pilot.app.screen.query(Toast))
+        assert len(pilot.app.screen.query(ToastHolder)) <= 2

@@ -46,6 +46,7 @@ async def test_knobs_are_those_of_the_moment_and_have_no_keys() -> None:
         await until(pilot, lambda: " 16 " in screen_text(pilot).splitlines()[3])
 
 
+@pytest.mark.slow
 async def test_the_effect_does_not_depend_on_the_way_to_a_moment() -> None:
     source = ListRecording(with_start(with_load(make_samples(count=200))))
     async with on_stage(make_app(source)) as pilot:

@@ -31,6 +31,7 @@ async def test_sheets_of_a_lun_its_path_and_a_port(size: tuple[int, int]) -> Non
         assert "2.0 s ago" in shown
         assert "reads" in shown
         assert [event.data["cleared"] for event in app.app_state.events.all() if "cleared" in event.data] == ["LUN"]
+        await pilot.press("escape")  # closes the notice
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("enter", "down", "G")

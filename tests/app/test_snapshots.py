@@ -13,7 +13,7 @@ from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, rewind_to, screen_text, skip, until
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
@@ -30,7 +30,7 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
             await rewind_to(pilot, source, 90)
             await peaks_read(pilot)
         else:
-            await play(pilot, source, 40)
+            await skip(pilot, source, 40)
         await pilot.press(*keys[:1])
         await pilot.pause()
         if isinstance(source, ListRecording) and isinstance(pilot.app.screen, LatencyScreen):
@@ -44,6 +44,7 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 20), SIZES[0], (120, 40), SIZES[1]])
 @pytest.mark.parametrize(
     ("look", "keys"),

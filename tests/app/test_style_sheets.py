@@ -33,6 +33,7 @@ def test_the_rules_follow_the_variables() -> None:
     assert colour_of(sheets) == red
 
 
+@pytest.mark.slow
 async def test_screens_and_themes_that_were_shown_before_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     source = ListSource(make_samples(count=3))
     parsed: list[object] = []
@@ -87,7 +88,7 @@ async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> Non
     source = ListSource(make_samples(count=3))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 2)
-        for key in "12":
+        for key in ("1", "2", "tab", "tab", "1", "tab", "4"):
             await pilot.press(key)
             ours = pilot.app.stylesheet
             theirs = Stylesheet(variables=ours._variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from engine.config import SCRATCH_ENV
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, TargetSpec
 from engine.rate_search.bounds import LoadClass
@@ -36,14 +35,6 @@ SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
 ALL = 10_000
 ENDED: dict[str, Any] = {"phase": SweepPhase.ENDED, "ended": "complete", "now": None}
-
-
-@pytest.fixture
-def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
-    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
-    control = LoadControl()
-    yield control
-    control.close()
 
 
 def _shown(source: ListSource, *keys: str, position: int = 3) -> Callable[[Pilot[None]], Awaitable[None]]:
@@ -282,7 +273,7 @@ async def test_search_is_started_from_the_screen_and_stopped(control: LoadContro
         await until(pilot, lambda: session.state.phase is SweepPhase.PAUSED and session.state.now is None)
         await pilot.press("p")
         done = session.state.done
-        await until(pilot, lambda: session.state.done > done)
+        await until(pilot, lambda: session.state.done > done and "1/1" in screen_text(pilot))
         await pilot.press("x")
         await until(pilot, lambda: "NOT COMPLETE: stopped" in screen_text(pilot))
         await until(pilot, lambda: control.status.state is LoadState.FINISHED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from engine.config import SCRATCH_ENV
 from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
@@ -38,14 +37,6 @@ SMALL, LARGE = SIZES
 PATIENCE_S = 60.0
 
 
-@pytest.fixture
-def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
-    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
-    control = LoadControl()
-    yield control
-    control.close()
-
-
 # ------------------------------------------------------------------------------------------------ pictures
 
 
@@ -69,7 +60,7 @@ def shown(source: ListSource, *keys: str, position: int = 3) -> Callable[[Pilot[
 def _answered(pilot: Pilot[None]) -> bool:
     """Whether all curves were fitted, which a thread does beside the screen."""
     screen = pilot.app.screen
-    state = screen._state() if isinstance(screen, SweepScreen) else None
+    state = screen.shown.state() if isinstance(screen, SweepScreen) else None
     if not isinstance(screen, SweepScreen) or not isinstance(state, SweepState):
         return isinstance(state, RateState)
     return None not in screen._answers.of(state.plan, state.points)

@@ -96,6 +96,7 @@ def changes(draw: st.DrawFn, chars: str) -> list[Piece]:
     return pieces
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(changes(NARROW), min_size=1, max_size=6))
 def test_after_any_frames_the_terminal_shows_what_a_full_repaint_shows(frames: list[list[Piece]]) -> None:
@@ -182,6 +183,7 @@ def test_all_is_sent_again_after_another_program_or_a_resize(forget: object) -> 
     assert cells.draw([piece], console()) == first
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_curves_that_move_left_are_shifted_by_the_terminal(data: st.DataObject) -> None:
@@ -222,6 +224,7 @@ def test_links_are_sent_as_they_are() -> None:
     assert "https://example.org" in cells.draw([piece], console()), "such a line is not modelled"
 
 
+@pytest.mark.slow
 def test_the_number_of_pens_is_bounded_and_drawing_goes_on() -> None:
     cells, terminal = ScreenCells(WIDTH, HEIGHT), Emulator()
     for number in range(10_000):

@@ -92,6 +92,19 @@ async def test_a_value_is_typed_applied_flipped_and_undone(kernel: FakeKernel) -
         await until(pilot, lambda: not isinstance(app.screen, TuneDrawer))
 
 
+async def test_the_mark_of_a_changed_value_is_explained(kernel: FakeKernel) -> None:
+    (kernel.sysfs / "block/sdc/queue/nomerges").write_text("2\n")
+    source = ListSource(make_samples())
+    async with on_stage(app_of(kernel, source)) as pilot:
+        await opened(pilot, source)
+        assert "*: not the default" not in screen_text(pilot)
+        for _ in range(20):
+            if "nomerges:" in screen_text(pilot):
+                break
+            await pilot.press("down")
+        await until(pilot, lambda: "*: not the default" in screen_text(pilot))
+
+
 async def until_requests(pilot: Pilot[None], kernel: FakeKernel, wanted: str) -> None:
     await until(pilot, lambda: requests(kernel) == wanted)
 

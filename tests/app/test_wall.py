@@ -9,8 +9,11 @@ from textual.geometry import Size
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Rows
 from collectors.paths.storage import storage_of_disks
-from tests.app.shows import OneWidget
-from tui.screens.wall import WallOrder, arranged
+from tests.app.shows import OneWidget, disks
+from tui.history.charts import History
+from tui.history.trends import Trends, rows_of
+from tui.screens.wall import DiskTiles, WallOrder, arranged
+from tui.text.columns import grid_columns
 from tui.text.glyphs import UNICODE
 from tui.widgets.wall import HOT, IDLE, Wall
 from tui.widgets.wall_layout import WallGroup, wall_layout
@@ -99,3 +102,11 @@ def test_storage_is_the_array_else_the_controller_the_port_or_the_bus() -> None:
     assert sum(group.cells for group in groups) == len(order) == 6
     assert arranged(rows, ranks, figures, graph, WallOrder.FIGURE)[0].tolist() == [5, 4, 3, 2, 1, 0]
     assert arranged(rows, ranks, figures, graph, WallOrder.NAME)[1] == ()
+
+
+def test_a_tile_leaves_out_what_is_not_known() -> None:
+    table = disks(["sda", "sdb"], heat=[0, 71], await_ms=[np.nan, 2.5], iops=[0, 350])
+    tiles = DiskTiles(
+        table, grid_columns("disks", ["heat"])[0], UNICODE.trend, Trends(History(), 0, 1.0, rows_of("disks"))
+    )
+    assert [tiles.lines_of(row, 20)[0] for row in (0, 1)] == ["Heat 0 0/s", "Heat 71 2.50ms 350/s"]

@@ -202,6 +202,8 @@ class _Requests:
         heads: list[dict[str, Any]] = [
             {"verb": "turn"},
             {"verb": "rescan"},
+            {"verb": "throttle"},
+            {"verb": "nfs"},
             {"verb": "tag_wait", "on": self._chance.random() < 0.5},
             {"verb": "regroup", "groups": [["sda", "sdb"], ["sdc"]]},
         ]

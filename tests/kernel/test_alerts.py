@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,33 +14,25 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.events import EventKind
 from tests import needs
-from tests.kernel.test_live_loop import Load, attach, detach
+from tests.kernel.forked_command import lunscope
+from tests.kernel.test_live_loop import Load
 
-pytestmark = [pytest.mark.alone, needs.loop]
+pytestmark = needs.loop
 
 COMMAND = (sys.executable, "-m", "tui")
 
 
-@pytest.fixture
-def loop(tmp_path: Path) -> Iterator[str]:
-    found = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=True).stdout.strip()
-    attach(found, tmp_path / "disk")
-    yield found
-    detach(found)
-
-
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
-    command = (*COMMAND, *arguments)
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    return lunscope(*arguments, env=os.environ | {"XDG_CONFIG_HOME": str(folder)})
 
 
-def test_a_busy_device_raises_an_alert_in_the_recording(loop: str, tmp_path: Path) -> None:
+def test_a_busy_device_raises_an_alert_in_the_recording(make_loop: Callable[..., str], tmp_path: Path) -> None:
+    loop = make_loop(8 << 20)
     session, said, name = tmp_path / "s.luns", tmp_path / "said", Path(loop).name
     program = tmp_path / "notify"
     program.write_text(f'#!/bin/sh\necho "$LUNSCOPE_ALERT_RULE $LUNSCOPE_ALERT_OBJECT" >>{said}\n')
     program.chmod(0o755)
-    load = Load(loop)
+    load = Load(loop, threads=1)
     try:
         rule = f"busy: disks iops>1 for 1s on {name}"
         options = ("--alert", rule, "--alert-command", str(program))
@@ -83,7 +75,7 @@ LOAD = ("--size", "1m", "--interval", "0.2")
 
 @pytest.mark.parametrize(
     "verb",
-    [("run", "--headless", "--runtime", "3s", *LOAD), ("sweep", "--headless", "--vary", "qd=1", *LOAD)],
+    [("run", "--headless", "--runtime", "2s", *LOAD), ("sweep", "--headless", "--vary", "qd=1", *LOAD)],
     ids=lambda verb: verb[0],
 )
 def test_loads_that_are_recorded_have_the_alerts_of_the_settings(verb: tuple[str, ...], tmp_path: Path) -> None:

@@ -16,22 +16,14 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from engine.errors import LunscopeError
+from tests.kernel.forked_command import lunscope
 
 ROOT = Path(__file__).parents[2]
 SMALL, LARGE = "4k", "256k"
 
 
 def _lunscope(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, SCRATCH_ENV: str(folder / "scratch")},
-    )
+    done = lunscope(*map(str, words), env=os.environ | {SCRATCH_ENV: str(folder / "scratch")}, timeout_s=300)
     assert "Traceback" not in done.stderr
     return done
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from collectors.session.writer import SessionWriter
 from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.kernel.forked_command import Around, Forker
 from tests.session_samples import Machine
 
 COMMAND = (sys.executable, "-m", "tui")
 LONGEST_S = 60.0
+NORMAL = Around()
 
 VERBS: dict[str, tuple[str, ...]] = {
     "watch": ("watch",),
@@ -64,20 +65,18 @@ PRINTS = {
 """Verbs that have something for standard output here."""
 
 
-def _limit(descriptors: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
-
-SURROUNDINGS: dict[str, dict[str, object]] = {
-    "no stdin": {"preexec_fn": lambda: os.close(0)},
-    "no stdout": {"preexec_fn": lambda: os.close(1)},
-    "no stderr": {"preexec_fn": lambda: os.close(2)},
-    "nothing open": {"preexec_fn": lambda: os.closerange(0, 3)},
-    "full stdout": {"stdout": "/dev/full"},
-    "full stderr": {"stderr": "/dev/full"},
-    "5 descriptors": {"preexec_fn": _limit(5)},
-    "10 descriptors": {"preexec_fn": _limit(10)},
+SURROUNDINGS: dict[str, Around] = {
+    "no stdin": Around(closed=(0,)),
+    "no stdout": Around(closed=(1,)),
+    "no stderr": Around(closed=(2,)),
+    "nothing open": Around(closed=(0, 1, 2)),
+    "full stdout": Around(files={1: "/dev/full"}),
+    "full stderr": Around(files={2: "/dev/full"}),
+    "5 descriptors": Around(most_descriptors=5),
+    "10 descriptors": Around(most_descriptors=10),
 }
+OF_PYTHON = {"nothing open", "5 descriptors"}
+"""Surroundings in which Python starts and imports otherwise: each verb is a process from its very start there."""
 
 
 @pytest.fixture(scope="module")
@@ -94,43 +93,70 @@ class Done:
         self.code, self.out, self.err = code, out, err
 
 
-@pytest.fixture
-def lunscope(tmp_path: Path, session: Path) -> Callable[..., Done]:
-    (tmp_path / "verified").write_bytes(bytes(4096))
+@pytest.fixture(scope="module")
+def forker() -> Iterator[Forker]:
+    forker = Forker()
+    yield forker
+    forker.close()
 
-    def run(verb: str, *more: str, recording: Path = session, **around: object) -> Done:
+
+@pytest.fixture
+def lunscope(tmp_path: Path, session: Path, forker: Forker) -> Callable[..., Done]:
+    (tmp_path / "verified").write_bytes(bytes(4096))
+    out, err, socket = tmp_path / "out", tmp_path / "err", tmp_path / "socket"
+
+    def run(
+        verb: str, *more: str, recording: Path = session, around: Around = NORMAL, from_the_start: bool = False
+    ) -> Done:
         words = [word.format(folder=tmp_path, session=recording) for word in (*VERBS[verb], *more)]
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path)}
-        with contextlib.ExitStack() as stack:
-            opened = {}
-            for name in ("stdout", "stderr"):
-                target = around.pop(name, None)
-                opened[name] = stack.enter_context(Path(str(target)).open("wb")) if target else subprocess.PIPE
-            process = subprocess.Popen(  # type: ignore[call-overload] # preexec_fn
-                [*COMMAND, *words],
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                text=True,
-                errors="surrogateescape",
-                **opened,
-                **around,
-            )
-            if verb == "probe":
-                _wait_until_it_serves(process, tmp_path / "socket")
-                process.send_signal(signal.SIGTERM)
-            out, err = process.communicate(timeout=LONGEST_S)
+        for printed in (out, err):
+            printed.write_bytes(b"")
+        start = _started if from_the_start else forker.start
+        started = start(words, environment, around, tmp_path)
+        process = started if isinstance(started, int) else started.pid
+        if verb == "probe":
+            _wait_until_it_serves(process, socket)
+        code = forker.wait(LONGEST_S) if isinstance(started, int) else started.wait(LONGEST_S)
         crashes = list((tmp_path / "state").rglob("*.txt"))
         assert not crashes, crashes[0].read_text()
-        return Done(process.returncode, out or "", err or "")
+        return Done(code, *(printed.read_text(errors="surrogateescape") for printed in (out, err)))
 
     return run
 
 
-def _wait_until_it_serves(process: subprocess.Popen[str], path: Path) -> None:
+def _started(
+    words: Sequence[str], environment: Mapping[str, str], around: Around, folder: Path
+) -> subprocess.Popen[bytes]:
+    """Start Python and lunscope."""
+    files = {1: str(folder / "out"), 2: str(folder / "err"), **around.files}
+    with Path(files[1]).open("wb") as out, Path(files[2]).open("wb") as err:
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=environment,
+            preexec_fn=around.set_limit,  # noqa: PLW1509 (before the test has threads)
+        )
+
+
+def _wait_until_it_serves(process: int, path: Path) -> None:
+    """Wait until the helper can be asked, and end it; or until it has ended by itself."""
     deadline_s = time.monotonic() + LONGEST_S
-    while process.poll() is None and not path.exists():
+    while not path.exists() and not _is_gone(process):
         assert time.monotonic() < deadline_s, "the helper neither serves nor ends"
         time.sleep(0.01)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
 
 
 def assert_clean(done: Done) -> None:
@@ -146,7 +172,7 @@ def assert_clean(done: Done) -> None:
 @pytest.mark.parametrize("around", SURROUNDINGS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_verb_ends_with_a_traceback(verb: str, around: str, lunscope: Callable[..., Done]) -> None:
-    done = lunscope(verb, **dict(SURROUNDINGS[around]))
+    done = lunscope(verb, around=SURROUNDINGS[around], from_the_start=around in OF_PYTHON)
     assert_clean(done)
     if "stdout" in around and verb in PRINTS:
         reason = "No space left on device" if "full" in around else "it is closed"
@@ -162,7 +188,7 @@ def test_two_hundred_targets_and_few_descriptors_say_the_limit(tmp_path: Path, l
         path = tmp_path / f"target{number}"
         path.write_bytes(bytes(65536))
         targets += ["--target", str(path)]
-    done = lunscope("run", *targets, preexec_fn=_limit(100))
+    done = lunscope("run", *targets, around=Around(most_descriptors=100))
     assert_clean(done)
     assert done.code in {1, 2}
     assert "the limit is 100: raise ulimit -n" in done.err

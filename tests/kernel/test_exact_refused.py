@@ -14,7 +14,6 @@ import pytest
 from tests import needs
 
 pytestmark = [
-    pytest.mark.alone,
     needs.root,
     needs.tracer,
     pytest.mark.skipif(not (shutil.which("unshare") and shutil.which("prlimit")), reason="needs unshare and prlimit"),

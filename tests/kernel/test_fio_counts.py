@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from engine.config import SCRATCH_ENV
 from engine.job.formats.fio_file import read_fio
 from tests import needs
+from tests.kernel.forked_command import lunscope
 
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "tests" / "fio_jobs"
@@ -63,16 +63,8 @@ def by_fio(job: Path, data: Path) -> list[dict[str, Any]]:
 
 
 def by_lunscope(job: Path, data: Path) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui", "run", job, "--json", "--allow-write", data, "--destroy-data"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "DATA": str(data), SCRATCH_ENV: str(data.parent / "scratch")},
-    )
+    environment = {**os.environ, "DATA": str(data), SCRATCH_ENV: str(data.parent / "scratch")}
+    done = lunscope("run", job, "--json", "--allow-write", data, "--destroy-data", env=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -125,16 +117,7 @@ def test_both_end_a_job_below_its_least_rate_with_an_error(data: Path, tmp_path:
     theirs = subprocess.run(
         ["fio", job], cwd=data.parent, capture_output=True, check=False, timeout=120, env=environment
     )
-    mine = subprocess.run(
-        [sys.executable, "-m", "tui", "run", job, "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "DATA": str(data)},
-    )
+    mine = lunscope("run", job, "--json", env=os.environ | {"DATA": str(data)})
     assert (theirs.returncode, mine.returncode) == (1, 1), mine.stderr
     assert b"rate_iops_min=100 not met" in theirs.stdout + theirs.stderr
     document = json.loads(mine.stdout)

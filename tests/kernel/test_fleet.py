@@ -17,6 +17,7 @@ import pytest
 
 from collectors.fleet.frames import MAX_LINE_BYTES, PROTOCOL, encode
 from tests import needs
+from tests.kernel.forked_command import lunscope
 from tests.kernel.ssh_hosts import AGENT, PATIENCE_S, SshHosts, fleet_command
 
 pytestmark = [needs.fleet]
@@ -30,7 +31,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHosts]:
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE_S, check=False)
+    assert command[:3] == [sys.executable, "-m", "tui"]
+    return lunscope(*command[3:], timeout_s=4 * PATIENCE_S)
 
 
 def watched(hosts: SshHosts, nodes: str, *others: str, agent: str = AGENT) -> dict[str, Any]:
@@ -57,6 +59,55 @@ def test_hosts_are_one_picture_and_one_recording(hosts: SshHosts, tmp_path: Path
     assert "Permission denied" in reason(document, "wrongkey")
     report = run([sys.executable, "-m", "tui", "report", "--from", str(session), "-F"])
     assert "h2" in report.stdout, report.stderr
+
+
+@pytest.fixture(scope="module")
+def through(hosts: SshHosts) -> str:
+    """A command for --ssh that knows gateways: the same sshd, which has a host key of its own name for each of them."""
+    config = hosts.folder / "with_gateways"
+    names = "".join(f"Host g{number}\n HostKeyAlias g{number}\n" for number in (1, 2))
+    own = f" HostName {hosts.address}\n Port {hosts.port}\n User root\n IdentityFile {hosts.folder}/user\n"
+    known = f" UserKnownHostsFile {hosts.folder}/known_gateways\n StrictHostKeyChecking accept-new\n"
+    config.write_text(f"{names}Host g*\n{own} IdentitiesOnly yes\n{known}{hosts.ssh_config.read_text()}")
+    return f"ssh -F {config}"
+
+
+def test_hosts_behind_gateways(hosts: SshHosts, through: str) -> None:
+    document = watched(hosts, "h[1-3],g1,nobody", "--gateway", "g[1-2]", "--ssh", through)
+    assert {each["name"] for each in document["hosts"] if each["state"] == "live"} == {"g1", "h1", "h2", "h3"}
+    assert "open failed: connect failed: Connection refused" in reason(document, "nobody")
+    known = {line.partition(" ")[0] for line in (hosts.folder / "known_gateways").read_text().splitlines()}
+    assert known == {"g1", "g2"}
+
+
+def test_gateways_that_fail_are_named_in_their_own_words_and_asked_once_for_a_host(
+    hosts: SshHosts, through: str
+) -> None:
+    log = hosts.folder / "log"
+    before = log.read_text().count("Connection from ")
+    document = watched(hosts, "h1,h2", "--gateway", "nobody,wrongkey", "--ssh", through)
+    assert "Permission denied" in reason(document, "h1")
+    assert "through wrongkey, not nobody: ssh: connect to host " in reason(document, "h1")
+    assert "Permission denied" in reason(document, "h2")
+    assert log.read_text().count("Connection from ") == before + 2
+
+
+def test_the_key_of_a_gateway_is_never_asked_for(
+    hosts: SshHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, asks, config = tmp_path / "locked", tmp_path / "asks", tmp_path / "ssh_config"
+    ssh_keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(key)]
+    subprocess.run(ssh_keygen, check=True)
+    with (hosts.folder / "authorized").open("a") as file:
+        file.write(key.with_suffix(".pub").read_text())
+    asks.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    asks.chmod(0o755)
+    config.write_text(f"Host wrongkey\n IdentityFile {key}\n{hosts.ssh_config.read_text()}")
+    monkeypatch.setenv("SSH_ASKPASS", str(asks))
+    monkeypatch.setenv("DISPLAY", ":0")
+    document = watched(hosts, "h1", "--gateway", "wrongkey", "--ssh", f"ssh -F {config}")
+    assert "Permission denied" in reason(document, "h1")
+    assert not (tmp_path / "asked").exists()
 
 
 def test_what_a_login_shell_prints_is_skipped(hosts: SshHosts) -> None:
@@ -87,16 +138,20 @@ def test_a_password_prompt_never_hangs(hosts: SshHosts) -> None:
     assert "Permission denied" in reason(document, "wrongkey")
 
 
-@pytest.mark.parametrize("nodes", ["n[1-", "n[2-1]", "@nosuchgroup", "-oProxyCommand=x"])
-def test_a_wrong_node_set_is_a_usage_error(hosts: SshHosts, nodes: str) -> None:
-    done = run(fleet_command("watch", hosts, nodes, "--json"))
+@pytest.mark.parametrize(
+    ("nodes", "gateways"),
+    [("n[1-", ""), ("n[2-1]", ""), ("@nosuchgroup", ""), ("-oProxyCommand=x", ""), ("h1", "-oProxyCommand=x")],
+)
+def test_a_wrong_node_set_is_a_usage_error(hosts: SshHosts, nodes: str, gateways: str) -> None:
+    done = run(fleet_command("watch", hosts, nodes, f"--gateway={gateways}", "--json"))
+    assert ("--gateway: " if gateways else "--hosts: ") in done.stderr
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_one_load_runs_on_all_hosts(hosts: SshHosts, tmp_path: Path) -> None:
     session = str(tmp_path / "fleet.lun")
-    job = ["--size", "8m", "--qd", "2", "--runtime", "3s", "--window", "1s", "--json", "--record", session]
+    job = ["--size", "8m", "--qd", "2", "--runtime", "6s", "--window", "1s", "--json", "--record", session]
     done = run(fleet_command("run", hosts, "h[1-2]", *job))
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -151,6 +206,21 @@ def test_a_sweep_says_how_hosts_scale_and_what_it_has_when_it_is_ended(hosts: Ss
     assert document["start_spread_ms"] is not None
     assert sweep.returncode == 130
     assert not hosts.recordings
+
+
+def test_four_corners_over_hosts_go_on_from_their_file(hosts: SshHosts, tmp_path: Path) -> None:
+    job = ["--size", "8m", "--window", "1s", "--runtime", "0.3s", "--preset", "fourcorners", "--json"]
+    axes = ["--vary", "hosts=1,2", "--vary", "stripe_width=1", "--vary", "read_pct=100"]
+    command = fleet_command("sweep", hosts, "h[1-2]", *job, *axes, "--trials", str(tmp_path / "trials"))
+    first, again = (run(command) for _ in range(2))
+    assert first.returncode == again.returncode == 0, first.stderr + again.stderr
+    document = json.loads(first.stdout)
+    assert document["schema"] == "lunscope.fleet-preset/1"
+    assert document["hosts"] == ["h1", "h2"]
+    rows = document["tables"][0]["rows"]
+    assert [(row["hosts"], row["disks"]) for row in rows] == [(1, 1), (2, 1)]
+    assert all(row["random_average_iops"] > 0 for row in rows)
+    assert json.loads(again.stdout)["tables"] == document["tables"]
 
 
 @pytest.mark.parametrize("vary", ["hosts=3", "tune.nr_requests=32", "nosuchknob=1"])

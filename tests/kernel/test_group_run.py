@@ -17,6 +17,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
+from tests.kernel.forked_command import lunscope
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
 ROOT = Path(__file__).parents[2]
@@ -29,16 +30,8 @@ pytestmark = [needs.root, needs.loop, needs.io_uring]
 
 
 def run(job: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*COMMAND, str(job), "--headless", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=2 * PATIENCE_S,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "XDG_STATE_HOME": str(job.parent / "state"), SCRATCH_ENV: str(job.parent / "scratch")},
-    )
+    folders = {"XDG_STATE_HOME": str(job.parent / "state"), SCRATCH_ENV: str(job.parent / "scratch")}
+    done = lunscope("run", job, "--headless", *arguments, env=os.environ | folders)
     assert "Traceback" not in done.stderr
     return done
 

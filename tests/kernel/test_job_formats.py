@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from engine.config import SCRATCH_ENV
 from engine.events import EventKind
 from engine.job.formats.choose import read_job
 from tests import needs
+from tests.kernel import forked_command
 
 ROOT = Path(__file__).parents[2]
 FILE_BYTES = 16 << 20
@@ -37,16 +37,7 @@ class Seen:
 
 
 def lunscope(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, SCRATCH_ENV: str(folder / "scratch")},
-    )
+    done = forked_command.lunscope(*arguments, env=os.environ | {SCRATCH_ENV: str(folder / "scratch")})
     assert "Traceback" not in done.stderr
     return done
 

@@ -25,7 +25,7 @@ from tests import needs
 from tests.kernel.conftest import Storage
 from tests.kernel.slow_file import slow_file
 
-pytestmark = [needs.loop, needs.fuse, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [needs.loop, needs.fuse, pytest.mark.slow, pytest.mark.alone, pytest.mark.waits]
 
 SERVICE_S = 0.02
 RULE = StopRule(half_width=0.05, most_s=5.0, percent=50, most_for_percentile_s=1.0)

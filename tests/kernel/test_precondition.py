@@ -18,6 +18,7 @@ from engine.config import SCRATCH_ENV
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from tests import needs
+from tests.kernel import forked_command
 from tests.kernel.conftest import Storage
 from tests.kernel.throttle import slowed, throttle
 
@@ -42,10 +43,10 @@ def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
 @pytest.fixture
 def lunscope(tmp_path: Path) -> Lunscope:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        process = started(tmp_path, *arguments)
-        output, errors = process.communicate(timeout=300)
-        assert "Traceback" not in errors
-        return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+        environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
+        done = forked_command.lunscope(*arguments, env=environment, timeout_s=300)
+        assert "Traceback" not in done.stderr
+        return done
 
     return call
 

@@ -20,21 +20,14 @@ from engine.config import SCRATCH_ENV
 from engine.sweep.presets.registry import PRESETS
 from tests import needs
 from tests.kernel.conftest import Storage
+from tests.kernel.forked_command import lunscope
 
 ROOT = Path(__file__).parents[2]
 
 
 def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tui", "sweep", "--preset", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
-    )
+    environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
+    return lunscope("sweep", "--preset", *arguments, env=environment, timeout_s=300)
 
 
 def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:

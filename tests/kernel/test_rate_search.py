@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,12 @@ from engine.rate_search.plan import RateRange, make_rate_plan
 from engine.rate_search.runner import RateRunner
 from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
+from tests.kernel.forked_command import lunscope
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tui", "sweep")
 HASTY = ("--size", "4m", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
-
-
-@pytest.fixture
-def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
-    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
-    control = LoadControl()
-    yield control
-    control.close()
 
 
 def test_real_open_loop_is_searched_and_recorded(control: LoadControl) -> None:
@@ -74,11 +66,15 @@ def _process(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def _finished(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
+    return lunscope("sweep", *arguments, env=environment, timeout_s=300)
+
+
 def _document(tmp_path: Path, *arguments: str) -> dict[str, Any]:
-    process = _process(tmp_path, *HASTY, "--json", *arguments)
-    out, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    document: dict[str, Any] = json.loads(out)
+    done = _finished(tmp_path, *HASTY, "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
     return document
 
 
@@ -146,11 +142,9 @@ def test_search_that_is_interrupted_prints_what_it_has(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_is_one_line_and_exit_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(8192))
-    process = _process(tmp_path, *(word.format(file=file) for word in arguments))
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert out == ""
-    assert says in errors.splitlines()[-1]
+    done = _finished(tmp_path, *(word.format(file=file) for word in arguments))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr.splitlines()[-1]
 
 
 def test_rates_are_tried_upwards_until_the_load_falls_short(control: LoadControl) -> None:

@@ -7,8 +7,6 @@ import fcntl
 import functools
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from tests.kernel.backends import (
     opened,
     running,
 )
+from tests.kernel.forked_command import lunscope
 
 MIB = 1 << 20
 
@@ -94,10 +93,7 @@ def test_an_armed_target_turns_to_writes_and_back(backend: str, tmp_path: Path) 
 @needs.io_uring
 def test_the_ring_of_a_load_that_reads_is_restricted_and_its_document_says_so(tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
-    command = [sys.executable, "-m", "tui", "run", "--headless", "--target", str(path), "--engine", "uring"]
-    done = subprocess.run(
-        [*command, "--runtime", "300ms", "--json"], capture_output=True, text=True, check=False, timeout=60
-    )
+    done = lunscope("run", "--headless", "--target", path, "--engine", "uring", "--runtime", "300ms", "--json")
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     assert {"read_only_ring", "read_only_files"} <= set(document["engine"]["features"])
@@ -106,13 +102,8 @@ def test_the_ring_of_a_load_that_reads_is_restricted_and_its_document_says_so(tm
 @needs.io_uring
 def test_doctor_says_whether_writes_are_refused(tmp_path: Path) -> None:
     assert _native.read_only_ring_refusal() == ""
-    text = subprocess.run(
-        [sys.executable, "-m", "tui", "doctor"], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert "read-only rings" in text.stdout
-    done = subprocess.run(
-        [sys.executable, "-m", "tui", "doctor", "--json"], capture_output=True, text=True, check=False, timeout=60
-    )
+    assert "read-only rings" in lunscope("doctor").stdout
+    done = lunscope("doctor", "--json")
     check = next(check for check in json.loads(done.stdout)["checks"] if check["id"] == "read-only rings")
     assert check["status"] == "ok"
     assert "in force" in check["found"]

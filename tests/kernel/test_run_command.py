@@ -19,6 +19,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
+from tests.kernel.forked_command import lunscope
 from tui.cli import run_cli
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
@@ -32,18 +33,8 @@ def scratch(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(scratch: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def call(*arguments: str | Path, **others: Any) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, SCRATCH_ENV: str(scratch)},
-            **others,
-        )
+    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        done = lunscope("run", *arguments, env=os.environ | {SCRATCH_ENV: str(scratch)})
         assert "Traceback" not in done.stderr
         assert not scratch.exists() or list(scratch.iterdir()) == []
         return done

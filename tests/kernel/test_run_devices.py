@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import needs
+from tests.kernel import forked_command
 from tests.kernel.backends import filled_file
 
 MIB = 1 << 20
@@ -21,8 +22,7 @@ MakeLoop = Callable[..., str]
 
 
 def lunscope(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tui", "run", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
+    done = forked_command.lunscope("run", *arguments)
     assert done.returncode == 0, done.stderr
     return done
 

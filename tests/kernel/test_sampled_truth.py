@@ -28,7 +28,14 @@ from tests.kernel.backends import OpenFile, running
 from tests.kernel.conftest import Storage
 from tests.kernel.tracing import grown, opened, read_device
 
-pytestmark = [pytest.mark.alone, needs.loop, needs.tracer, needs.io_uring]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.waits,
+    pytest.mark.xdist_group("sampled truth"),  # They share what was measured.
+    needs.loop,
+    needs.tracer,
+    needs.io_uring,
+]
 
 SIZE_BYTES = 128 << 20
 RATE = 2_000.0

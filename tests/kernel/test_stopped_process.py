@@ -10,7 +10,7 @@ import pytest
 
 from tests import needs
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.waits, pytest.mark.xdist_group("stopped process")]
 
 STOPS, STOP_S = 4, 0.8
 SCRIPT = f"""

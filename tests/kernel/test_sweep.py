@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,12 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepRunner
 from engine.sweep.trial import Trial
+from tests.kernel.forked_command import lunscope
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tui", "sweep")
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
-
-
-@pytest.fixture
-def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
-    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
-    control = LoadControl()
-    yield control
-    control.close()
 
 
 def _running(control: LoadControl, *axes: str) -> SweepPlan:
@@ -83,16 +75,7 @@ def _environment(tmp_path: Path) -> dict[str, str]:
 
 
 def _sweep(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        env=_environment(tmp_path),
-    )
+    return lunscope("sweep", *arguments, env=_environment(tmp_path), timeout_s=300)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,6 +20,7 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import SweepResult, SweepRunner
 from tests import needs
+from tests.kernel.forked_command import lunscope
 from tests.kernel.throttle import slowed, throttle
 from tui.headless.measuring import Sampling
 from tui.options.watching import Watching, open_source
@@ -99,15 +98,7 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
 def test_the_verb_measures_both_loops_and_its_file_has_host_and_devices(make_loop: MakeLoop, tmp_path: Path) -> None:
     device, trials = make_loop(16 * MIB, folder=tmp_path), tmp_path / "trials"
     arguments = ("-t", device, "--vary", "qd=1,2", "--bs", "256k", "--open-loop", "--trials", str(trials), "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "tui", "sweep", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=600,
-        stdin=subprocess.DEVNULL,
-    )
+    done = lunscope("sweep", *arguments, timeout_s=600)
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     (search,) = document["open_loop"]["searches"]

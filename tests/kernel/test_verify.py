@@ -28,12 +28,13 @@ from engine.verify.damage import Damage, damage_of
 from engine.verify.journal import journal_path
 from engine.verify.run_result import VerifiedTarget, final_passes, verified_so_far
 from tests import needs
+from tests.kernel import forked_command
 from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventually, ios, knobs_of, opened
 from tests.kernel.conftest import Storage
 from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, opened_lun, running_lun
 from tests.kernel.test_path_loss import limit
 from tests.kernel.test_stall import children_of
-from tests.kernel.throttle import slowed, throttle
+from tests.kernel.throttle import slowed, throttle, without_reads
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -416,10 +417,7 @@ def test_a_target_without_any_verified_data_does_not_pass(tmp_path: Path) -> Non
 
 
 def lunscope(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tui", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL
-    )
+    done = forked_command.lunscope(*arguments)
     assert "Traceback" not in done.stderr
     return done
 
@@ -497,7 +495,6 @@ def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop:
 # ------------------------------------------------------------------------------------- devices that stop answering
 
 
-@pytest.mark.alone
 @throttle
 @needs.loop
 def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[..., str]) -> None:
@@ -509,7 +506,7 @@ def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[...,
     )
     control.start()
     eventually(lambda: control.status.elapsed_s > 0.5, "some writes", 30)
-    with slowed(device, 1):
+    with without_reads(device):
         stopping = threading.Thread(target=control.stop, daemon=True)
         stopping.start()
         eventually(lambda: bool(control.status.outstanding), "the name of what waits", 30)
@@ -519,6 +516,7 @@ def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[...,
     assert result is not None
     assert result.outstanding
     assert {each.target for each in result.outstanding} == {device}
+    assert {each.call for each in result.outstanding} == {"read-back"}
     assert result.ended_in_stall
     assert result.verified is None or any(target.final_pass is None for target in result.verified.targets)
 

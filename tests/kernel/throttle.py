@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path("/sys/fs/cgroup/blkio")
-_LIMITS = ("read", "write")
+_DIRECTIONS = ("read", "write")
 _PATIENCE_S = 60.0
 
 
@@ -38,17 +38,30 @@ def stalled(device: str) -> Iterator[None]:
 @contextmanager
 def slowed(device: str, iops: int) -> Iterator[None]:
     """Let this process start so many I/Os per second on a device while the block lasts."""
+    with _limited(device, {f"{direction}_iops": iops for direction in _DIRECTIONS}):
+        yield
+
+
+@contextmanager
+def without_reads(device: str) -> Iterator[None]:
+    """Let no read of this process come back from a device while the block lasts, and all writes."""
+    with _limited(device, {"read_bps": 1}):
+        yield
+
+
+@contextmanager
+def _limited(device: str, limits: dict[str, int]) -> Iterator[None]:
     number = Path("/sys/block", Path(device).name, "dev").read_text().strip()
     group = _ROOT / f"lunscope-test-{os.getpid()}"
     before = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":blkio:" in line)
     home = _ROOT / before.split(":", 2)[2].lstrip("/")
     group.mkdir()
     try:
-        _limit(group, number, iops)
+        _limit(group, number, limits)
         (group / "cgroup.procs").write_text(str(os.getpid()))
         yield
     finally:
-        _limit(group, number, 0)
+        _limit(group, number, dict.fromkeys(limits, 0))
         (home / "cgroup.procs").write_text(str(os.getpid()))
         _remove(group)
 
@@ -66,6 +79,6 @@ def _remove(group: Path) -> None:
         time.sleep(0.05)
 
 
-def _limit(group: Path, number: str, iops: int) -> None:
-    for direction in _LIMITS:
-        (group / f"blkio.throttle.{direction}_iops_device").write_text(f"{number} {iops}")
+def _limit(group: Path, number: str, limits: dict[str, int]) -> None:
+    for name, limit in limits.items():
+        (group / f"blkio.throttle.{name}_device").write_text(f"{number} {limit}")

@@ -35,7 +35,14 @@ def job(*nodes: str) -> tuple[JobSpec, Permissions]:
 
 
 def verdict(*nodes: str) -> str:
-    """Open for writing, check once more as before the first write and as every second, and let go."""
+    """Open for writing, check once more as before the first write and as every second, and let go.
+
+    udev reads the partitions of a disk again whenever a writer closes it: their nodes are away for a moment.
+    """
+    deadline_s = time.monotonic() + REFUSED_WITHIN_S
+    while not all(map(os.path.exists, nodes)) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    run("udevadm settle")
     try:
         (target,) = open_targets(*job(*nodes))
     except LunscopeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from typing import Any
@@ -35,13 +36,35 @@ read_twice /dev/bcache0 1000
 wait
 status
 python3 -m tui report --from /tmp/r.luns -c --json
+dd if=/dev/zero of=/tmp/pages bs=64k count=100 status=none; chmod 644 /tmp/pages
+cat > /tmp/ask.py <<'END'
+import json, os
+from collectors.tables.cache.page_caches import page_cache_values
+from collectors.tables.cache.resident_pages import resident_bytes
+descriptor = os.open("/tmp/pages", os.O_RDONLY)
+try:
+    print("pages", json.dumps(page_cache_values(descriptor)))
+    print("resident", resident_bytes(descriptor, 6553600))
+except OSError as error:
+    print("refused", error.strerror)
+END
+export PYTHONPATH=$PWD:$PYTHONPATH; python3 /tmp/ask.py; sync; python3 /tmp/ask.py
+setpriv --reuid nobody --regid nogroup --clear-groups python3 /tmp/ask.py
 """
 """The guest's `cached` is over a map with 20 ms delay; the writecache is over one with 20 ms for writes."""
 
 
-@pytest.mark.parametrize("options", [(), ("--kernel", "backports")])
+KERNELS = ((), ("--kernel", "backports"))
+
+
+@functools.cache
+def printed(options: tuple[str, ...]) -> list[str]:
+    return run_in_guest("stack", _IO, *options).splitlines()
+
+
+@pytest.mark.parametrize("options", KERNELS)
 def test_rows_of_real_caches(options: tuple[str, ...]) -> None:
-    lines = run_in_guest("stack", _IO, *options).splitlines()
+    lines = printed(options)
     documents: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
     rows = [{each["kind"]: each for each in document["caches"]} for document in documents]
     last = rows[-1]
@@ -57,6 +80,21 @@ def test_rows_of_real_caches(options: tuple[str, ...]) -> None:
     lookups = [int(words[4]) + int(words[6]) for words in written]
     assert _counted(documents, rows, "dm-writecache", "lookups_per_s") == pytest.approx(lookups[1] - lookups[0], abs=1)
     assert max(row["bcache"]["lookups_per_s"] or 0 for row in rows) > 0
+
+
+@pytest.mark.parametrize("options", KERNELS)
+def test_page_cache_of_a_file_with_and_without_cachestat(options: tuple[str, ...]) -> None:
+    lines = printed(options)
+    values = [json.loads(line.partition(" ")[2]) for line in lines if line.startswith("pages ")]
+    resident = [int(line.split()[1]) for line in lines if line.startswith("resident ")]
+    size = 100 << 16
+    assert [(one["size_bytes"], one["used_bytes"]) for one in values[:2]] == [(size, size)] * 2
+    assert resident[:2] == [size] * 2
+    # Linux 6.1 has no cachestat(2).
+    assert ["dirty_bytes" in one for one in values[:2]] == [bool(options)] * 2
+    if not options:
+        refused = [line for line in lines if line.startswith("refused ")]
+        assert ["only its owner and those who may write it" in line for line in refused] == [True]
 
 
 def _counted(documents: list[dict[str, Any]], rows: list[dict[str, Any]], kind: str, field: str) -> float:

@@ -26,6 +26,7 @@ def said(topology: str, what: str, *options: str) -> dict[str, str]:
 def test_paths_of_a_lun_without_a_map() -> None:
     found = said("scsi-mp", "bare", "-e", "MPATH=none")
     accepted = {"free", "all four", "other LUN", "the partition beside it", "free again"}
+    assert {case: found[case] for case in accepted} == dict.fromkeys(accepted, ACCEPTED)
     assert {case for case, text in found.items() if text == ACCEPTED} == accepted
     assert " carries" not in found["disk of a claimed partition"].partition("claimed by the kernel")[0]
     for case in found.keys() - accepted - {"disk of a claimed partition"}:
@@ -38,6 +39,7 @@ def test_paths_of_a_lun_without_a_map() -> None:
 def test_paths_under_a_map(topology: str) -> None:
     found = said(topology, "mapped")
     accepted = {"map", "a path leaves and returns", "map without a path"}
+    assert {case: found[case] for case in accepted} == dict.fromkeys(accepted, ACCEPTED)
     assert {case for case, text in found.items() if text == ACCEPTED} == accepted
     assert "is held by /dev/dm-" in found["path"]
     assert "is claimed by the kernel" in found["map, mounted unseen"]

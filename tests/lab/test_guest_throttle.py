@@ -24,14 +24,26 @@ python3 -m tests.lab.measure_throttle
 echo "$(cat /sys/block/nullb0/dev) riops=300" > {_GROUP}/io.max
 (echo $BASHPID > {_GROUP}/cgroup.procs; exec dd if=/dev/nullb0 of=/dev/null bs=4k iflag=direct status=none) & load=$!
 python3 -m tui record -o /tmp/a.luns --duration 10s >&2
-kill $load
+mkdir -m 777 /tmp/of_nobody; export LUNSCOPE_PROBE=/tmp/probe.sock
+python3 -m tui probe --socket $LUNSCOPE_PROBE --user nobody >&2 & probe=$!
+until [ -S $LUNSCOPE_PROBE ]; do sleep 0.2; done
+as_nobody() {{ HOME=/tmp/of_nobody setpriv --reuid nobody --regid nogroup --clear-groups python3 -m tui "$@"; }}
+as_nobody record -o /tmp/of_nobody/b.luns --duration 15s >&2
+kill $load $probe
 python3 -m tui report -C --json --from /tmp/a.luns
+echo nobody
+python3 -m tui report -C --json --from /tmp/of_nobody/b.luns
 """
 
 
 @functools.cache
-def documents(kernel: str) -> tuple[dict[str, Any], ...]:
-    lines = run_in_guest("cgroup", _SCRIPT, "--kernel", kernel).splitlines()
+def printed(kernel: str) -> str:
+    return run_in_guest("cgroup", _SCRIPT, "--kernel", kernel)
+
+
+def documents(kernel: str, part: int = 0) -> tuple[dict[str, Any], ...]:
+    """Documents before the line `nobody`, or after it."""
+    lines = printed(kernel).split("\nnobody\n")[part].splitlines()
     return tuple(json.loads(line) for line in lines if line.startswith("{"))
 
 
@@ -60,3 +72,11 @@ def test_a_recording_has_the_wait_of_the_group_and_of_those_above(kernel: str) -
     assert all(10 < wait < 200 for wait in capped)
     assert waits["/lab nullb0"] == waits["/ nullb0"] == waits["/lab/capped nullb0"]
     assert all(wait is None for wait in waits["/lab/free nullb0"])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_user_without_rights_has_the_waits_through_the_probe_helper(kernel: str) -> None:
+    rows = [row for one in documents(kernel, 1) for row in one["cgroups"] if row["name"] == "/lab/capped nullb0"]
+    waits = [row["throttle_wait_ms"] for row in rows if row["throttle_wait_ms"] is not None]
+    assert waits
+    assert all(10 < wait < 200 for wait in waits)

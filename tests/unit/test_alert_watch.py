@@ -168,6 +168,7 @@ def test_noise_at_the_limit_does_not_flap(mean: float) -> None:
     assert len(found) > 0 or mean < 20.0
 
 
+@pytest.mark.slow
 def test_single_peaks_raise_nothing() -> None:
     for seed in range(200):
         peaks = np.where(np.random.default_rng(seed).random(300) < 0.2, 100.0, 1.0)

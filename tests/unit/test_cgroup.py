@@ -21,7 +21,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.tables.block.schema import DISK
-from collectors.tables.cgroup import member, reader, tree
+from collectors.tables.cgroup import reader, tree
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.subject import CGROUPS
@@ -148,7 +148,7 @@ def test_limits_follow_what_is_set(collector: CgroupCollector, groups: FakeCgrou
 def test_files_that_may_not_stay_open_are_opened_each_time(
     tmp_path: Path, groups: FakeCgroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(member, "MOST_OPEN", 0)
+    monkeypatch.setattr(reader, "MOST_OPEN", 0)
     hierarchy = find_hierarchy(str(tmp_path / "sys"))
     assert hierarchy is not None
     collector = CgroupCollector(hierarchy, _disks)

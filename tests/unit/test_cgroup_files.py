@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.model import MISSING
-from collectors.tables.cgroup.files import WIDTH, blkio, blkio_limits, io_max, io_stat, pressure
+from collectors.tables.cgroup.files import blkio_limits, io_max
+from engine._native import GroupReader
 
 _NONE = int(MISSING)
+_COUNTERS = 11
+"""Columns before the pressures."""
+_V1 = ("io_service_bytes", "io_serviced")
 _SIX = "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6"
 _COSTS = "cost.usage=7 cost.wait=8 cost.indebt=9 cost.indelay=10"
 
 
+def read(counters: tuple[str, ...], texts: tuple[bytes, ...], stalls: bytes = b"") -> dict[tuple[int, int], list[int]]:
+    """Values by device of one group with these files."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in zip((*counters, "io.pressure"), (*texts, stalls), strict=True):
+            (Path(folder) / name).write_bytes(text)
+        reader = GroupReader(counters, "io.pressure")
+        reader.follow([(1, folder, 0)])
+        reader.read()
+        devices, values = reader.places()[:, 1:].tolist(), reader.values().tolist()
+        reader.close()
+    return {(major, minor): row for (major, minor), row in zip(devices, values, strict=True)}
+
+
 def rows(text: str) -> dict[tuple[int, int], list[int]]:
-    counts = io_stat(text.encode())
-    assert counts.values.shape == (len(counts.devices), WIDTH)
-    return dict(zip(counts.devices, counts.values.tolist(), strict=True))
+    return {device: row[:_COUNTERS] for device, row in read(("io.stat",), (text.encode(),)).items()}
+
+
+def blkio(service_bytes: bytes, serviced: bytes) -> dict[tuple[int, int], list[int]]:
+    return {device: row[:_COUNTERS] for device, row in read(_V1, (service_bytes, serviced)).items()}
 
 
 def test_lines_of_a_stock_kernel() -> None:
@@ -51,7 +73,7 @@ def test_no_text_fails(text: str) -> None:
     io_max(text.encode())
     blkio(text.encode(), text.encode())
     blkio_limits([text.encode()] * 4)
-    pressure(text.encode())
+    read(("io.stat",), (f"8:0 {_SIX}\n".encode(),), text.encode())
 
 
 def test_numbers_beyond_any_counter_are_missing() -> None:
@@ -74,33 +96,40 @@ def test_counters_of_cgroup_v1() -> None:
 
     amounts = lines(4096, 512, 1, 2, 77, 4685, device="7:3") + lines(1, 2, 3, 4, 5, 8, device="8:16") + "Total 4693\n"
     ios = lines(1, 2, 3, 0, 4, 7, device="7:3") + lines(6, 7, 8, 9, 10, 23, device="8:16") + "Total 30\n"
-    counts = blkio(amounts.encode(), ios.encode())
-    assert counts.devices == ((7, 3), (8, 16))
-    wanted = [[4096, 512, 1, 2, 77, 4, *[_NONE] * 5], [1, 2, 6, 7, 5, 10, *[_NONE] * 5]]
-    assert counts.values.tolist() == wanted
+    wanted = {(7, 3): [4096, 512, 1, 2, 77, 4, *[_NONE] * 5], (8, 16): [1, 2, 6, 7, 5, 10, *[_NONE] * 5]}
+    assert blkio(amounts.encode(), ios.encode()) == wanted
     other_order = lines(6, 7, 8, 9, 10, 23, device="8:16") + lines(1, 2, 3, 0, 4, 7, device="7:3")
-    swapped = blkio(amounts.encode(), other_order.encode())
-    assert dict(zip(swapped.devices, swapped.values.tolist(), strict=True)) == dict(
-        zip(counts.devices, wanted, strict=True)
-    )
+    assert blkio(amounts.encode(), other_order.encode()) == wanted
 
 
 def test_counters_of_older_kernels_have_no_discards() -> None:
     service_bytes = b"7:3 Read 4096\n7:3 Write 512\n7:3 Sync 1\n7:3 Async 2\n7:3 Total 4608\nTotal 4608\n"
     counts = blkio(service_bytes, b"7:3 Read 1\n7:3 Write 2\nTotal 3\n")
-    assert counts.devices == ((7, 3),)
-    assert counts.values.tolist() == [[4096, 512, 1, 2, *[_NONE] * 7]]
-    assert blkio(b"Total 0\n", b"Total 0\n").devices == ()
+    assert counts == {(7, 3): [4096, 512, 1, 2, *[_NONE] * 7]}
+    assert blkio(b"Total 0\n", b"Total 0\n") == {}
 
 
 @pytest.mark.parametrize(
     ("text", "stalls"),
     [
-        (b"some avg10=1.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", (12, 7)),
-        (b"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n", (12, _NONE)),
-        (b"", (_NONE, _NONE)),
-        (b"some\nfull total=x\n", (_NONE, _NONE)),
+        (b"some avg10=1.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", [12, 7]),
+        (b"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n", [12, _NONE]),
+        (b"", [_NONE, _NONE]),
+        (b"some\nfull total=x\n", [_NONE, _NONE]),
     ],
 )
-def test_pressure(text: bytes, stalls: tuple[int, int]) -> None:
-    assert pressure(text) == stalls
+def test_pressure(text: bytes, stalls: list[int]) -> None:
+    assert read(("io.stat",), (f"8:0 {_SIX}\n".encode(),), text)[8, 0][_COUNTERS:] == stalls
+
+
+def test_files_larger_than_a_page_are_read_whole() -> None:
+    devices = range(500)
+    stat = "".join(f"8:{minor} {_SIX}\n" for minor in devices)
+    assert list(rows(stat)) == [(8, minor) for minor in devices]
+
+
+def test_a_group_before_the_one_above_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="before the group above"):
+        GroupReader(["io.stat"]).follow([(1, "/nowhere", 1)])
+    with pytest.raises(ValueError, match="neither one file nor two"):
+        GroupReader([])

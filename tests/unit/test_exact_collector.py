@@ -14,7 +14,7 @@ from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.graph import Graph, Path, Port
 from collectors.model import MISSING, Device, Rows, Topology
 from collectors.sampling.reading import Reading
-from collectors.tables.block.schema import SLOW_IO, TRACE
+from collectors.tables.block.schema import NO_TAG_WAITS, SLOW_IO, TAG_WAITS_TIMED, TRACE
 from engine.errors import LunscopeError
 from tests.unit.hand_tracer import HandTracer
 
@@ -246,6 +246,24 @@ def test_a_scheduler_that_is_full_counts_however_few_its_driver_holds(host: Host
     host.tracer.grow(row, in_flight_now=256)
     host.collector.read()
     assert host.tracer.tag_wait == [True]
+
+
+def test_where_the_kernel_counts_sleeps_for_tags_they_decide(host: Host) -> None:
+    host.start()
+    host.topology = tag_topology(64)
+    host.tracer.lost["tag_sleeps"] = 5
+    host.tracer.add("sda", 8, 0, in_driver_peak=64)
+    known = [column(host.collector.read(), "tag_wait_on", "tracer") for _ in range(4)]
+    assert known == [[0], [0], [NO_TAG_WAITS], [NO_TAG_WAITS]]
+    assert host.tracer.tag_wait == []
+    host.tracer.lost["tag_sleeps"] = 6
+    assert column(host.collector.read(), "tag_wait_on", "tracer") == [0]
+    assert host.tracer.tag_wait == [True]
+    assert column(host.collector.read(), "tag_wait_on", "tracer") == [TAG_WAITS_TIMED]
+    assert column(host.collector.read(), "tag_wait_on", "tracer") == [TAG_WAITS_TIMED | NO_TAG_WAITS]
+    for _ in range(40):
+        host.collector.read()
+    assert host.tracer.tag_wait == [True, False]
 
 
 def test_the_operator_has_waits_for_tags_watched_or_not(host: Host) -> None:

@@ -12,6 +12,7 @@ from collectors.exact.tracer import SCALE
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
 from collectors.rates import derive
+from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED
 from tests.unit import raw_samples as raw
 from tests.unit.traced_samples import bucket_of, traced_sample
 
@@ -89,6 +90,24 @@ def test_exact_figures_are_marked_and_counts_stay_the_kernels() -> None:
 
 def test_waits_for_tags_are_unknown_while_nobody_watches_them() -> None:
     assert math.isnan(figures(busy_frame(tag_wait=0))["tag_wait_ms"])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_known"),
+    [
+        (TAG_WAITS_TIMED, TAG_WAITS_TIMED, True),
+        (0, TAG_WAITS_TIMED, False),
+        (TAG_WAITS_TIMED, 0, False),
+        (0, NO_TAG_WAITS, True),
+        (NO_TAG_WAITS, 0, False),
+        (NO_TAG_WAITS, TAG_WAITS_TIMED, False),
+        (0, TAG_WAITS_TIMED | NO_TAG_WAITS, True),
+    ],
+)
+def test_waits_for_tags_are_known_if_timed_or_if_none_began(before: int, now: int, *, is_known: bool) -> None:
+    first = traced_sample(0, SDA, {}, tag_wait=before)
+    found = figures(derive(first, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS, tag_wait=now)))
+    assert math.isnan(found["tag_wait_ms"]) is not is_known
 
 
 def test_busy_time_is_measured_on_the_readers_own_clock() -> None:

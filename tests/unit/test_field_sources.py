@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collectors.all_subjects import SUBJECTS
 from collectors.field import Field, Unit, with_sources
-from collectors.registry import SUBJECTS
 from collectors.tables.block.field_sources import BLOCK_SOURCES
 from collectors.tables.block.fields import BLOCK_FIELDS
 

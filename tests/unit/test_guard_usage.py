@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.guard.facts import filesystem_notice
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot, read_exports
 from engine.hostfs.kernel_files import Roots
@@ -246,3 +247,14 @@ def test_without_mountinfo_nothing_can_be_said(tmp_path: Path) -> None:
     usage = UsageSnapshot(Roots(tmp_path, tmp_path, tmp_path))
     with pytest.raises(FileNotFoundError):
         usage.mounted  # noqa: B018
+
+
+@pytest.mark.parametrize("filesystem", ["nfs", "nfs4"])
+def test_a_file_of_an_nfs_mount_is_announced(tmp_path: Path, filesystem: str) -> None:
+    usage = UsageSnapshot(Roots(tmp_path, tmp_path, tmp_path))
+    with (tmp_path / "file").open("w") as file:
+        usage.__dict__["filesystems"] = {os.fstat(file.fileno()).st_dev: filesystem}
+        (notice,) = filesystem_notice(usage, file.fileno())
+        assert notice.startswith(f"on {filesystem}: measures network and server, too; ")
+        usage.__dict__["filesystems"] = {os.fstat(file.fileno()).st_dev: "xfs"}
+        assert not list(filesystem_notice(usage, file.fileno()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.registry import SUBJECTS
+from collectors.all_subjects import SUBJECTS
 from tui.action import Action
 from tui.help.find import find_lines, next_match
 from tui.help.sections import HelpFacts, HelpSection, help_sections

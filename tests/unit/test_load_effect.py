@@ -158,6 +158,7 @@ class _Recording(ReplayTransport):
         return upto[-count:]
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(seconds=SCHEDULES, cursors=st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_a_recording_gives_what_the_live_screen_gave(seconds: list[float], cursors: list[float]) -> None:

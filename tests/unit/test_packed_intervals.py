@@ -1,12 +1,14 @@
-"""Packed intervals give back every figure as it was."""
+"""Packed intervals give back every figure to seven digits, and every latency as it was."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from collectors.model import Frame, Histograms
+from collectors.latency.packed_cells import pack_cells
+from collectors.model import Frame, Histograms, HistogramScale, Rows
 from collectors.rates import derive
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import make_samples
@@ -34,11 +36,12 @@ def assert_same(found: Frame, frame: Frame) -> None:
         assert packed.columns.keys() == table.columns.keys()
         assert packed.tiers.keys() == table.tiers.keys()
         for field_id, values in table.columns.items():
-            np.testing.assert_array_equal(packed.columns[field_id], values)
+            np.testing.assert_allclose(packed.columns[field_id], values, rtol=1e-6)
+            assert packed.columns[field_id].dtype == np.float64
         for field_id, tiers in table.tiers.items():
             np.testing.assert_array_equal(packed.tiers[field_id], tiers)
     for name, usual in frame.usual_ms.items():
-        np.testing.assert_array_equal(found.usual_ms[name], usual)
+        np.testing.assert_allclose(found.usual_ms[name], usual, rtol=1e-6)
 
 
 def test_figures_and_latencies_come_back_as_they_were() -> None:
@@ -79,3 +82,30 @@ def test_packed_figures_cannot_be_changed() -> None:
     table = next(iter(packed.frame.tables.values()))
     column = next(iter(table.columns.values()))
     assert not column.flags.writeable
+
+
+def cells_of(rows: int, row: list[int], count: list[int]) -> Histograms:
+    names = tuple(f"sd{number}" for number in range(rows))
+    bucket = np.arange(len(row), dtype=np.uint16)
+    series, counts = np.zeros(len(row), np.uint8), np.array(count, np.uint64)
+    scale = HistogramScale(1, 6)
+    return Histograms(scale, Rows(names, names), ("read",), np.array(row, np.uint32), series, bucket, counts)
+
+
+@pytest.mark.parametrize(("rows", "row"), [(3, [0, 1, 2]), (70_000, [0, 65_535, 69_999])])
+@pytest.mark.parametrize("count", [[1, 2, 3], [1, 2, 1 << 40]], ids=["few", "more than 32 bits hold"])
+def test_cells_come_back_whatever_their_width(rows: int, row: list[int], count: list[int]) -> None:
+    packed = pack_cells(cells_of(rows, row, count))
+    assert packed.histograms.row.tolist() == row
+    assert packed.histograms.count.tolist() == count
+    assert packed.histograms.bucket.tolist() == [0, 1, 2]
+
+
+def test_a_cell_beyond_the_rows_stays_beyond_them() -> None:
+    packed = pack_cells(cells_of(2, [0, 1, 1 << 16], [1, 1, 1]))
+    assert packed.histograms.row[-1] >= 2
+
+
+def test_histograms_that_were_just_packed_are_not_packed_again() -> None:
+    cells = cells_of(2, [0, 1], [1, 1])
+    assert pack_cells(cells) is pack_cells(cells)

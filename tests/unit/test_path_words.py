@@ -67,7 +67,9 @@ def test_the_state_of_a_path_fits_its_column() -> None:
 
 def test_states_are_shown_with_their_age() -> None:
     frame = frame_of("optimized")
-    assert summary(board_of(frame)).endswith(" (as of 3 s ago)")
+    words = summary(board_of(frame), 80)
+    assert words.endswith(" (as of 3 s ago)")
+    assert summary(board_of(frame), len(words) - 1) == words.removesuffix(" (as of 3 s ago)")
     facts = dict(path_facts(frame.topology.graph.paths[0], frame))
     assert facts["state"] == "running (as of 3 s ago)"
     assert dict(path_facts(frame.topology.graph.paths[0], replace(frame, states_age_s=0.4)))["state"].endswith("now)")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from collectors.all_subjects import SCHEMAS
 from collectors.derive.counter_deltas import column_deltas
 from collectors.model import (
     Column,
@@ -27,7 +28,6 @@ from collectors.model import (
     Topology,
 )
 from collectors.rates import derive
-from collectors.registry import SCHEMAS
 from collectors.tables.block.schema import DISK
 from tests.unit.raw_samples import RAW_MISSING, SECOND_NS
 
@@ -39,12 +39,17 @@ U64 = st.one_of(
 ROWS = 4
 
 
+VALUES = st.lists(U64, min_size=64, max_size=64)
+"""From which the cells of a sample are taken: to draw each of its hundreds by itself takes most of the time."""
+
+
 @st.composite
-def tables(draw: st.DrawFn, schema: Schema) -> Table:
+def tables(draw: st.DrawFn, schema: Schema, values: NDArray[np.uint64]) -> Table:
     count = draw(st.integers(0, ROWS))
     keys = draw(st.permutations([f"k{i}" for i in range(ROWS)]))[:count]
-    values = draw(st.lists(U64, min_size=count * len(schema.columns), max_size=count * len(schema.columns)))
-    raw = np.array(values, np.uint64).reshape(count, len(schema.columns))
+    cells = count * len(schema.columns)
+    chosen = np.frombuffer(draw(st.binary(min_size=cells, max_size=cells)), np.uint8)
+    raw = values[chosen % len(values)].reshape(count, len(schema.columns))
     return Table(schema, Rows(tuple(keys), tuple(keys)), raw)
 
 
@@ -73,11 +78,12 @@ def samples(draw: st.DrawFn) -> Sample:
     host = st.builds(
         HostFacts, kernel=st.sampled_from(["", "4.4.0", "6.18.0", "x"]), long_bits=st.sampled_from([32, 64, 0])
     )
+    values = np.array(draw(VALUES), np.uint64)
     return Sample(
         draw(st.integers(0, 2**63)),
         draw(st.sampled_from([0, 1, SECOND_NS, 3 * SECOND_NS, 2**62])),
         Topology({"k0": draw(device)}, draw(host)),
-        {name: draw(tables(schema)) for name, schema in SCHEMAS.items()},
+        {name: draw(tables(schema, values)) for name, schema in SCHEMAS.items()},
         {"load": draw(histograms())},
         (),
         draw(st.integers(0, 2**40)),
@@ -97,7 +103,7 @@ def assert_sane(frame: Frame) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(previous=st.none() | samples(), current=samples())
 def test_any_raw_values_derive_without_error_infinity_or_negatives(previous: Sample | None, current: Sample) -> None:
     with warnings.catch_warnings():
@@ -105,11 +111,11 @@ def test_any_raw_values_derive_without_error_infinity_or_negatives(previous: Sam
         assert_sane(derive(previous, current))
 
 
-GROWING = st.lists(
-    st.lists(st.integers(0, 10_000), min_size=len(DISK.columns), max_size=len(DISK.columns)),
-    min_size=ROWS,
-    max_size=ROWS,
-)
+def _counts(drawn: bytes) -> NDArray[np.uint64]:
+    return (np.frombuffer(drawn, np.uint16) % 10_001).astype(np.uint64).reshape(ROWS, len(DISK.columns))
+
+
+GROWING = st.binary(min_size=2 * ROWS * len(DISK.columns), max_size=2 * ROWS * len(DISK.columns)).map(_counts)
 
 
 def disk_sample(at_s: float, values: NDArray[np.uint64], keys: tuple[str, ...]) -> Sample:
@@ -119,11 +125,11 @@ def disk_sample(at_s: float, values: NDArray[np.uint64], keys: tuple[str, ...]) 
 @settings(max_examples=100, deadline=None)
 @given(start=GROWING, grown=GROWING, order=st.permutations(range(ROWS)), split=st.permutations(range(ROWS)))
 def test_the_order_of_rows_carries_no_meaning(
-    start: list[list[int]], grown: list[list[int]], order: list[int], split: list[int]
+    start: NDArray[np.uint64], grown: NDArray[np.uint64], order: list[int], split: list[int]
 ) -> None:
     keys = tuple(f"k{i}" for i in range(ROWS))
-    before = np.array(start, np.uint64)
-    after = before + np.array(grown, np.uint64)
+    before = start
+    after = before + grown
     plain = derive(disk_sample(0, before, keys), disk_sample(1, after, keys)).tables["disks"]
     mixed = derive(
         disk_sample(0, before[order], tuple(keys[i] for i in order)),
@@ -144,12 +150,12 @@ def test_the_order_of_rows_carries_no_meaning(
     second_s=st.floats(0.5, 100),
 )
 def test_a_longer_interval_is_the_weighted_mean_of_its_parts(
-    start: list[list[int]], first: list[list[int]], second: list[list[int]], first_s: float, second_s: float
+    start: NDArray[np.uint64], first: NDArray[np.uint64], second: NDArray[np.uint64], first_s: float, second_s: float
 ) -> None:
     keys = tuple(f"k{i}" for i in range(ROWS))
-    a = np.array(start, np.uint64)
-    b = a + np.array(first, np.uint64)
-    c = b + np.array(second, np.uint64)
+    a = start
+    b = a + first
+    c = b + second
     one, two, three = (disk_sample(at, values, keys) for at, values in ((0, a), (first_s, b), (first_s + second_s, c)))
     left, right, whole = derive(one, two), derive(two, three), derive(one, three)
     for field_id in (field for field in whole.tables["disks"].columns if field.endswith("_per_s")):

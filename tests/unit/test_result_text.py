@@ -9,7 +9,7 @@ from engine.results.badge import percent_text
 from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse
 from engine.results.result import About, EngineFacts, FsyncResult, RunResult
-from engine.results.result_text import summary_lines
+from engine.results.result_text import _three_digits, summary_lines
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of, two_epochs
 
@@ -122,6 +122,10 @@ def test_no_line_of_figures_is_wider_than_a_small_terminal() -> None:
 def test_cpu_of_engine_and_host_stands_beside_what_it_bought() -> None:
     lines = summary_lines(one_epoch(ios=201))
     assert "cpu  engine 2.00 us/IO, 0.488 s/GB; host 6.00 us/IO, 1.46 s/GB, 0 % busy" in lines
+
+
+def test_cpu_of_slow_storage_has_no_exponent() -> None:
+    assert [_three_digits(value) for value in (0.488, 31.0, 1690.0, None)] == ["0.488", "31", "1,690", "-"]
 
 
 def test_fsyncs_are_told_apart_from_writes() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from collectors.documents.run import run_report
 from collectors.model import Device, Step, Topology
 from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
+from collectors.reports.run_events import run_event_lines, run_events_document
+from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
 from engine.results.result import About, EngineFacts
 from tests.unit.raw_samples import SECOND_NS, disks, rows, sample
@@ -112,3 +116,36 @@ def test_the_text_fits_and_says_whose_ios_they_are() -> None:
 
 def test_targets_in_memory_have_no_disk() -> None:
     assert list(device_lines(below(observed(*MOMENTS), ()))) == ["under the targets: no disk that has counters"]
+
+
+def test_what_happened_during_the_run_is_in_its_result_by_cause() -> None:
+    def lost(at_s: float, path: str) -> Event:
+        data = {"path": path, "port": "host0", "now": "running, standby", "change": "lost"}
+        return Event(EventKind.HOTPLUG, f"path {path} lost", int(at_s * SECOND_NS), int(at_s * SECOND_NS), data)
+
+    def steps(*happened: Event) -> RunSamples:
+        samples = RunSamples()
+        samples.begin(2 * SECOND_NS)
+        taken = [moment(at_s, 0).current for at_s in (2.1, 3.1, 4.1)]
+        taken[2] = replace(taken[2], events=happened)
+        for before, after in pairwise(taken):
+            samples.observe(Step(before, after))
+        return samples
+
+    own = Event(EventKind.LOAD, "load started", 3 * SECOND_NS, 3 * SECOND_NS)
+    before = lost(1.0, "sdz")
+    samples = steps(lost(3.6, "sdb"), before, own, lost(3.5, "sda\x1b"), lost(3.7, "sdc"))
+    assert [event.data["path"] for event in samples.events] == ["sda\x1b", "sdb", "sdc"]
+    (group,) = run_events_document(samples.events)
+    assert str(group["text"]).startswith("host0: 3 paths lost: running, standby (sda")
+    assert "\x1b" not in json.dumps(group)
+    assert (group["kind"], len(group["events"])) == ("hotplug", 3)  # type: ignore[arg-type]
+    head, line = run_event_lines(samples.events)
+    assert head == "events while it ran:"
+    assert line.endswith(f"hotplug: {group['text']}")
+    assert (list(run_event_lines(())), run_events_document(())) == ([], [])
+    many = [replace(own, kind=EventKind.NOTE, text=f"note {number}") for number in range(50)]
+    assert list(run_event_lines(many))[-1] == "  10 more: --json has all of them"
+    report = run_report(Path("run.json"), {"events": json.loads(json.dumps(run_events_document(samples.events)))})
+    section = next(section for section in report.sections if section.title == "Events on the host")
+    assert "host0: 3 paths lost" in str(section.blocks)

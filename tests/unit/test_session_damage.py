@@ -90,6 +90,7 @@ def test_a_truncated_file_gives_what_came_before(short_recording: tuple[bytes, l
     assert all(count == 0 for size, count in seen if size < 4096)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_becomes_a_number(short_recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
     data, samples = short_recording
     path = tmp_path / "flipped.lun"

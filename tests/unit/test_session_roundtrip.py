@@ -41,6 +41,7 @@ def _samples(draw: st.DrawFn) -> list[Sample]:
     return samples
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(_samples(), st.data())
 def test_any_samples_come_back_in_any_order(samples: list[Sample], data: st.DataObject) -> None:
@@ -62,6 +63,7 @@ def long_recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list
     return path, samples
 
 
+@pytest.mark.slow
 def test_a_long_recording_comes_back_forward_backward_and_at_random(long_recording: tuple[Path, list[Sample]]) -> None:
     path, samples = long_recording
     with SessionReader(path) as reader:

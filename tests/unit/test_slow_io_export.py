@@ -12,7 +12,8 @@ import pytest
 from collectors.exact.collector import slow_table
 from collectors.exact.tracer import SLOW_COLUMNS
 from collectors.model import Device, Sample, Topology
-from collectors.reports.export import COLUMNS, Selection, export_lines
+from collectors.reports.export import Selection, export_lines
+from collectors.reports.slow_tables import SLOW_IOS
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.errors import UsageError
@@ -60,7 +61,7 @@ def test_jsonl_has_a_document_per_io(reader: SessionReader) -> None:
 
 def test_csv_has_the_same_columns_and_no_formula(reader: SessionReader) -> None:
     lines = list(csv.reader(export_lines(reader, "csv", Selection(("slow_ios",)))))
-    assert lines[0] == list(COLUMNS)
+    assert lines[0] == list(SLOW_IOS.columns)
     assert lines[1][lines[0].index("command")] == "'=cmd\\x1b"
     assert lines[1][lines[0].index("tag_wait_ms")] == ""
 

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from collectors.graph import Graph, Path
-from collectors.kernel.dm_control import HEADER
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.model import HostFacts
 from collectors.paths.state import contradicted_paths
@@ -27,6 +26,7 @@ from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import MOST_REPORTS, MapEvents, StatePoll, read_event_numbers
 from engine._native import AttributeWatch, is_sysfs
 from engine.events import Event
+from engine.hostfs.dm_control import HEADER
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi
 from tests.unit.raw_samples import disks

@@ -16,10 +16,11 @@ from collectors.kernel.identity import device_key
 from collectors.model import Histograms, Rows, Step, Table
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.sampling.reading import Reading
+from collectors.sampling.throttle_program import ThrottleProgram, Waits
 from collectors.tables.block.schema import DISK
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
-from collectors.tables.cgroup.throttle import ThrottleProgram, ThrottleWaits, Waits
+from collectors.tables.cgroup.throttle import ThrottleWaits
 from collectors.tables.cgroup.tree import find_hierarchy
 from tests.fake_cgroups import FakeCgroups
 from tests.unit.raw_samples import RAW_MISSING, sample

@@ -9,6 +9,7 @@ import pytest
 
 from collectors.graph import Graph, Path
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Tier, Topology
+from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
 from tui.text.safe import width_of
 from tui.watched import COLUMNS, MOST_LINES, Watched, summary_lines
@@ -71,6 +72,7 @@ def test_lines() -> None:
         "hottest   a                  await 1.25, p99 7.50, peak 31.0 ms, busy 3.0 %",
         "paths     6 failed now: sd0, sd1, sd2, sd3 and 2 more",
         "events    2 path, 1 note",
+        f"          {clock_text(0)} x",
         "recording /var/tmp/a.luns (3.00M): lunscope replay shows it",
         "not seen  12 issue missed; 1 interval missed",
         "          no histograms here (and 1 more: lunscope doctor)",

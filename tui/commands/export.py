@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from collectors.reports.event_rows import EVENT_TABLE
-from collectors.reports.export import FORMATS, SLOW_TABLE, TABLES, Selection, export_lines
+from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
 from collectors.reports.parquet import PARQUET, write_parquet
 from collectors.reports.scenario import scenario_of
+from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
 from engine.errors import UsageError
@@ -37,7 +38,7 @@ SCENARIO = "scenario"
     "tables",
     multiple=True,
     metavar="NAME",
-    help=f"Of {', '.join(TABLES)}; repeat for more. Or {SLOW_TABLE}, or {EVENT_TABLE}.",
+    help=f"Of {', '.join(TABLES)}; repeat for more. Or {', '.join(SLOW_TABLES)}, or {EVENT_TABLE}.",
 )
 @click.option("--fields", metavar="ID,...", help="Field ids in output order; default: all of the table.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
@@ -59,8 +60,8 @@ def command(
 ) -> None:
     """Write a row per device and sample to stdout: time, name, identity and the figures by their ids.
 
-    The table slow_ios has a row per I/O: the slowest of each interval, where exact time was recorded. The table
-    events has a row per event: alerts, knob turns, notes, hot-plug.
+    The table slow_ios has a row per I/O, slow_calls one per NFS call: the slowest of each interval, where exact time
+    was recorded. The table events has a row per event: alerts, knob turns, notes, hot-plug.
 
     Missing values are empty in csv and null in jsonl, never 0.
 

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from threading import Event as StopFlag
+from threading import Thread
 from typing import Any
 
 import click
 
-from collectors.fleet.fleet_load import DEFAULT_WINDOW_S
+from collectors.fleet.fleet_drive import FleetDrive, FleetWork
 from collectors.fleet.fleet_source import FleetSource, HostOrFleet
 from collectors.fleet.host_jobs import host_jobs
 from collectors.fleet.node_sets import expand
 from collectors.sources.recorder import RecordingSource
-from engine.errors import UsageError
+from engine.errors import LunscopeError, UsageError
+from engine.events import Event
 from engine.job.scenario import Scenario
-from engine.job.sizes import parse_duration
 from engine.job.validate import validate
+from engine.sweep.plan import SweepPlan
+from engine.sweep.presets.preset import HostSize
+from engine.sweep.presets.registry import FLEET_PRESETS, fleet_preset
 from engine.text import safe_text
-from tui.headless.fleet_run import FleetWork, print_fleet_result, run_fleet
-from tui.headless.fleet_sweep import FleetSweepWork, plan_fleet_sweep, sweep_fleet
+from tui.headless.fleet_preset import FleetPresetAsked, plan_fleet_preset, show_study
+from tui.headless.fleet_run import print_fleet_result, run_fleet
+from tui.headless.fleet_sweep import (
+    FleetMeasuring,
+    FleetSweepWork,
+    ShowMeasured,
+    plan_fleet_sweep,
+    show_scaling,
+    sweep_fleet,
+)
 from tui.headless.fleet_watch import watch_fleet
 from tui.headless.leaving import go_on_in_child
-from tui.options.fleet import FleetOptions, fleet_options, open_fleet
+from tui.headless.metered import metered, require_metrics_file
+from tui.options.fleet import DrivingOptions, FleetOptions, driving_options, fleet_options, open_fleet
 from tui.options.job import LoadOptions, load_options, permission_options
+from tui.options.load_metrics import load_metrics_option
 from tui.options.numbers import WHOLE
 from tui.options.watching import recording_exit
-from tui.options.work import read_work, with_ends, with_scratch
+from tui.options.work import bounded, read_work, with_scratch
+
+_SWEEP_SCREEN = "sweep"
+"""Its id in tui/screen_registry.py, which needs textual."""
 
 
 @click.group(short_help="one picture and one load over many hosts, over ssh")
@@ -53,9 +71,14 @@ def watch(*, fleet: FleetOptions, headless: bool, as_json: bool, count: int | No
     """
     source, recording = open_fleet(fleet, runs=False)
     shown = source if recording is None else recording
-    if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
+    if is_terminal() and not (headless or as_json):
         return recording_exit(recording, _on_screen(source, recording))
     return recording_exit(recording, watch_fleet(shown, source, count, as_json=as_json))
+
+
+def is_terminal() -> bool:
+    """Whether screens can be shown."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _on_screen(source: FleetSource, recording: RecordingSource | None) -> int:
@@ -71,27 +94,23 @@ def _on_screen(source: FleetSource, recording: RecordingSource | None) -> int:
 @fleet_options
 @load_options
 @permission_options
-@click.option(
-    "--window",
-    default=f"{DEFAULT_WINDOW_S * 1000:g}ms",
-    show_default=True,
-    metavar="TIME",
-    help="Within this time of each other all hosts start and turn; refused where clocks are not known so well.",
-)
-@click.option("--partial", is_flag=True, help="Go on without hosts that do not answer.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.fleet-run/1) at the end.")
+@driving_options
+@load_metrics_option
+@click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime is given.")
 def run(
     job_file: Path | None,
     *,
     fleet: FleetOptions,
     allow_write: tuple[str, ...],
     destroy_data: bool,
-    window: str,
-    partial: bool,
-    as_json: bool,
+    driving: DrivingOptions,
+    metrics_textfile: Path | None,
+    headless: bool,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
 ) -> int:
     """Drive one load over all hosts: the same job on each, started and turned at one time.
+
+    On a terminal the Hosts screen shows it, and its keys turn the knobs on all hosts at once.
 
     JOB and its options are those of `lunscope run`; without a target each host makes a scratch file. --target PATH is
     a target of every host, --target HOSTS:PATH only there. Writing needs --allow-write HOSTS:PATH, and the guard of
@@ -99,15 +118,49 @@ def run(
 
     Exits 0, 1 if I/Os failed or a host is missing, 2 for usage errors, 130, 143 or 129 if a signal ended it.
     """
+    require_metrics_file(metrics_textfile)
     scenario = only_scenario(job_file, LoadOptions(**knobs))
-    jobs = host_jobs(scenario.job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
+    on_screen = is_terminal() and not (headless or driving.as_json or scenario.turns)
+    job = scenario.job if on_screen else bounded(scenario.job, scenario.last_turn_s)
+    jobs = host_jobs(job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
     for each in jobs.values():
         validate(each.job)
-    work = FleetWork(jobs, scenario.turns, parse_duration(window), destroy_data, partial)
+    work = FleetWork(jobs, scenario.turns, driving.window_s, destroy_data, driving.partial)
+    if on_screen:
+        go_on_in_child()
     source, recording = open_fleet(fleet, runs=True)
-    result, code = run_fleet(source if recording is None else recording, source, work)
-    print_fleet_result(result, as_json=as_json)
+    drive = FleetDrive(source.controller, work)
+    recorded = source if recording is None else recording
+    sampled = metered(recorded, metrics_textfile, lambda: drive.knobs, on_screen=on_screen)
+    if on_screen:
+        shown = HostOrFleet(sampled, source.controller)
+        return recording_exit(recording, _run_on_screen(shown, recording, drive))
+    result, code = run_fleet(sampled, drive)
+    print_fleet_result(result, as_json=driving.as_json)
     return recording_exit(recording, code)
+
+
+def _run_on_screen(shown: HostOrFleet, recording: RecordingSource | None, drive: FleetDrive) -> int:
+    from tui.load.fleet_load_controller import FleetLoadController  # noqa: PLC0415 (the screen only)
+    from tui.start import start_live  # noqa: PLC0415 - as above
+
+    load = FleetLoadController(drive)
+    events: list[Event] = []
+    code = start_live(
+        shown,
+        recording=recording,
+        fleet=shown,
+        fleet_load=load,
+        before_close=load.stop,
+        keep_events=events.extend,
+    )
+    result = drive.result()
+    if result is None or not result.hosts:
+        if load.status.message:
+            click.echo(f"lunscope: {safe_text(load.status.message)}", err=True)
+        return code or 1
+    print_fleet_result(result.with_events(events), as_json=False)
+    return code or int(result.is_bad)
 
 
 @command.command(short_help="how one load scales over hosts")
@@ -123,14 +176,19 @@ def run(
 )
 @click.option("--slo", multiple=True, metavar="LIMIT", help="As in lunscope sweep: best load within p99<2ms.")
 @click.option(
-    "--window",
-    default=f"{DEFAULT_WINDOW_S * 1000:g}ms",
-    show_default=True,
-    metavar="TIME",
-    help="As in lunscope fleet run.",
+    "--preset",
+    metavar="NAME",
+    help=f"Repeat a published study over hosts, in its tables: {', '.join(FLEET_PRESETS)}. --runtime is the time of "
+    "each point. [5s]",
 )
-@click.option("--partial", is_flag=True, help="Go on without hosts that do not answer at the beginning.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.fleet-sweep/1) at the end.")
+@click.option(
+    "--trials",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep each measurement in FILE as it is made; a sweep that was ended, however, goes on from there.",
+)
+@driving_options
+@click.option("--headless", is_flag=True, help="No screen, even on a terminal.")
 def sweep(
     job_file: Path | None,
     *,
@@ -139,39 +197,88 @@ def sweep(
     destroy_data: bool,
     vary: tuple[str, ...],
     slo: tuple[str, ...],
-    window: str,
-    partial: bool,
-    as_json: bool,
+    preset: str | None,
+    trials: Path | None,
+    driving: DrivingOptions,
+    headless: bool,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
 ) -> int:
     """Measure one load over 1, 2, 4 ... hosts, and say up to how many it scales.
 
     The first hosts of the set drive each point, started, turned and measured at one time; percentiles are of all I/Os.
-    Each point is measured as long as its figures need, as in `lunscope sweep`.
+    Each point is measured as long as its figures need, as in `lunscope sweep`. On a terminal the points are on the
+    Sweep screen, unless the sweep writes to named targets; what was measured is printed when it is left.
 
     Exits 0 if all was measured, 1 if a host is missing or the load failed, 2 for usage errors, 130, 143 or 129 if a
     signal ended it, after the results so far.
     """
-    if knobs.get("runtime") is not None:
+    study = None if preset is None else fleet_preset(preset, len(fleet.names))
+    if study is None and knobs.get("runtime") is not None:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
-    scenario = only_scenario(job_file, LoadOptions(**knobs))
+    scratch = 1 if study is None else study.scratch_targets(HostSize.here())
+    scenario = only_scenario(job_file, LoadOptions(**knobs), scratch)
     if scenario.turns or scenario.job.verify or scenario.job.until_steady:
         raise UsageError("fleet sweep: takes a job without turns, verification and --until-steady: leave them out")
     jobs = host_jobs(scenario.job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
-    plan = plan_fleet_sweep(jobs, vary, slo, destroy_data=destroy_data)
-    work = FleetSweepWork(plan, jobs, parse_duration(window), destroy_data, partial)
-    click.echo(f"lunscope: {plan.words}", err=True)
+    if study is None:
+        lines: tuple[str, ...]
+        plans: tuple[SweepPlan, ...] = (plan_fleet_sweep(jobs, vary, slo, destroy_data=destroy_data),)
+        lines, show = (plans[0].words,), partial(show_scaling, as_json=driving.as_json)
+    else:
+        asked = FleetPresetAsked(vary, slo, knobs)
+        whole = plan_fleet_preset(study, jobs, asked, destroy_data=destroy_data)
+        plans, lines = tuple(part for _, part in whole.parts), (whole.words, *whole.remarks)
+        show = partial(show_study, preset=whole, as_json=driving.as_json)
+    for line in lines:
+        click.echo(f"lunscope: {safe_text(line)}", err=True)
+    work = FleetSweepWork(plans, jobs, driving.window_s, destroy_data, driving.partial, trials)
+    on_screen = is_terminal() and not (headless or driving.as_json or work.writes)
+    if on_screen:
+        go_on_in_child()
     source, recording = open_fleet(fleet, runs=True)
-    return recording_exit(recording, sweep_fleet(source, recording, work, as_json=as_json))
+    recorded = source if recording is None else recording
+    if on_screen:
+        return recording_exit(recording, _sweep_on_screen(source, recording, work, show))
+    return recording_exit(recording, sweep_fleet(source, recorded, work, show))
 
 
-def only_scenario(job_file: Path | None, options: LoadOptions, sections: Sequence[str] = ()) -> Scenario:
-    """Read the one job of a file and options, bounded in time.
+def _sweep_on_screen(
+    source: FleetSource, recording: RecordingSource | None, work: FleetSweepWork, show: ShowMeasured
+) -> int:
+    from tui.start import start_live  # noqa: PLC0415 (the screen only)
+
+    shown = HostOrFleet(source if recording is None else recording, source.controller)
+    stopping, failures = StopFlag(), list[LunscopeError]()
+    measuring = FleetMeasuring(source, work, stopping.wait, lambda _line: None)
+
+    def measure() -> None:
+        try:
+            measuring.run()
+        except LunscopeError as error:
+            failures.append(error)
+            shown.report(str(error))
+
+    thread = Thread(target=measure, name="lunscope-fleet-sweep", daemon=True)
+
+    def stop() -> None:
+        stopping.set()
+        thread.join()
+
+    thread.start()
+    code = start_live(shown, recording=recording, fleet=shown, before_close=stop, first_screen=_SWEEP_SCREEN)
+    if failures:
+        click.echo(f"lunscope: {safe_text(str(failures[0]))}", err=True)
+        return code or failures[0].exit_code
+    return measuring.show(show) or code
+
+
+def only_scenario(job_file: Path | None, options: LoadOptions, scratch: int = 1) -> Scenario:
+    """Read the one job of a file and options; without a target it has so many scratch files.
 
     Raises:
         UsageError: the file has several jobs.
     """
-    read = with_ends(with_scratch(read_work(job_file, sections, options), 1))
+    read = with_scratch(read_work(job_file, (), options), scratch)
     if read.has_groups or len(read.phases) != 1:
         raise UsageError(f"{safe_text(str(job_file))}: several jobs: the hosts of a fleet run one")
     (scenario,) = read.scenarios

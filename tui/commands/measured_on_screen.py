@@ -10,6 +10,7 @@ from engine.running.control import LoadControl
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.plans import PresetPlan
 from tui.headless.after_screens import sum_up_series
+from tui.headless.isolation import IsolationOrder
 from tui.headless.rate_search import RateOrder
 from tui.headless.sweep import SweepOrder
 from tui.options.watching import Watching, open_source
@@ -66,6 +67,18 @@ def show_preset(
         return preset_group(plan, controller, command, files)
 
     return _show(plan.parts[0][1].armed, permissions, watching, group)
+
+
+def show_isolation(order: IsolationOrder, watching: Watching) -> int:
+    """Measure a victim beside its aggressor on the screen; returns the exit code."""
+
+    def group(controller: LoadController) -> SessionGroup:
+        from tui.sweep.isolation_session import IsolationSession  # noqa: PLC0415 (the screen only)
+        from tui.sweep.series import group_of  # noqa: PLC0415 (the screen only)
+
+        return group_of(IsolationSession(order.plan, controller, order.hierarchy, watching.sysfs, kept=order.kept))
+
+    return _show(order.plan.victim, order.permissions, watching, group)
 
 
 def _show(

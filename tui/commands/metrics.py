@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from collectors.metrics.collection import MetricsCollection
-from collectors.metrics.latency_sums import PER_OCTAVE
 from collectors.metrics.registry import ALL, DEFAULT_LEVELS, LEVELS, chosen_levels
+from collectors.metrics.running_sums import PER_OCTAVE
 from collectors.metrics.view import MetricLevel
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError

@@ -11,6 +11,7 @@ from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
 from collectors.exact.probe.server import ProbeServer
+from collectors.exact.program_source import NFS_CALLS, THROTTLE
 from engine import _native
 from engine.errors import LunscopeError
 from engine.text import safe_text
@@ -45,12 +46,20 @@ def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Pa
     stop = threading.Event()
     # From before the socket exists: who sees it may end the helper, and that must remove it.
     with stop_on_signal(stop):
-        server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _log)
+        server = ProbeServer(path, admission, _hub(str(sysfs)), _log)
         try:
             _log(f"listening at {path}")
             server.serve(stop)
         finally:
             server.close()
+
+
+def _hub(sysfs: str) -> Hub:
+    return Hub(
+        lambda: _native.BlockTracer(sysfs),
+        lambda: THROTTLE.own(sysfs),
+        lambda: NFS_CALLS.own(sysfs),
+    )
 
 
 def _log(text: str) -> None:

@@ -9,7 +9,8 @@ import click
 from collectors.session.time_format import parse_when
 from collectors.sources.replay import ReplaySource
 from tui.options.numbers import DECIMAL
-from tui.start import require_terminal, start_replay
+from tui.standard_streams import require_terminal
+from tui.start import start_replay
 
 
 @click.command(short_help="show a recording on the same screens")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
+from collectors.all_subjects import REPORTED
 from collectors.model import Step, Tier
-from collectors.registry import REPORTED
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
 from collectors.reports.since_mark import totals_document, totals_lines, totals_since

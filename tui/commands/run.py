@@ -11,6 +11,7 @@ import click
 
 from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
+from engine.events import Event
 from engine.job.formats.choose import save_job as write_job
 from engine.job.scenario import require_permission, validate_scenario, validate_together
 from engine.job.spec import JobSpec, Permissions
@@ -19,11 +20,13 @@ from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
+from tui.headless.metered import metered, require_metrics_file
 from tui.headless.precondition import precondition_code, preconditioning, run_precondition
 from tui.headless.run_output import ResultOutput
 from tui.headless.runs import run_headless
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
+from tui.options.load_metrics import load_metrics_option
 from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
@@ -42,6 +45,7 @@ SCREEN_TARGETS = 4
 @click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime is given.")
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
 @session_options
+@load_metrics_option
 @file_options
 @tier_option
 @alert_options
@@ -60,6 +64,7 @@ def command(
     record: Path | None,
     overwrite: bool,
     interval: float,
+    metrics_textfile: Path | None,
     scratch_dir: Path | None,
     tier: str,
     alert: tuple[str, ...],
@@ -82,6 +87,7 @@ def command(
     --until-steady saw no steady state, 2 for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it,
     after the summary.
     """
+    require_metrics_file(metrics_textfile)
     read = read_work(job_file, sections, LoadOptions(**knobs))
     if read.search is not None and not (read.search.is_steady and knobs.get("until_steady")):
         raise UsageError(read.search.refusal)
@@ -92,7 +98,7 @@ def command(
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     on_screen = terminal and not (headless or as_json or save_job or fio_json or read.is_timed)
     alerts = alerts_of_load(alert, alert_command, on_screen=on_screen, is_recorded=record is not None)
-    watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts, metrics_textfile)
     read = with_steady_limits(with_scratch(read, SCREEN_TARGETS if on_screen else 1))
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
@@ -130,9 +136,10 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     control, sweeps = LoadControl(), SweepSeries()
+    events: list[Event] = []
     source, recording = open_source(watching, control)
     code = start_live(
-        source,
+        metered(source, watching.metrics_file, lambda: control.status.knobs, on_screen=True),
         control=control,
         job=job,
         permissions=permissions,
@@ -141,5 +148,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
         sweeps=sweeps,
         alerts=watching.alerts,
         tune_root=watching.sysfs,
+        keep_events=events.extend,
     )
-    return sum_up(control, recording, code, sweeps)
+    return sum_up(control, recording, code, sweeps, events)

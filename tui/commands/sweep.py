@@ -27,7 +27,7 @@ from engine.sweep.stepped_job import axis_of_steps
 from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
-from tui.commands.measured_on_screen import show_preset, show_rates, show_sweep
+from tui.commands.measured_on_screen import show_isolation, show_preset, show_rates, show_sweep
 from tui.headless.isolation import IsolationAsked, IsolationLimits, run_isolation
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning
@@ -256,7 +256,8 @@ def _run_preset(
     has_screen: bool,
 ) -> int:
     if asked.name == ISOLATION:
-        return run_isolation(job, IsolationAsked(asked, limits, has_screen=has_screen), permissions, watching)
+        on_screen = show_isolation if has_screen else None
+        return run_isolation(job, IsolationAsked(asked, limits, on_screen), permissions, watching)
     if has_screen:
         asked = replace(asked, on_screen=partial(show_preset, command=asked.toggle or ""))
     return run_preset(job, asked, permissions, watching)

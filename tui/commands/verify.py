@@ -25,7 +25,7 @@ from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
 _TELL_STEP = 0.01
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _ENDING_S = 1.0
 """How long a call may take to return after a signal."""
 _HASTY = 2
@@ -83,7 +83,7 @@ def _wait(
     give_up_s: float,
 ) -> tuple[Outstanding, ...]:
     """Wait for a check and show its progress; returns the calls that were given up, if any."""
-    while not checking.done.wait(_LOOK_S):
+    while not checking.done.wait(_POLL_S):
         progress.show()
         if signals.wait(0) is not None:
             stop.set()

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from engine.running.control import LoadControl
-from tui.headless.after_screens import sum_up
+from tui.garbage import loading
 from tui.headless.leaving import go_on_in_child
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
 from tui.options.reading import root_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source
-from tui.start import require_terminal, start_live
-
-if TYPE_CHECKING:
-    from collectors.alerts.service import AlertService
-    from collectors.model import Source
-    from collectors.sources.recorder import RecordingSource
+from tui.standard_streams import require_terminal
 
 
 @click.command(short_help="this host's disks on the screen, live")
@@ -54,36 +46,11 @@ def command(
     SIGTERM or SIGHUP ended it.
     """
     require_terminal("lunscope report, or lunscope record -o FILE")
-    alerts = alert_service(alert, alert_command, on_screen=True)
     go_on_in_child()
-    control = LoadControl()
-    source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier, alerts), control)
-    return _on_screen(source, control, recording, theme, alerts, mouse=not no_mouse, sysfs=sysfs)
-
-
-def _on_screen(
-    source: Source,
-    control: LoadControl,
-    recording: RecordingSource | None,
-    theme: str | None,
-    alerts: AlertService | None,
-    *,
-    mouse: bool,
-    sysfs: Path,
-) -> int:
-    from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
-    from tui.watched import Watched  # noqa: PLC0415 (as above)
-
-    sweeps = SweepSeries()
-    code = start_live(
-        source,
-        control=control,
-        recording=recording,
-        theme=theme,
-        sweeps=sweeps,
-        alerts=alerts,
-        mouse=mouse,
-        watched=Watched(),
-        tune_root=sysfs,
-    )
-    return sum_up(control, recording, code, sweeps)
+    with loading():
+        # Not before the fork: a page that the child gets from its parent is copied as soon as one of them writes to it.
+        from tui.commands.watched_on_screen import watch_host  # noqa: PLC0415
+        from tui.options.watching import Watching  # noqa: PLC0415
+    alerts = alert_service(alert, alert_command, on_screen=True)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
+    return watch_host(watching, theme, mouse=not no_mouse)

@@ -164,7 +164,9 @@ class CompareWork:
         kept = self._collected(part, open_part, request)
         collected = kept.collected
         if collected.frame is None:
-            raise UsageError(f"{part.title}: no whole interval yet")
+            grows = isinstance(open_part, TimePart) and open_part.end_ns is None
+            fate = "no whole interval yet" if grows else "too short, it holds no whole interval"
+            raise UsageError(f"{part.title}: {fate}")
         assert part.end_ns is not None, "resolved"
         side = Side(
             part.title,

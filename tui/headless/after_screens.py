@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,15 +15,25 @@ from tui.options.watching import recording_exit
 
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
+    from engine.events import Event
+    from engine.isolation.study import IsolationStudy
     from engine.rate_search.runner import RateResult
+    from engine.results.result import RunResult
     from engine.sweep.runner import SweepResult
     from tui.sweep.series import SessionGroup, SweepSeries
 
 
-def sum_up(control: LoadControl, recording: RecordingSource | None, code: int, sweeps: SweepSeries) -> int:
+def sum_up(
+    control: LoadControl,
+    recording: RecordingSource | None,
+    code: int,
+    sweeps: SweepSeries,
+    events: Sequence[Event] = (),
+) -> int:
     """Print the result and the outstanding I/Os of the last load; returns the exit code.
 
-    Where sweeps or searches were started from the screen, what they say is printed instead.
+    Of the events those that came while it ran are printed below it, by cause. Where sweeps or searches were started
+    from the screen, what they say is printed instead.
     With I/Os outstanding this ends the process instead, as a normal exit would wait for them.
     """
     if sweeps.groups:
@@ -33,8 +43,17 @@ def sum_up(control: LoadControl, recording: RecordingSource | None, code: int, s
         from tui.headless.runs import print_result  # noqa: PLC0415 (slow to import; most leave without a load)
 
         print_result(result)
+        for line in _events_of(result, events):
+            click.echo(safe_text(line))
         code = code or int(result.is_damaged or result.ended_in_stall or result.missed_steady)
     return _leave_or_return(control, recording, code)
+
+
+def _events_of(result: RunResult, events: Sequence[Event]) -> Iterator[str]:
+    from collectors.reports.run_events import events_between, run_event_lines  # noqa: PLC0415 (as above)
+
+    if result.about.started_ns:
+        yield from run_event_lines(events_between(events, result.about.started_ns, result.ended_ns))
 
 
 def sum_up_series(
@@ -77,16 +96,19 @@ def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     return not group.following and all(result is not None and result.is_complete for result in results)
 
 
-def _result_lines(result: SweepResult | RateResult) -> Iterator[str]:
+def _result_lines(result: SweepResult | RateResult | IsolationStudy) -> Iterator[str]:
     from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
     from collectors.advice.of_rates import findings_of_rates  # noqa: PLC0415
     from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
     from collectors.advice.point_text import point_lines  # noqa: PLC0415
+    from engine.isolation.study import IsolationStudy, study_lines  # noqa: PLC0415
     from engine.rate_search.runner import RateResult  # noqa: PLC0415
     from engine.rate_search.text import rate_lines  # noqa: PLC0415
     from engine.sweep.text import sweep_lines  # noqa: PLC0415
 
-    if isinstance(result, RateResult):
+    if isinstance(result, IsolationStudy):
+        yield from study_lines(result) if result.points else ()
+    elif isinstance(result, RateResult):
         yield from (*rate_lines(result), *finding_lines(findings_of_rates(result)))
     else:
         yield from (*sweep_lines(result), *point_lines(result), *finding_lines(findings_of_sweep(result)))

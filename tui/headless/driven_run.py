@@ -18,7 +18,7 @@ from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 
 ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
@@ -80,12 +80,12 @@ class DrivenLoads(ABC):
         if self._signals.wait(0) is not None:
             raise StoppedError("stopped before the load began")
         under_way = BackgroundCall(operation, name)
-        while not under_way.done.wait(_LOOK_S):
+        while not under_way.done.wait(_POLL_S):
             self._name_waits()
             if self._signals.wait(0) is not None:
                 self._stop()
                 gave_up = self._driven.status.state is LoadState.FAILED
-                if not under_way.done.wait(_LOOK_S) and gave_up:
+                if not under_way.done.wait(_POLL_S) and gave_up:
                     raise StoppedError("given up before the load began")
             progress = self._driven.status.progress
             if progress:
@@ -95,7 +95,7 @@ class DrivenLoads(ABC):
     def _stop(self) -> None:
         """End the load; a second signal gives up outstanding I/Os."""
         stopping = BackgroundCall(lambda: self._driven.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
-        while not stopping.done.wait(_LOOK_S):
+        while not stopping.done.wait(_POLL_S):
             self._name_waits()
             if self._signals.count > 1:
                 self._driven.abandon()

@@ -9,7 +9,7 @@ from engine.running.control import LoadControl
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 
 
 def end_load(control: LoadControl) -> int:
@@ -21,7 +21,7 @@ def end_load(control: LoadControl) -> int:
     lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
     with EndingSignals() as signals:
         stopping = BackgroundCall(control.close, "lunscope-stop")
-        while not stopping.done.wait(_LOOK_S):
+        while not stopping.done.wait(_POLL_S):
             lines.show(control.status.outstanding)
             if signals.count:
                 control.abandon()

@@ -4,105 +4,51 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import click
 
-from collectors.fleet.fleet_load import FleetLoad
+from collectors.fleet.fleet_drive import FleetDrive
 from collectors.fleet.fleet_result import FleetResult, fleet_document
-from collectors.fleet.fleet_source import FleetSource
-from collectors.fleet.host_jobs import HostJob
-from collectors.fleet.hosts_text import missing_hosts
 from collectors.model import Source, Step
 from collectors.rates import derive
-from engine.errors import LunscopeError
-from engine.job.scenario import Turn
+from collectors.reports.run_events import run_event_lines
+from engine.events import Event
 from engine.results.result_text import in_milliseconds, table_header, table_row
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
-_SETTLE_S = 60.0
-_LOOK_S = 0.05
-_END_S = 60.0
+_MOST_EVENTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class FleetWork:
-    """What to drive, and how."""
-
-    jobs: Mapping[str, HostJob]
-    turns: Sequence[Turn]
-    window_s: float
-    destroy_data: bool
-    partial: bool
-    """Whether to go on without hosts that do not answer."""
-
-
-def run_fleet(source: Source, fleet: FleetSource, work: FleetWork) -> tuple[FleetResult, int]:
+def run_fleet(source: Source, drive: FleetDrive) -> tuple[FleetResult, int]:
     """Drive a load until it has ended everywhere, or a signal came; returns what was measured and the exit code.
 
     Raises:
         LunscopeError: a host refuses, or is missing and `partial` was not given; no load has run then.
     """
     last: list[Step] = []
-    monitor = Monitor(source, lambda step: last.__setitem__(slice(None), [step]))
+    events: deque[Event] = deque(maxlen=_MOST_EVENTS)
+
+    def observe(step: Step) -> None:
+        last[:] = [step]
+        events.extend(step.current.events)
+
+    monitor = Monitor(source, observe)
     with EndingSignals() as signals:
         try:
             monitor.start()
-            await_hosts(fleet, signals, partial=work.partial)
-            load = drive(fleet, work, signals, last)
-            result = load.result()
+            drive.run(lambda elapsed_s: _progress(elapsed_s, last), lambda seconds: signals.wait(seconds) is not None)
+            result = drive.result()
+            assert result is not None
             monitor.wait_for_next(2.0)
         finally:
             monitor.close()
         signal = signals.wait(0)
-        failed = result.missing or result.split.total.errors
-        return result, 128 + signal if signal is not None else int(bool(failed))
-
-
-def await_hosts(fleet: FleetSource, signals: EndingSignals, *, partial: bool) -> None:
-    """Wait until every host has answered or failed.
-
-    Raises:
-        LunscopeError: one failed and `partial` is not given, or none is there.
-    """
-    end_s = time.monotonic() + _SETTLE_S
-    controller = fleet.controller
-    while not controller.settled() and time.monotonic() < end_s:
-        if signals.wait(_LOOK_S) is not None:
-            raise LunscopeError("fleet: stopped before the load began")
-    gone = missing_hosts(controller.hosts)
-    if gone and (not partial or len(gone) == len(controller.hosts)):
-        name, why = next(iter(gone.items()))
-        more = f" (and {len(gone) - 1} more hosts)" if len(gone) > 1 else ""
-        fix = "" if len(gone) == len(controller.hosts) else "; --partial goes on without"
-        raise LunscopeError(f"{name}: {why}{more}{fix}")
-
-
-def drive(fleet: FleetSource, work: FleetWork, signals: EndingSignals, last: list[Step]) -> FleetLoad:
-    """Run one load from its preparation to its end on all hosts."""
-    load = FleetLoad(fleet.controller, work.jobs, lambda s: signals.wait(s) is not None, work.window_s)
-    try:
-        load.prepare(destroy_data=work.destroy_data)
-        load.start()
-    except LunscopeError:
-        load.stop()
-        raise
-    started_s, turns, told_s = time.monotonic(), deque(work.turns), time.monotonic()
-    while not load.is_over() and signals.wait(_LOOK_S) is None:
-        if turns and time.monotonic() - started_s >= turns[0].at_s:
-            load.turn(turns.popleft())
-        if time.monotonic() - told_s >= 1.0:
-            told_s += 1.0
-            _progress(time.monotonic() - started_s, last)
-    if signals.wait(0) is not None:
-        load.stop()
-    load.await_end(_END_S)
-    return load
+        result = result.with_events(events)
+        return result, 128 + signal if signal is not None else int(result.is_bad)
 
 
 def _progress(elapsed_s: float, last: list[Step]) -> None:
@@ -141,3 +87,4 @@ def _lines(result: FleetResult) -> Iterator[str]:
         yield f"{split.total.errors:,} I/Os failed"
     for name, why in result.missing.items():
         yield f"partial: {name} is missing: {why}"
+    yield from run_event_lines(result.events)

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 
+from collectors.fleet.fleet_drive import await_hosts
+from collectors.fleet.fleet_load import Interrupted
 from collectors.fleet.fleet_source import FleetSource
 from collectors.fleet.fleet_sweep_load import FleetSweepLoad, armed_jobs
 from collectors.fleet.host_jobs import HostJob
 from collectors.fleet.hosts_text import missing_hosts
-from collectors.sources.recorder import RecordingSource
+from collectors.model import Source
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import Permissions
 from engine.sweep.axes import SweepAxis, parse_axis
-from engine.sweep.document import sweep_document
-from engine.sweep.hosts_axis import hosts_knob, scaling_document, scaling_lines, scaling_of
+from engine.sweep.document import Document, sweep_document
+from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
+from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
+from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuned_axis import TuneKnob
 from engine.text import safe_text
-from tui.headless.fleet_run import await_hosts
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
@@ -36,12 +41,54 @@ from tui.headless.signals import EndingSignals
 class FleetSweepWork:
     """What to measure, and how."""
 
-    plan: SweepPlan
+    plans: tuple[SweepPlan, ...]
+    """One after the other, as the parts of a preset."""
     jobs: Mapping[str, HostJob]
+    """Targets and permissions of each host; all else is the plan's."""
     window_s: float
     destroy_data: bool
     partial: bool
     """Whether to go on without hosts that do not answer at the beginning."""
+    trials: Path | None = None
+    """Where each measurement is kept; further plans have a file each beside it."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether a point writes to a target that has a name."""
+        named = any(target.nodes for each in self.jobs.values() for target in each.job.targets)
+        return named and any(curve.knobs.read_pct < 100 for plan in self.plans for curve in plan.curves)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetMeasured:
+    """What was measured of the plans that began, in their order."""
+
+    results: tuple[SweepResult, ...]
+    hosts: tuple[str, ...]
+    missing: Mapping[str, str]
+    spreads_ns: Sequence[int]
+    """Between the first and the last host, of each start."""
+
+    @property
+    def document(self) -> Document:
+        """Write what is said of the hosts beside the results, as JSON."""
+        return {
+            "hosts": list(self.hosts),
+            "partial": bool(self.missing),
+            "missing": [{"host": name, "reason": why} for name, why in self.missing.items()],
+            "start_spread_ms": max(self.spreads_ns) / 1e6 if self.spreads_ns else None,
+        }
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Write the same as text."""
+        if self.spreads_ns:
+            yield f"started within {max(self.spreads_ns) / 1e6:.2f} ms of each other"
+        for name, why in self.missing.items():
+            yield f"partial: {name} is missing: {why}"
+
+
+ShowMeasured = Callable[[FleetMeasured, FleetSweepWork], None]
 
 
 def plan_fleet_sweep(
@@ -68,28 +115,28 @@ def plan_fleet_sweep(
     return plans[0]
 
 
-def sweep_fleet(fleet: FleetSource, recording: RecordingSource | None, work: FleetSweepWork, *, as_json: bool) -> int:
-    """Measure a plan until it is done, a host has gone or a signal came, and print it; returns the exit code.
+def sweep_fleet(fleet: FleetSource, source: Source, work: FleetSweepWork, show: ShowMeasured) -> int:
+    """Measure plans until they are done, a host has gone or a signal came, and show them; returns the exit code.
 
     Raises:
-        LunscopeError: a host is missing at the beginning.
+        LunscopeError: a host is missing at the beginning, or the file of trials is of something else.
     """
-    monitor = Monitor(fleet if recording is None else recording, lambda _step: None)
+    monitor = Monitor(source, lambda _step: None)
     with EndingSignals() as signals:
+        measuring = FleetMeasuring(fleet, work, lambda seconds: signals.wait(seconds) is not None, _say)
         try:
             monitor.start()
-            await_hosts(fleet, signals, partial=work.partial)
-            gone = missing_hosts(fleet.controller.hosts)
-            jobs = {name: job for name, job in work.jobs.items() if name not in gone}
-            plan = _with_fewer_hosts(work.plan, len(jobs))
-            result, spreads_ns = _measure(fleet, recording, signals, replace(work, plan=plan, jobs=jobs))
-            gone = missing_hosts(fleet.controller.hosts)
+            measuring.run()
             monitor.wait_for_next(2.0)
         finally:
             monitor.close()
-        _print(result, tuple(jobs), gone, spreads_ns, as_json=as_json)
+        code = measuring.show(show)
         signal = signals.wait(0)
-        return 128 + signal if signal is not None else int(bool(gone) or not result.is_complete)
+        return 128 + signal if signal is not None else code
+
+
+def _say(line: str) -> None:
+    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 def _with_fewer_hosts(plan: SweepPlan, count: int) -> SweepPlan:
@@ -100,55 +147,105 @@ def _with_fewer_hosts(plan: SweepPlan, count: int) -> SweepPlan:
         else axis
         for axis in plan.axes
     )
-    return make_plan(plan.job, axes, plan.limits, plan.rule)
+    if axes == plan.axes:
+        return plan
+    made = make_plan(plan.job, axes, plan.limits, plan.rule)
+    is_grid = any(curve.search.is_grid for curve in plan.curves)
+    curves = tuple(replace(curve, search=replace(curve.search, is_grid=is_grid)) for curve in made.curves)
+    return replace(made, curves=curves, preset=plan.preset, part=plan.part)
 
 
-def _measure(
-    fleet: FleetSource, recording: RecordingSource | None, signals: EndingSignals, work: FleetSweepWork
-) -> tuple[SweepResult, list[int]]:
-    plan = work.plan
-    load = FleetSweepLoad(
-        fleet.controller,
-        armed_jobs(work.jobs, plan.armed.knobs.queue_depth),
-        lambda timeout_s: signals.wait(timeout_s) is not None,
-        work.window_s,
-        destroy_data=work.destroy_data,
-    )
+class FleetMeasuring:
+    """Measures the plans of a work, one after the other, in the thread that calls `run`."""
 
-    def keep(curve: int, trial: Trial) -> None:
-        values = plan.curves[curve].name
-        at = values if plan.load is None else f"{values} {plan.load.knob.key}={trial.load:g}".strip()
-        click.echo(f"lunscope: {at}: {trial.iops:,.0f} IOPS", err=True)
+    def __init__(
+        self, fleet: FleetSource, work: FleetSweepWork, interrupted: Interrupted, say: Callable[[str], None]
+    ) -> None:
+        self._fleet, self._work, self._interrupted, self._say = fleet, work, interrupted, say
+        self._results: list[SweepResult] = []
+        self._missing: dict[str, str] = {}
+        self._spreads_ns: list[int] = []
 
-    def note(text: str, data: Mapping[str, str | float | None]) -> None:
-        if recording is not None:
-            recording.add_event(Event.now(EventKind.LOAD, text, **data))
+    def run(self) -> None:
+        """Wait for the hosts, and measure until one plan is not complete.
 
-    try:
-        return SweepRunner(plan, load, keep, note=note).run(), load.spreads_ns
-    finally:
-        load.stop()
+        Raises:
+            LunscopeError: a host is missing at the beginning, or the file of trials is of something else.
+        """
+        hosts, work = self._fleet.controller.hosts, self._work
+        await_hosts(self._fleet.controller, self._interrupted, partial=work.partial)
+        gone = missing_hosts(hosts)
+        jobs = {name: job for name, job in work.jobs.items() if name not in gone}
+        plans = tuple(_with_fewer_hosts(plan, len(jobs)) for plan in work.plans)
+        self._work = replace(work, jobs=jobs, plans=plans)
+        for plan in plans:
+            with self._trial_file(plan) as file:
+                self._results.append(self._one(plan, file))
+            if not self._results[-1].is_complete:
+                break
+        self._missing = missing_hosts(hosts)
+
+    def show(self, show: ShowMeasured) -> int:
+        """Show what was measured, once `run` has returned; returns the exit code."""
+        results = tuple(self._results)
+        show(FleetMeasured(results, tuple(self._work.jobs), self._missing, self._spreads_ns), self._work)
+        is_complete = len(results) == len(self._work.plans) and all(result.is_complete for result in results)
+        return int(bool(self._missing) or not is_complete)
+
+    def _trial_file(self, plan: SweepPlan) -> AbstractContextManager[TrialFile | None]:
+        """Make the file of a plan: the one that was named, or one beside it with the name of the part."""
+        path = self._work.trials
+        if path is None:
+            return nullcontext()
+        own = path if plan is self._work.plans[0] else path.with_name(f"{path.name}.{plan.part}")
+        return TrialFile(own, plan, tuple(self._work.jobs))
+
+    def _one(self, plan: SweepPlan, file: TrialFile | None) -> SweepResult:
+        jobs = armed_jobs(jobs_of(plan, self._work.jobs), plan.armed.knobs.queue_depth)
+        window_s, destroy_data = self._work.window_s, self._work.destroy_data
+        load = FleetSweepLoad(self._fleet.controller, jobs, self._interrupted, window_s, destroy_data=destroy_data)
+        done = () if file is None else tuple(file.done)
+        if file is not None and done:
+            self._say(f"goes on after {len(done)} measurements in {file.path}")
+
+        def keep(curve: int, trial: Trial) -> None:
+            values = plan.curves[curve].name
+            at = values if plan.load is None else f"{values} {plan.load.knob.key}={trial.load:g}".strip()
+            self._say(f"{at}: {trial.iops:,.0f} IOPS")
+            if file is not None:
+                file.append(curve, trial)
+
+        runner = SweepRunner(plan, load, keep, done, note=self._note)
+        try:
+            return runner.result_if_done() or runner.run()
+        finally:
+            load.stop()
+            self._spreads_ns += load.spreads_ns
+
+    def _note(self, text: str, data: Mapping[str, str | float | None]) -> None:
+        self._fleet.add_event(Event.now(EventKind.LOAD, text, **data))
 
 
-def _print(
-    result: SweepResult, hosts: tuple[str, ...], missing: Mapping[str, str], spreads_ns: list[int], *, as_json: bool
-) -> None:
+def jobs_of(plan: SweepPlan, jobs: Mapping[str, HostJob]) -> dict[str, HostJob]:
+    """Make the job of each host from that of a plan and its own targets."""
+    return {
+        name: HostJob(replace(plan.job, targets=each.job.targets), each.allow_write).turned(lambda knobs: knobs)
+        for name, each in jobs.items()
+    }
+
+
+def show_scaling(measured: FleetMeasured, _work: FleetSweepWork, *, as_json: bool) -> None:
+    """Print a sweep, and what it says about more hosts."""
+    (result,) = measured.results
     scalings = scaling_of(result)
     if as_json:
         document = {
-            **sweep_document(result, hosts),
+            **sweep_document(result, measured.hosts),
             "schema": "lunscope.fleet-sweep/1",
-            "hosts": list(hosts),
-            "partial": bool(missing),
-            "missing": [{"host": name, "reason": why} for name, why in missing.items()],
-            "start_spread_ms": max(spreads_ns) / 1e6 if spreads_ns else None,
+            **measured.document,
             "scaling": scaling_document(scalings),
         }
         click.echo(json.dumps(document, allow_nan=False))
         return
-    for line in (*sweep_lines(result), *scaling_lines(scalings)):
+    for line in (*sweep_lines(result), *scaling_lines(scalings), *measured.lines):
         click.echo(safe_text(line))
-    if spreads_ns:
-        click.echo(f"started within {max(spreads_ns) / 1e6:.2f} ms of each other")
-    for name, why in missing.items():
-        click.echo(safe_text(f"partial: {name} is missing: {why}"))

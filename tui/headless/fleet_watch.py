@@ -22,11 +22,12 @@ def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_jso
     """
     stop = threading.Event()
     hosts = fleet.controller.hosts
-    printed = 0
+    printed, begun = 0, False
     try:
         with stop_on_signal(stop):
             for step in source.steps(stop):
-                if not fleet.controller.settled() or step.previous is None:
+                begun = begun or fleet.controller.settled()
+                if not begun or step.previous is None:
                     continue
                 frame = derive(step.previous, step.current)
                 if as_json:
@@ -38,7 +39,7 @@ def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_jso
                 printed += 1
                 if printed == count:
                     break
-                if not any(host.is_connected for host in hosts.values()):
+                if fleet.controller.settled() and not any(host.is_connected for host in hosts.values()):
                     break
         return int(not any(host.is_connected for host in hosts.values()))
     finally:

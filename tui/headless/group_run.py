@@ -19,7 +19,7 @@ from tui.headless.monitor import Monitor
 from tui.headless.one_run import exit_code, load_figures
 from tui.headless.signals import EndingSignals
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _REPORT_S = 1.0
 
 
@@ -66,7 +66,7 @@ class HeadlessGroup(DrivenLoads):
 
     def _follow(self) -> None:
         reported_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(_LOOK_S) is None:
+        while not self._control.wait(0) and self._signals.wait(_POLL_S) is None:
             self._name_waits()
             if time.monotonic() - reported_s >= _REPORT_S:
                 reported_s += _REPORT_S

@@ -14,7 +14,7 @@ from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
 from tui.headless.signals import EndingSignals
 
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
 
 def make_and_end(
@@ -48,7 +48,7 @@ def make_and_end(
 def _hold(change: TunableChange, signals: EndingSignals, duration_s: float) -> int:
     """Wait for the end of the time, or a signal."""
     say(f"in force for {duration_s:g} s; Ctrl-C restores at once")
-    while not change.has_ended(_LOOK_S):
+    while not change.has_ended(_POLL_S):
         ending = signals.wait(0)
         if ending is not None:
             return 128 + ending
@@ -68,7 +68,7 @@ def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
     passed_on = False
     while True:
         try:
-            code = process.wait(_LOOK_S)
+            code = process.wait(_POLL_S)
             return code if code >= 0 else 128 - code
         except subprocess.TimeoutExpired:
             ending = None if signals is None or passed_on else signals.wait(0)

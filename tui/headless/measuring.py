@@ -22,7 +22,7 @@ from tui.headless.one_run import HeadlessRun
 from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _REPORT_S = 0.5
 _LINE_CELLS = 72
 _ENDING_S = 2.0
@@ -88,7 +88,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
 
     def _follow(self) -> None:
         under_way, reported_s = BackgroundCall(self._runner.run, "lunscope-trials"), 0.0
-        while not under_way.done.wait(_LOOK_S):
+        while not under_way.done.wait(_POLL_S):
             self._name_waits()
             if self._signals.wait(0) is not None:
                 self._runner.stop()

@@ -35,12 +35,18 @@ def require_few_series(collection: MetricsCollection, most: int) -> None:
         )
 
 
+def report_error(line: str) -> None:
+    """Print a line on stderr."""
+    click.echo(f"lunscope: {line}", err=True)
+
+
 class TextfileWriter:
     """Writes every sample; reports a failure once, and keeps trying."""
 
-    def __init__(self, path: Path, collection: MetricsCollection) -> None:
+    def __init__(self, path: Path, text: Callable[[], bytes], report: Callable[[str], None] = report_error) -> None:
         self._path = path
-        self._collection = collection
+        self._text = text
+        self._report = report
         self._failed = ""
         self._written = False
 
@@ -51,13 +57,13 @@ class TextfileWriter:
             LunscopeError: the first time it cannot be written.
         """
         try:
-            replace_textfile(self._path, self._collection.text())
+            replace_textfile(self._path, self._text())
         except OSError as error:
             words = f"{safe_text(str(self._path))}: {words_of(error)}"
             if not self._written:
                 raise LunscopeError(words) from None
             if words != self._failed:
-                click.echo(f"lunscope: {words}: the last complete one stays", err=True)
+                self._report(f"{words}: the last complete one stays")
             self._failed = words
         else:
             self._written, self._failed = True, ""
@@ -70,7 +76,7 @@ def write_textfile(source: Source, collection: MetricsCollection, path: Path, *,
         UsageError: there are more series than wanted.
         LunscopeError: the file cannot be written.
     """
-    writer, stop = TextfileWriter(path, collection), threading.Event()
+    writer, stop = TextfileWriter(path, collection.text), threading.Event()
     with stop_on_signal(stop):
         for position, step in enumerate(source.steps(stop)):
             collection.add(step)

@@ -16,7 +16,7 @@ MODE = 0o644
 """node_exporter runs as another user."""
 
 
-def require_textfile(path: Path) -> None:
+def require_textfile(path: Path, option: str = "--textfile") -> None:
     """Make sure before sampling begins that the file may be replaced.
 
     Raises:
@@ -26,9 +26,9 @@ def require_textfile(path: Path) -> None:
     """
     shown = safe_text(str(path))
     if path.suffix != SUFFIX:
-        raise UsageError(f"--textfile {shown}: node_exporter reads only names that end in {SUFFIX}")
+        raise UsageError(f"{option} {shown}: node_exporter reads only names that end in {SUFFIX}")
     if not path.parent.is_dir():
-        raise UsageError(f"--textfile {shown}: {safe_text(str(path.parent))} is not a folder: create it")
+        raise UsageError(f"{option} {shown}: {safe_text(str(path.parent))} is not a folder: create it")
     try:
         if not stat.S_ISREG(path.lstat().st_mode) or not _is_ours(path):
             raise RefusedError(f"{shown}: not written by lunscope metrics, so it is not replaced: use another name")

@@ -20,7 +20,7 @@ from tui.headless.host_samples import HostSamples
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _REPORT_S = 1.0
 
 
@@ -63,8 +63,8 @@ class HeadlessRun(DrivenRun):
     def _pause_s(self) -> float:
         """How long to wait for signals only: until the next turn at most."""
         if not self._turns:
-            return _LOOK_S
-        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _LOOK_S)
+            return _POLL_S
+        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _POLL_S)
 
     def _turn_what_is_due(self) -> None:
         while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:

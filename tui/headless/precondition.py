@@ -21,7 +21,7 @@ from tui.headless.measuring import report_progress
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _REPORT_S = 0.5
 _LOG_S = 30.0
 """How often progress is a line of its own where there is no terminal."""
@@ -88,7 +88,7 @@ class _PreconditionRun(DrivenRun):
 
     def _follow(self) -> None:
         reported_s = logged_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(_LOOK_S) is None:
+        while not self._control.wait(0) and self._signals.wait(_POLL_S) is None:
             self._name_waits()
             now_s = time.monotonic()
             if now_s - reported_s >= _REPORT_S:

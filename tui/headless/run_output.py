@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import click
 from collectors.advice.finding import Finding, finding_lines, findings_document
 from collectors.advice.of_run import findings_of_load, findings_of_run
 from collectors.reports.run_devices import RunDevices, device_lines, devices_document
+from collectors.reports.run_events import run_event_lines, run_events_document
+from engine.events import Event
 from engine.job.formats.read_job import ReadJob
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult
@@ -36,10 +38,12 @@ class ResultOutput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundBelow:
-    """What the devices below the targets did, and the facts of the host."""
+    """What the devices below the targets did, the facts of the host, and what happened on it."""
 
     devices: RunDevices | None
     host: Mapping[str, object] | None
+    events: Sequence[Event] = ()
+    """What happened on the host meanwhile, by time."""
 
 
 def print_phase(result: RunResult | GroupResult, found: FoundBelow, read: ReadJob, output: ResultOutput) -> None:
@@ -65,6 +69,7 @@ def _run_json(result: RunResult, found: FoundBelow, read: ReadJob) -> dict[str, 
         "findings": findings_document(findings_of_run(result, found.devices)),
         "response_times": response_document(result, _wanted(read)),
         "loads": None,
+        "events": run_events_document(found.events),
     }
 
 
@@ -79,6 +84,7 @@ def _group_json(group: GroupResult, found: FoundBelow) -> dict[str, object]:
         "findings": findings_document(_group_findings(group)),
         "response_times": None,
         "loads": loads,
+        "events": run_events_document(found.events),
     }
 
 
@@ -96,6 +102,7 @@ def _group_text(group: GroupResult, found: FoundBelow) -> Iterator[str]:
     yield from _with_gap([*group_lines(group)])
     yield from device_lines(found.devices)
     yield from finding_lines(_group_findings(group))
+    yield from run_event_lines(found.events)
 
 
 def _with_gap(lines: list[str]) -> list[str]:
@@ -113,6 +120,7 @@ def _print_run(result: RunResult, found: FoundBelow, read: ReadJob, done: Precon
         *device_lines(found.devices),
         *finding_lines(findings),
         *response_lines(result, _wanted(read)),
+        *run_event_lines(found.events),
     ):
         click.echo(safe_text(line))
 

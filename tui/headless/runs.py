@@ -18,7 +18,7 @@ from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
 from engine.job.group import LoadGroup
 from engine.job.scenario import Scenario
-from engine.job.spec import Permissions
+from engine.job.spec import Knobs, Permissions
 from engine.results.group_result import GroupResult
 from engine.results.measured import LoadInterval
 from engine.results.result import RunResult
@@ -27,6 +27,7 @@ from engine.running.group_control import GroupControl
 from engine.text import safe_text
 from tui.headless.group_run import HeadlessGroup, group_exit_code
 from tui.headless.leaving import leave
+from tui.headless.metered import metered
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
@@ -37,7 +38,7 @@ from tui.options.watching import Watching, open_source
 _LAST_SAMPLE_S = 2.0
 """How long a recording waits for the sample with the last I/Os."""
 _LINE_CELLS = 72
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _CLOSE_S = 5.0
 """Limit for closing a recording when something hangs."""
 _UNRECORDED_S = 1.0
@@ -59,7 +60,8 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         make_folder(output.fio_json, read.scenarios)
     control, series, runs = GroupControl(), LoadSeries(), Runs()
     with EndingSignals() as signals:
-        source, recording = open_source(watching, control, patience_s=PATIENCE_S)
+        opened, recording = open_source(watching, control, patience_s=PATIENCE_S)
+        source = metered(opened, watching.metrics_file, lambda: _knobs(control), on_screen=False)
         samples = RunSamples()
         monitor = Monitor(source, lambda step: _observe(step, series, samples))
         code = 0
@@ -92,6 +94,12 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         return 1 if trouble and not code else code
 
 
+def _knobs(control: GroupControl) -> Knobs | None:
+    """Return the knobs in force; None for several loads at once, which have their own."""
+    loads = control.loads
+    return loads[0][1].status.knobs if len(loads) == 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Phases:
     """Runs the phases of a file one after the other."""
@@ -117,19 +125,19 @@ class _Phases:
 def _found(
     result: RunResult | GroupResult, samples: RunSamples, monitor: Monitor, watching: Watching, control: GroupControl
 ) -> FoundBelow:
-    """Gather what the devices below the targets did."""
+    """Gather what the devices below the targets did, and what happened on the host."""
     load = result.about if isinstance(result, RunResult) else result
     devices = samples.below(load, watching.sysfs, follow_files=not control.outstanding)
     step = monitor.step
     host = None if step is None else host_document(step.current.topology, load, watching.sysfs)
-    return FoundBelow(devices, host)
+    return FoundBelow(devices, host, samples.events)
 
 
 def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurried: bool) -> None:
     """Close source and recording; with a limit of a few seconds if something hangs or a second signal came."""
     closing = BackgroundCall(monitor.close, "lunscope-monitor-close")
     limit_s = _UNRECORDED_S if watching.record is None else _CLOSE_S
-    while not closing.done.wait(_LOOK_S):
+    while not closing.done.wait(_POLL_S):
         if (hurried or signals.count > 1) and not closing.done.wait(limit_s):
             if watching.record is not None:
                 path = safe_text(str(watching.record))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IMPATIENT = 3
@@ -84,7 +84,7 @@ def stop_on_signal(stop: threading.Event) -> Iterator[None]:
 
     def watch(signals: EndingSignals) -> None:
         while not over.is_set():
-            if signals.wait(_LOOK_S) is not None:
+            if signals.wait(_POLL_S) is not None:
                 stop.set()
                 return
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from textual.content import Content
 
+from collectors.all_subjects import SUBJECTS
 from collectors.exact.losses import loss_lines
 from collectors.field import Field
 from collectors.model import Tier
-from collectors.registry import SUBJECTS, subject_of
+from collectors.registry import subject_of
 from collectors.subject import Subject
 from engine.text import safe_text
 from tui.action import Action
@@ -94,12 +95,14 @@ def _of_screen(screen: ScreenEntry | None, facts: HelpFacts) -> Iterator[HelpSec
     if screen is None:
         return
     about = Hanging(Content(f"  {screen.help}"), 2)
-    yield _section(f"This screen: {screen.title}", (about, *_actions(screen.actions, facts)))
+    yield _section(f"This screen: {screen.title}", (about, *_actions(screen.keyed, facts)))
     yield _section("Keys of tables", (key_line(keys, text) for keys, text in facts.table_keys))
 
 
 def _keys_of(screen: ScreenEntry, facts: HelpFacts) -> HelpSection:
-    return _section(f"Keys of {screen.id}", _actions(screen.actions, facts))
+    """List the keys of another screen, without those that work on this one as well: they are there already."""
+    here = () if facts.screen is None else facts.screen.borrowed
+    return _section(f"Keys of {screen.id}", _actions((each for each in screen.actions if each not in here), facts))
 
 
 def _section(title: str, lines: Iterable[Hanging]) -> HelpSection:

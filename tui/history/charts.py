@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows
-from collectors.registry import SUBJECTS
 from collectors.series import Series
 from collectors.totals.cleared import ClearedCounters
 from engine.events import Event
@@ -101,16 +101,20 @@ def _one(table: FrameTable, row: int) -> Mapping[str, np.ndarray[tuple[int], np.
     return {field_id: column[row : row + 1] for field_id, column in table.columns.items()}
 
 
-__all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History"]
+__all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "MOST_TICKS", "History"]
 
-KEPT: Mapping[str, tuple[str, ...]] = {
-    **{subject.table: subject.charts for subject in SUBJECTS if subject.charts},
-    ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
-}
-"""Fields kept per frame table."""
+_OF_ALL_DISKS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms")
 
 BUDGET_BYTES = 24 << 20
 """Size of one table's ring: 46 samples of 19,200 paths, an hour of 200."""
+
+
+@functools.cache
+def kept_fields() -> Mapping[str, tuple[str, ...]]:
+    """Fields kept per frame table."""
+    from collectors.all_subjects import SUBJECTS  # noqa: PLC0415 (most can wait until the first screen is drawn)
+
+    return {**{subject.table: subject.charts for subject in SUBJECTS if subject.charts}, ALL_DISKS: _OF_ALL_DISKS}
 
 
 class History:
@@ -119,7 +123,8 @@ class History:
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
-        self._rings = self._empty()
+        self._rings: dict[str, Ring] = {}
+        """By table; made when they are first used."""
         self._followed = Followed(budget_bytes)
         self.totals = ClearedCounters()
         """Newest sample, and those at which counters were cleared; has its own lock."""
@@ -142,13 +147,18 @@ class History:
             return self._latencies
 
     def _empty(self) -> dict[str, Ring]:
-        return {table: Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}
+        return {table: Ring(fields, self._budget_bytes) for table, fields in kept_fields().items()}
+
+    def _made_rings(self) -> dict[str, Ring]:
+        if not self._rings:
+            self._rings = self._empty()
+        return self._rings
 
     def add(self, frame: Frame) -> None:
         """Add one frame."""
         tables = _tables(frame)
         with self._lock:
-            _put(self._rings, frame.time_ns, tables)
+            _put(self._made_rings(), frame.time_ns, tables)
             self._followed.add(frame.time_ns, tables)
 
     def replace(self, frames: Iterable[Frame]) -> None:
@@ -166,25 +176,27 @@ class History:
         Of a row that vanished, and of a time before that of the charts, the kept intervals still have it.
         """
         with self._lock:
-            ring = self._rings[table]
+            ring = self._made_rings()[table]
             if ring.is_short:
                 self._follow(table, key)
                 ring = self._followed.of(table, key) or ring
             series = ring.series(key, end_ns, span_ns)
         if end_ns is None or (series is not None and len(series)):
             return series
-        return self.intervals.series(table, key, KEPT[table], 0 if span_ns is None else end_ns - span_ns, end_ns)
+        return self.intervals.series(
+            table, key, kept_fields()[table], 0 if span_ns is None else end_ns - span_ns, end_ns
+        )
 
     def recent(
         self, table: str, keys: Sequence[str], field_id: str, end_ns: int, span_ns: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Copy the last `span_ns` of a field of some rows up to a time: times, and values of shape (times, keys)."""
         with self._lock:
-            return self._rings[table].recent(keys, field_id, end_ns, span_ns)
+            return self._made_rings()[table].recent(keys, field_id, end_ns, span_ns)
 
     def _follow(self, table: str, key: str) -> None:
         if self._followed.of(table, key) is None:
-            past = self._rings[table].series(key)
+            past = self._made_rings()[table].series(key)
             if past is not None:
                 self._followed.follow(table, key, past)
 

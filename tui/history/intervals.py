@@ -15,7 +15,7 @@ from collectors.model import Frame, Histograms, Step
 from collectors.series import Series
 from tui.history.packed import IntervalPacker, PackedInterval
 
-BUDGET_BYTES = 16 << 20
+BUDGET_BYTES = 8 << 20
 """Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
 MOST_INTERVALS = 36_000
 

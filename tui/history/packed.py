@@ -9,13 +9,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from collectors.model import Frame, FrameTable, Histograms, HistogramScale, Rows
+from collectors.latency.packed_cells import PackedCells, pack_cells
+from collectors.model import Frame, FrameTable, Histograms, Rows
 
 Number = TypeVar("Number", bound=np.generic)
 
 _ALIGNMENT = 8
-_CELLS = (("count", np.uint64), ("row", np.uint32), ("bucket", np.uint16), ("series_index", np.uint8))
-"""Arrays of histograms; their lengths differ from one interval to the next."""
+_FIGURE = np.dtype(np.float32)
+"""Of kept figures: seven digits, of which screens show five at most."""
 _ROW_BYTES = 256
 """Of the key and the name of a row."""
 _OVERHEAD_BYTES = 600
@@ -23,16 +24,18 @@ _OVERHEAD_BYTES = 600
 
 
 class PackedColumns(Mapping[str, NDArray[Number]], Generic[Number]):
-    """Columns of equal length in one array of shape (fields, rows)."""
+    """Columns of equal length in one array of shape (fields, rows), given as numbers of the type of the frame."""
 
-    __slots__ = ("_positions", "_values")
+    __slots__ = ("_positions", "_type", "_values")
 
-    def __init__(self, positions: Mapping[str, int], values: NDArray[Number]) -> None:
+    def __init__(self, positions: Mapping[str, int], values: NDArray[Any], number: type[Number]) -> None:
         self._positions = positions
         self._values = values
+        self._type = number
 
     def __getitem__(self, field_id: str) -> NDArray[Number]:
-        column: NDArray[Number] = self._values[self._positions[field_id]]
+        column: NDArray[Number] = self._values[self._positions[field_id]].astype(self._type, copy=False)
+        column.flags.writeable = False
         return column
 
     def __iter__(self) -> Iterator[str]:
@@ -59,28 +62,14 @@ class _TableLayout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _HistogramLayout:
-    """What does not change from one interval's histograms to the next."""
-
-    scale: HistogramScale
-    rows: Rows
-    series: tuple[str, ...]
-
-    def is_of(self, histograms: Histograms) -> bool:
-        is_alike = (self.scale, self.series) == (histograms.scale, histograms.series)
-        return is_alike and _are_alike(self.rows, histograms.rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Where the figures of an interval lie in its array: tables in order, usual latencies, histograms."""
+    """Where the figures of an interval lie in its array: tables in order, then usual latencies."""
 
     tables: Mapping[str, _TableLayout]
     table_starts: Mapping[str, int]
     usual: Mapping[str, tuple[int, int]]
     """Start and length by table."""
-    histograms: Mapping[str, _HistogramLayout]
-    histograms_start: int
+    size: int
 
 
 class _Tables(Mapping[str, FrameTable]):
@@ -94,7 +83,11 @@ class _Tables(Mapping[str, FrameTable]):
     def __getitem__(self, name: str) -> FrameTable:
         table, start = self._layout.tables[name], self._layout.table_starts[name]
         columns, tiers = _parts(self._packed, start, table)
-        return FrameTable(table.rows, PackedColumns(table.columns, columns), PackedColumns(table.tiers, tiers))
+        return FrameTable(
+            table.rows,
+            PackedColumns(table.columns, columns, np.float64),
+            PackedColumns(table.tiers, tiers, np.uint8),
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._layout.tables)
@@ -105,12 +98,11 @@ class _Tables(Mapping[str, FrameTable]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedInterval:
-    """A frame without its figures, and these with the histograms of the interval as one array of bytes."""
+    """A frame without its figures, these as one array of bytes, and the histograms of the interval."""
 
     bare: Frame
     layout: _Layout
-    cells: tuple[int, ...]
-    """Of each of the histograms."""
+    cells: Mapping[str, PackedCells]
     packed: NDArray[np.uint8]
     new_rows: int
     """Rows that the interval before does not share."""
@@ -118,13 +110,14 @@ class PackedInterval:
     @property
     def size_bytes(self) -> int:
         """Memory that the interval takes."""
-        return self.packed.nbytes + _OVERHEAD_BYTES + _ROW_BYTES * self.new_rows
+        cells_bytes = sum(cells.size_bytes for cells in self.cells.values())
+        return self.packed.nbytes + cells_bytes + _OVERHEAD_BYTES + _ROW_BYTES * self.new_rows
 
     @property
     def frame(self) -> Frame:
         """The frame with its figures."""
         usual = {
-            name: self.packed[start : start + length * 8].view(np.float64)
+            name: _at(self.packed, start, length, _FIGURE).astype(np.float64)
             for name, (start, length) in self.layout.usual.items()
         }
         return replace(self.bare, tables=self.tables, usual_ms=usual)
@@ -137,99 +130,77 @@ class PackedInterval:
     @property
     def histograms(self) -> Mapping[str, Histograms]:
         """The latencies of the interval, by source."""
-        found, start = {}, self.layout.histograms_start
-        for (name, layout), count in zip(self.layout.histograms.items(), self.cells, strict=True):
-            arrays: dict[str, Any] = {}
-            for part, dtype in _CELLS:
-                arrays[part] = _at(self.packed, start, count, dtype)
-                start += _padded(arrays[part].nbytes)
-            found[name] = Histograms(layout.scale, layout.rows, layout.series, **arrays)
-        return found
+        return {name: cells.histograms for name, cells in self.cells.items()}
 
 
 class IntervalPacker:
     """Packs intervals that follow each other; those with the same rows and fields share their layout."""
 
     def __init__(self) -> None:
-        self._layout = _Layout({}, {}, {}, {}, 0)
+        self._layout = _Layout({}, {}, {}, 0)
 
     def pack(self, frame: Frame, histograms: Mapping[str, Histograms]) -> PackedInterval:
         """Copy all figures into one array."""
-        before, layout = self._layout, self._layout_of(frame, histograms)
+        before, layout = self._layout, self._layout_of(frame)
         self._layout = layout
-        cells = tuple(len(one.row) for one in histograms.values())
-        size = layout.histograms_start + sum(
-            _padded(count * np.dtype(dtype).itemsize) for count in cells for _, dtype in _CELLS
-        )
-        packed = np.zeros(size, np.uint8)
-        _fill(packed, layout, frame, histograms)
+        packed = np.zeros(layout.size, np.uint8)
+        _fill(packed, layout, frame)
         packed.flags.writeable = False
         known = {id(table.rows) for table in before.tables.values()}
         new_rows = sum(len(table.rows) for table in layout.tables.values() if id(table.rows) not in known)
+        cells = {name: pack_cells(one) for name, one in histograms.items()}
         return PackedInterval(replace(frame, tables={}, usual_ms={}), layout, cells, packed, new_rows)
 
-    def _layout_of(self, frame: Frame, histograms: Mapping[str, Histograms]) -> _Layout:
+    def _layout_of(self, frame: Frame) -> _Layout:
         last = self._layout
         tables = {name: self._table_layout(name, table) for name, table in frame.tables.items()}
-        cells = {name: self._histogram_layout(name, one) for name, one in histograms.items()}
         lengths = {name: len(values) for name, values in frame.usual_ms.items()}
-        is_same = (
-            _are_same(tables, last.tables)
-            and _are_same(cells, last.histograms)
-            and lengths == {name: length for name, (_, length) in last.usual.items()}
-        )
-        return last if is_same else _laid_out(tables, lengths, cells)
+        known = {name: length for name, (_, length) in last.usual.items()}
+        return last if _are_same(tables, last.tables) and lengths == known else _laid_out(tables, lengths)
 
     def _table_layout(self, name: str, table: FrameTable) -> _TableLayout:
         last = self._layout.tables.get(name)
         if last is not None and last.is_of(table):
             return last
-        columns, tiers = ({field_id: at for at, field_id in enumerate(part)} for part in (table.columns, table.tiers))
+        # Rows of processes change with each interval, the fields do not.
+        columns = _positions(table.columns, None if last is None else last.columns)
+        tiers = _positions(table.tiers, None if last is None else last.tiers)
         return _TableLayout(table.rows, columns, tiers)
 
-    def _histogram_layout(self, name: str, histograms: Histograms) -> _HistogramLayout:
-        last = self._layout.histograms.get(name)
-        if last is not None and last.is_of(histograms):
-            return last
-        return _HistogramLayout(histograms.scale, histograms.rows, histograms.series)
+
+def _positions(fields: Mapping[str, object], last: Mapping[str, int] | None) -> Mapping[str, int]:
+    """Map fields to their positions; give the last mapping again if the fields are the same."""
+    if last is not None and last.keys() == fields.keys():
+        return last
+    return {field_id: position for position, field_id in enumerate(fields)}
 
 
-def _laid_out(
-    tables: Mapping[str, _TableLayout], usual: Mapping[str, int], histograms: Mapping[str, _HistogramLayout]
-) -> _Layout:
+def _laid_out(tables: Mapping[str, _TableLayout], usual: Mapping[str, int]) -> _Layout:
     starts, usual_starts, end = {}, {}, 0
     for name, table in tables.items():
         starts[name] = end
-        end += _padded(len(table.rows) * (8 * len(table.columns) + len(table.tiers)))
+        end += _padded(len(table.rows) * (_FIGURE.itemsize * len(table.columns) + len(table.tiers)))
     for name, length in usual.items():
         usual_starts[name] = (end, length)
-        end += 8 * length
-    return _Layout(tables, starts, usual_starts, histograms, end)
+        end += _padded(_FIGURE.itemsize * length)
+    return _Layout(tables, starts, usual_starts, end)
 
 
-def _fill(packed: NDArray[np.uint8], layout: _Layout, frame: Frame, histograms: Mapping[str, Histograms]) -> None:
+def _fill(packed: NDArray[np.uint8], layout: _Layout, frame: Frame) -> None:
     for name, table in frame.tables.items():
         columns, tiers = _parts(packed, layout.table_starts[name], layout.tables[name])
-        for positions, source, values in (
-            (layout.tables[name].columns, table.columns, columns),
-            (layout.tables[name].tiers, table.tiers, tiers),
-        ):
-            for field_id, position in positions.items():
-                values[position] = source[field_id]
+        for field_id, position in layout.tables[name].columns.items():
+            columns[position] = table.columns[field_id]
+        for field_id, position in layout.tables[name].tiers.items():
+            tiers[position] = table.tiers[field_id]
     for name, (start, length) in layout.usual.items():
-        _at(packed, start, length, np.float64)[:] = frame.usual_ms[name]
-    start = layout.histograms_start
-    for one in histograms.values():
-        for part, dtype in _CELLS:
-            array = getattr(one, part)
-            _at(packed, start, len(array), dtype)[:] = array
-            start += _padded(array.nbytes)
+        _at(packed, start, length, _FIGURE)[:] = frame.usual_ms[name]
 
 
-def _parts(packed: NDArray[np.uint8], start: int, table: _TableLayout) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+def _parts(packed: NDArray[np.uint8], start: int, table: _TableLayout) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """Columns and tiers of a table, each of shape (fields, rows)."""
     rows, fields, tiers = len(table.rows), len(table.columns), len(table.tiers)
-    columns = _at(packed, start, fields * rows, np.float64).reshape(fields, rows)
+    columns = _at(packed, start, fields * rows, _FIGURE).reshape(fields, rows)
     return columns, _at(packed, start + columns.nbytes, tiers * rows, np.uint8).reshape(tiers, rows)
 
 

@@ -18,7 +18,7 @@ class Guard(Protocol):
         """Say of each target of a job whether it may be read and written."""
 
     def uses(self) -> Callable[[str], str]:
-        """Look at the host once, and return from a kernel name to what is known to use that device."""
+        """Take a snapshot of the host, and return from a kernel name to what is known to use that device."""
 
 
 class HostGuard:

@@ -12,7 +12,7 @@ MOST_TURNS = 200
 
 
 class KnobSlot(StrEnum):
-    """A place for one set of knobs."""
+    """Holds one set of knobs."""
 
     A = "A"
     B = "B"

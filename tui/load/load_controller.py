@@ -48,6 +48,7 @@ class LoadController:
         self.recent = recent or RecentTargets()
         self.taken = 0
         """How many jobs were set elsewhere than in the form."""
+        self.sysfs = sysfs
         self.watch = DeviceWatch(lambda: control.status, sysfs)
         """What the devices do while a point of a sweep is measured; the app feeds it."""
         self._job = job

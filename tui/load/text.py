@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
+from collectors.paths.event_groups import event_groups
+from collectors.reports.run_events import events_between
 from collectors.reports.scenario import RecordedLoad, recorded_loads
 from engine.backend.outstanding import waiting_text
 from engine.errors import LunscopeError
@@ -45,10 +47,15 @@ def recorded_state(events: Sequence[Event], now_ns: int) -> RecordedState | None
         return None
     over = _is_over(load, now_ns)
     running = [load for load in loads if load.start.monotonic_ns <= now_ns and not _is_over(load, now_ns)]
-    names = tuple(str(load.start.data.get("load_name")) for load in running) if len(running) > 1 else ()
+    names = tuple(map(_name, running)) if len(running) > 1 else ()
     until_ns = load.end.monotonic_ns if over and load.end is not None else now_ns
     ended = load.end.text if over and load.end is not None else ""
     return RecordedState(_job_at(load, now_ns), (until_ns - load.start.monotonic_ns) / 1e9, ended, names)
+
+
+def _name(load: RecordedLoad) -> str:
+    """Return its name, or the host of a fleet that drives it."""
+    return str(load.start.data.get("load_name") or load.start.text.partition(":")[0])
 
 
 def _is_over(load: RecordedLoad, now_ns: int) -> bool:
@@ -94,6 +101,7 @@ _UNDER_WAY = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING,
 
 REPLAYED = "Replay: recorded load (read-only)"
 REWOUND = "Paused: the load as it was then"
+OF_HOSTS = "Load of the hosts (read-only here)"
 
 
 def state_line(
@@ -112,7 +120,8 @@ def state_line(
     status = controller.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     keys = (_next_keys(status.state, key_text), "dim")
-    return Content.assemble(head, keys, " ", *_badges(status), _middle(status, controller))
+    figures, where = _middle(status, controller)
+    return Content.assemble(head, keys, " ", figures, *_badges(status), where)
 
 
 def _recorded_line(recorded: RecordedState | None, past: str) -> Content:
@@ -122,7 +131,7 @@ def _recorded_line(recorded: RecordedState | None, past: str) -> Content:
     ran = f" ran {span_text(recorded.elapsed_s)}: " if recorded.ended else f" running {span_text(recorded.elapsed_s)}"
     unknown = "" if recorded.job else "  knobs not recorded"
     names = recorded.at_once
-    beside = f"{len(names)} loads at once, these knobs are of [{safe_text(names[-1])}]" if names else ""
+    beside = f" {len(names)} loads at once, these knobs are of [{safe_text(names[-1])}]" if names else ""
     return head + Content(f"{ran}{safe_text(recorded.ended)}{beside}{unknown}")
 
 
@@ -133,15 +142,16 @@ def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
         yield " "
 
 
-def _middle(status: LoadStatus, controller: LoadController) -> str:
+def _middle(status: LoadStatus, controller: LoadController) -> tuple[str, str]:
+    """Time and errors, before which nothing is cut off, and on what it runs."""
     targets = _targets(status, controller)
     if status.job is not None and status.job.targets != controller.job.targets and not controller.has_load:
-        return f"next: {_named(controller.job)}, {controller.job.access}, {controller.job.knobs.mode}"
+        return "", f"next: {_named(controller.job)}, {controller.job.access}, {controller.job.knobs.mode}"
     if status.state is LoadState.PREPARING or status.state is LoadState.STOPPING:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
-        return f"{share}{targets}"
+        return "", f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
-        return f"{targets}, {controller.job.access}, {controller.job.knobs.mode}"
+        return "", f"{targets}, {controller.job.access}, {controller.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
     if status.damaged:
         errors = f"{status.damaged:,} DAMAGED, {errors}"
@@ -149,7 +159,7 @@ def _middle(status: LoadStatus, controller: LoadController) -> str:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"
     if status.waits and status.state is LoadState.RUNNING:
         errors = f"waiting for outstanding I/Os, {errors}"
-    return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
+    return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, ", f"{status.backend} on {targets}"
 
 
 def _targets(status: LoadStatus, controller: LoadController) -> str:
@@ -174,14 +184,27 @@ def _next_keys(state: LoadState, key_text: KeyText) -> str:
     return "" if state is LoadState.STOPPING else f" {start} starts, {edit} edits "
 
 
-def message_line(controller: LoadController | None, error: str) -> Content:
-    """Return the last refusal or failure, else the load's own notice."""
+def happened_text(events: Sequence[Event], now_ns: int) -> str:
+    """Say what happened on the host while the running or last load ran, by cause: the newest, and how many more."""
+    load = _started_by(recorded_loads([event for event in events if event.kind is EventKind.LOAD]), now_ns)
+    if load is None:
+        return ""
+    until_ns = now_ns if load.end is None else min(load.end.monotonic_ns, now_ns)
+    groups = event_groups(events_between(events, load.start.monotonic_ns, until_ns))
+    if not groups:
+        return ""
+    more = f"; {len(groups) - 1:,} more before it" if len(groups) > 1 else ""
+    return f"while it ran: {groups[-1].text}{more}"
+
+
+def message_line(controller: LoadController | None, error: str, happened: str = "") -> Content:
+    """Return the last refusal or failure, else the load's own notice and what happened on the host meanwhile."""
     if error:
         return Content.assemble((safe_text(error), "bold $error"))
     status = controller.status if controller is not None else None
     if status is not None and status.outstanding and status.state in _UNDER_WAY:
         return Content.assemble((waiting_text(status.outstanding), "bold $error"))
-    words = "" if status is None else "; ".join(filter(None, (status.tail, status.message)))
-    if status is None or not words:
-        return Content(" ")
-    return Content.assemble((safe_text(words), "bold $error" if status.state is LoadState.FAILED else "$warning"))
+    own = () if status is None else (status.tail, status.message)
+    words = "; ".join(filter(None, (*own, happened)))
+    failed = status is not None and status.state is LoadState.FAILED
+    return Content.assemble((safe_text(words), "bold $error" if failed else "$warning")) if words else Content(" ")

@@ -11,6 +11,7 @@ from engine.errors import LunscopeError
 from engine.text import safe_text
 
 if TYPE_CHECKING:
+    from collectors.alerts.rule import AlertRule
     from collectors.alerts.service import AlertService
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -45,27 +46,37 @@ def alert_service(
     Raises:
         UsageError: an option is no rule or no command.
     """
-    from collectors.alerts.command import parse_command  # noqa: PLC0415 (verbs without alerts need none of it)
-    from collectors.alerts.parse import parse_rule, with_names  # noqa: PLC0415
-    from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415
+    from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (verbs without alerts need none of it)
 
     settings = load_alert_settings()
     if not on_screen:
         for problem in settings.problems:
             click.echo(f"lunscope: {safe_text(problem)}", err=True)
-    try:
-        given = with_names(parse_rule(text) for text in rules)
-    except LunscopeError as error:
-        raise click.BadParameter(str(error), param_hint="'--alert'") from None
-    try:
-        program = () if command is None else parse_command(command)
-    except LunscopeError as error:
-        raise click.BadParameter(str(error), param_hint="'--alert-command'") from None
+    given = _given_rules(rules) if rules else ()
+    program = () if command is None else _program(command)
     if not (settings.rules or given or on_screen):
         return None
     from collectors.alerts.service import AlertService  # noqa: PLC0415
 
     return AlertService(settings, given, program)
+
+
+def _given_rules(texts: tuple[str, ...]) -> tuple[AlertRule, ...]:
+    from collectors.alerts.parse import parse_rule, with_names  # noqa: PLC0415 (few give a rule)
+
+    try:
+        return with_names(parse_rule(text) for text in texts)
+    except LunscopeError as error:
+        raise click.BadParameter(str(error), param_hint="'--alert'") from None
+
+
+def _program(command: str) -> tuple[str, ...]:
+    from collectors.alerts.command import parse_command  # noqa: PLC0415 (as above)
+
+    try:
+        return parse_command(command)
+    except LunscopeError as error:
+        raise click.BadParameter(str(error), param_hint="'--alert-command'") from None
 
 
 def alerts_of_load(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import resource
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +17,20 @@ from typing import Any, TypeVar
 import click
 
 from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetSettings
+from collectors.fleet.fleet_load import DEFAULT_WINDOW_S
 from collectors.fleet.fleet_source import FleetSource
+from collectors.fleet.gateways import Gateways
 from collectors.fleet.links import ClusterShellLinks
 from collectors.fleet.node_sets import expand
 from collectors.fleet.pushed_agent import PushedAgent, pushed_agent
 from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import UsageError
+from engine.job.sizes import parse_duration
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _GATEWAY_S = 10.0
+_ASKED_AT_ONCE = 8
 RUN_RENEW_S = 0.5
 """How often leases are renewed while a load runs."""
 
@@ -37,6 +43,12 @@ _OPTIONS = (
         show_default=True,
         metavar="COMMAND",
         help="The ssh to use, with options: 'ssh -F FILE'.",
+    ),
+    click.option(
+        "--gateway",
+        default="",
+        metavar="NODESET",
+        help="Reach the hosts through these, shared out evenly (ssh -J); without it as ~/.ssh/config says (ProxyJump).",
     ),
     click.option(
         "--agent",
@@ -63,6 +75,29 @@ _OPTIONS = (
 )
 
 
+_DRIVING = (
+    click.option(
+        "--window",
+        default=f"{DEFAULT_WINDOW_S * 1000:g}ms",
+        show_default=True,
+        metavar="TIME",
+        help="Within this time of each other all hosts start and turn; refused where clocks are not known so well.",
+    ),
+    click.option("--partial", is_flag=True, help="Go on without hosts that do not answer at the beginning."),
+    click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (docs/fleet.md) at the end."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DrivingOptions:
+    """How a load over all hosts is driven, and how its result is printed."""
+
+    window_s: float
+    partial: bool
+    """Whether to go on without hosts that do not answer at the beginning."""
+    as_json: bool
+
+
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
     """Hosts and how they are reached."""
@@ -75,6 +110,8 @@ class FleetOptions:
     overwrite: bool
     pushed: PushedAgent | None
     """What is copied to each host; None where it is installed there."""
+    gateways: tuple[str, ...] = ()
+    """Through which the hosts are reached; none: as ssh itself does."""
 
 
 def fleet_options(command: _Command) -> _Command:
@@ -86,6 +123,7 @@ def fleet_options(command: _Command) -> _Command:
         hosts: str,
         group: str | None,
         ssh: str,
+        gateway: str,
         agent: str,
         push: bool,
         python: str,
@@ -98,12 +136,26 @@ def fleet_options(command: _Command) -> _Command:
             raise UsageError("--hosts: give the hosts: --hosts node[1-20],db3, or --group NAME")
         _require_ssh(ssh)
         names = expand(hosts, group)
-        fleet = FleetOptions(names, ssh, agent, local, record, overwrite, _pushed(agent, python, push=push))
+        gateways = expand(gateway, None, "--gateway") if gateway else ()
+        pushed = _pushed(agent, python, push=push)
+        fleet = FleetOptions(names, ssh, agent, local, record, overwrite, pushed, gateways)
         return command(*args, fleet=fleet, **others)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[return-value] # click's options change the signature
+
+
+def driving_options(command: _Command) -> _Command:
+    """Add what every verb that drives a load over hosts has; the command gets a DrivingOptions as `driving`."""
+
+    @functools.wraps(command)
+    def wrapped(*args: object, window: str, partial: bool, as_json: bool, **others: object) -> object:
+        return command(*args, driving=DrivingOptions(parse_duration(window), partial, as_json), **others)
+
+    for option in reversed(_DRIVING):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value] # as above
 
 
 def _pushed(agent: str, python: str, *, push: bool) -> PushedAgent | None:
@@ -127,35 +179,48 @@ def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, Recor
     Raises:
         LunscopeError: ClusterShell is missing, or the session file cannot be created.
     """
-    _raise_descriptor_limit()
-    links = ClusterShellLinks(options.ssh, local=options.local)
+    raise_descriptor_limit()
+    through = Gateways(shared_out(options.names, options.gateways), options.gateways)
+    links = ClusterShellLinks(options.ssh, local=options.local, gateways=through.of_host)
     pushed = options.pushed or PushedAgent(options.agent, b"")
     settings = FleetSettings(pushed.command, RUN_RENEW_S if runs else 1.0, record_there=runs, payload=pushed.payload)
-    gateways = {} if options.local else gateways_of(options.names, options.ssh)
-    controller = FleetController(options.names, links, settings, lambda name: gateways.get(name, ""))
+    paced = through.of_host if options.local or options.gateways else gateways_of(options.names, options.ssh)
+    controller = FleetController(options.names, links, settings, lambda name: paced.get(name, ""), through)
     source = FleetSource(controller)
     if options.record is None:
         return source, None
     return source, RecordingSource(source, SessionWriter(options.record, overwrite=options.overwrite))
 
 
-def _raise_descriptor_limit() -> None:
+def raise_descriptor_limit() -> None:
     """Raise the soft limit of open files to the hard one: each connection takes three descriptors."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def shared_out(names: tuple[str, ...], gateways: tuple[str, ...]) -> Mapping[str, str]:
+    """Give each host its gateway, in turn; a gateway itself is reached without one."""
+    behind = [name for name in names if name not in gateways]
+    return dict(zip(behind, itertools.cycle(gateways), strict=False))
+
+
 def gateways_of(names: tuple[str, ...], ssh: str) -> Mapping[str, str]:
     """Ask ssh which host each is reached through (ssh -G): the jump host, else the address and port itself."""
-    found: dict[str, str] = {}
-    for name in names:
-        command = [*shlex.split(ssh), "-G", name]
-        try:
-            lines = subprocess.run(command, capture_output=True, text=True, timeout=_GATEWAY_S, check=False).stdout
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        facts = dict(line.split(" ", 1) for line in lines.splitlines() if " " in line)
-        jump = facts.get("proxyjump") or facts.get("proxycommand")
-        found[name] = jump or f"{facts.get('hostname', name)}:{facts.get('port', '')}"
-    return found
+    words = shlex.split(ssh)
+    with ThreadPoolExecutor(_ASKED_AT_ONCE, "lunscope-gateways") as pool:
+        gateways = pool.map(lambda name: _gateway_of(name, words), names)
+        return {name: gateway for name, gateway in zip(names, gateways, strict=True) if gateway}
+
+
+def _gateway_of(name: str, ssh: list[str]) -> str:
+    """Return the gateway of one host; empty where ssh does not say."""
+    try:
+        lines = subprocess.run(
+            [*ssh, "-G", name], capture_output=True, text=True, timeout=_GATEWAY_S, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    facts = dict(line.split(" ", 1) for line in lines.splitlines() if " " in line)
+    jump = facts.get("proxyjump") or facts.get("proxycommand")
+    return jump or f"{facts.get('hostname', name)}:{facts.get('port', '')}"

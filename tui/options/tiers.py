@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collectors.sources.live import TIERS
+from collectors.sampling.settings import TIERS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -31,6 +31,8 @@ class Watching:
     overwrite: bool
     tier: str = "auto"
     alerts: AlertService | None = None
+    metrics_file: Path | None = None
+    """Where the metrics of the load are written."""
 
 
 def recording_exit(recording: RecordingSource | None, code: int) -> int:

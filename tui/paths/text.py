@@ -48,8 +48,8 @@ def luns_by_key(graph: Graph) -> Mapping[str, Lun]:
     return {lun.key: lun for lun in graph.luns}
 
 
-def summary(board: PathTable) -> str:
-    """Summarise all paths, LUNs and ports, and what is not normal."""
+def summary(board: PathTable, room: int) -> str:
+    """Summarise all paths, LUNs and ports, and what is not normal, with the age of the states where `room` has it."""
     graph, layout = board.frame.topology.graph, board.layout
     count = len(layout.states)
     if not any(lun.multipath for lun in graph.luns):
@@ -58,7 +58,8 @@ def summary(board: PathTable) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns, ports = _lun_and_port_counts(graph)
     found = f"{', '.join(_anomalies(board))} of {count:,} paths, {luns:,} LUNs, {ports:,} HBA ports"
-    return found + state_age(board.frame.states_age_s)
+    age = state_age(board.frame.states_age_s)
+    return found + age if len(found) + len(age) <= room else found
 
 
 @functools.lru_cache(maxsize=4)

@@ -11,8 +11,7 @@ import numpy as np
 from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.tables.cgroup import schema as cgroup_schema
-from collectors.tables.process_io.schema import parts_of
-from collectors.tables.process_io.subject import PROCESS_IOS, device_name
+from collectors.tables.process_io.schema import TABLE, device_name, parts_of
 from engine.text import safe_text
 from tui.text.safe import disk_labels
 
@@ -47,7 +46,7 @@ def scope_of(subject: LatencySubject, topology: Topology) -> Scope:
 
 def shown_rows(frame: Frame, scope: Scope) -> FrameTable | None:
     """Rows of the frame in a scope; None where the frame has no I/O by process."""
-    table = frame.tables.get(PROCESS_IOS.table)
+    table = frame.tables.get(TABLE)
     if table is None:
         return None
     groups = _group_paths(frame) if scope.cgroup else {}

@@ -153,7 +153,7 @@ class View(LaidOutOnce[None]):
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
         """Status on every screen, as text and style: damage of a file, the load, the number of notices."""
-        status = self.app_state.controller.status if self.app_state.controller else None
+        status = next(iter(self.app_state.loads), None)
         if status is not None and status.outstanding:
             return f"load {status.state}: {short_text(status.outstanding)}", "bold $error"
         if status is not None and status.state is not LoadState.IDLE:
@@ -241,6 +241,8 @@ class View(LaidOutOnce[None]):
             kept = self.app_state.columns.of(name)
             grid.set_columns([offered[field_id] for field_id in kept if field_id in offered])
             self._grid_choices[name] = GridChoices(grid, self.app_state.tables.of(name))
+        if self.app_state.frame is None:
+            self.refresh_view()  # At the start: keys and tabs are in the first picture.
 
     def _grids(self) -> Iterator[Grid]:
         # A selector by class also finds Textual's container of that name.

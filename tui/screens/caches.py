@@ -22,11 +22,12 @@ from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import CACHES as ENTRY
 from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw
+from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 
@@ -47,8 +48,7 @@ class CachesView(View):
     DEFAULT_CSS = """
     CachesView #rows { height: 1fr; }
     CachesView #figures { height: 3; }
-    CachesView #charts { height: 8; grid-size: 2 1; grid-gutter: 0 1; }
-    CachesView.-tall #charts { height: 12; }
+    CachesView #charts { height: 1fr; min-height: 8; grid-size: 2 1; grid-gutter: 0 1; }
     CachesView #filled { display: none; }
     CachesView.-wide #charts { grid-size: 3 1; }
     CachesView.-wide #filled { display: block; }
@@ -74,6 +74,7 @@ class CachesView(View):
         table = frame.tables.get(CACHES.table)
         grid = self.query_one("#rows", Grid)
         grid.waiting = _NONE_RECORDED if self.app_state.transport.seekable else _NONE_HERE
+        fit_beside_charts(grid, table, self.query_one("#charts"))
         if table is None:
             grid.show(None)
         else:
@@ -95,6 +96,8 @@ class CachesView(View):
 
     def _show_charts(self, frame: Frame) -> None:
         key = self.query_one("#rows", Grid).cursor_key
+        if key is None:
+            self._show_no_charts()
         if row_of(key, frame.tables.get(CACHES.table)) is None or key is None:
             return
         series = self.app_state.history.series(CACHES.table, key, frame.time_ns, self.app_state.span_ns)
@@ -102,6 +105,11 @@ class CachesView(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             if chart.display:
                 draw(chart, series, panel, self.app_state)
+
+    def _show_no_charts(self) -> None:
+        reason = self.query_one("#rows", Grid).empty_line
+        for panel in _PANELS:
+            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
 
     @on(Grid.RowHighlighted, "#rows")
     def _highlighted(self) -> None:

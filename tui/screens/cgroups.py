@@ -27,16 +27,17 @@ from tui.keys import bindings_of
 from tui.processes.scope import Scope
 from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw
+from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
 from tui.text.columns import default_columns, figure_lines, with_trend
 from tui.text.glyphs import glyphs_of
 from tui.text.row_texts import cgroup_texts
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 
-_NONE_HERE = "the kernel accounts no I/O to control groups here: no io controller of cgroup v2, no blkio of v1"
+_NONE_HERE = "no I/O accounting of control groups here: neither io (v2) nor blkio (v1)"
 _NONE_RECORDED = "this recording holds no control groups"
 PANELS = (
     Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",), CGROUPS.table),
@@ -53,8 +54,7 @@ class CgroupsScreen(View):
     DEFAULT_CSS = """
     CgroupsScreen #groups { height: 1fr; }
     CgroupsScreen #figures { height: 2; }
-    CgroupsScreen #charts { height: 8; grid-size: 2 1; grid-gutter: 0 1; }
-    CgroupsScreen.-tall #charts { height: 12; }
+    CgroupsScreen #charts { height: 1fr; min-height: 8; grid-size: 2 1; grid-gutter: 0 1; }
     CgroupsScreen #throughput { display: none; }
     CgroupsScreen.-wide #charts { grid-size: 3 1; }
     CgroupsScreen.-wide #throughput { display: block; }
@@ -81,6 +81,7 @@ class CgroupsScreen(View):
         grid.waiting, grid.empty_text = self._empty_reason, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
         grid.trends = self.trends(frame, rows_of(CGROUPS.table))
+        fit_beside_charts(grid, shown, self.query_one("#charts"))
         if shown is None:
             grid.show(None)
         else:
@@ -117,6 +118,8 @@ class CgroupsScreen(View):
 
     def _show_charts(self, frame: Frame) -> None:
         key = self.query_one("#groups", Grid).cursor_key
+        if key is None:
+            self._show_no_charts()
         if row_of(key, frame.tables.get(CGROUPS.table)) is None or key is None:
             return
         series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
@@ -124,6 +127,11 @@ class CgroupsScreen(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             if chart.display:
                 draw(chart, series, panel, self.app_state)
+
+    def _show_no_charts(self) -> None:
+        reason = self.query_one("#groups", Grid).empty_line
+        for panel in PANELS:
+            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
 
     @on(Grid.RowHighlighted, "#groups")
     def _highlighted(self) -> None:

@@ -58,16 +58,31 @@ LOAD_LATENCY = Panel(
 
 def draw(chart: Chart, series: Series | None, panel: Panel, app_state: AppState) -> None:
     """Draw the history of a row, if it is known; curves without values are omitted, also from the legend."""
-    chart.empty_text = "no history is kept of this time" if app_state.is_rewound else WAITING
     if series is None:
-        chart.show(np.empty(0, np.int64), ())
+        draw_nothing(chart, _no_history(app_state))
         return
+    chart.empty_text = _no_history(app_state)
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
+    if not shown and panel.parts is None:
+        draw_nothing(chart, "no values in this time")
+        return
     chart.set_axis(app_state.latency_axis if panel.unit is Unit.MILLISECONDS else AxisChoice.LINEAR)
     known_ns = int(series.times_ns[-1] - series.times_ns[0]) if len(series.times_ns) else 0
     span_ns = span_to_show_ns(known_ns, app_state)
     chart.show(series.times_ns, shown, app_state.events.all(), span_ns=span_ns, stack=_stack(series, panel))
+
+
+def draw_nothing(chart: Chart, reason: str) -> None:
+    """Say in a chart why it has no curves."""
+    chart.empty_text = reason
+    chart.show(np.empty(0, np.int64), ())
+
+
+def _no_history(app_state: AppState) -> str:
+    if app_state.is_rewound:
+        return "no history is kept of this time"
+    return "no figures up to this moment" if app_state.transport.seekable else WAITING
 
 
 def _stack(series: Series, panel: Panel) -> Stack | None:

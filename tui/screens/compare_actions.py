@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from collectors.all_subjects import SUBJECTS
 from collectors.compare.open_side import TABLES
 from collectors.compare.part import WholeTime
-from collectors.registry import SUBJECTS
 from collectors.subject import Subject
 from engine.errors import UsageError
 from tui.app_state import AppState

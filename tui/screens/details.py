@@ -31,12 +31,14 @@ from tui.screens.base import View
 from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
 from tui.text.columns import figure_lines
 from tui.text.glyphs import glyphs_of
-from tui.text.safe import fit
+from tui.text.safe import fit, width_of
 from tui.widgets.chart.widget import Chart
 from tui.widgets.line import TextLine
 
 TITLE_WIDTH = 13
 TWO_COLUMNS_FROM = 70
+MOST_RIGHT_PCT = 59
+"""Most of the width for the right one of two columns."""
 PANELS = (AWAIT, TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
 
 FIRST_FIGURES = ("await_ms", "queue_ms", "service_ms", "busy_pct", "p99_ms", "max_ms", "iops", "bytes_per_s")
@@ -128,10 +130,18 @@ def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
     """Lay attributes out in two columns where there is room."""
     if width < TWO_COLUMNS_FROM:
         return Content("\n").join(_fact(title, value) for title, value in facts)
-    half, room = (len(facts) + 1) // 2, width // 2 - TITLE_WIDTH
+    half = (len(facts) + 1) // 2
+    room = _left_room([value for _, value in facts[half:]], width)
     left = [_fact(title, fit(value, room)) for title, value in facts[:half]]
     right = [_fact(title, value) for title, value in facts[half:]] + [Content("")]
     return Content("\n").join(Content.assemble(*pair) for pair in zip(left, right, strict=False))
+
+
+def _left_room(right_values: Sequence[str], width: int) -> int:
+    """Cells of the values at the left: half of the width, less where those at the right need more, within reason."""
+    needed = TITLE_WIDTH + max(map(width_of, right_values), default=0)
+    right = max(width - width // 2, min(needed, width * MOST_RIGHT_PCT // 100))
+    return width - right - TITLE_WIDTH
 
 
 def _fact(title: str, value: str) -> Content:

@@ -15,46 +15,136 @@ from collectors.fleet.hosts_text import hot_disks, missing_parts, odd_hosts
 from collectors.model import Frame, FrameTable
 from collectors.tables.fleet.schema import STATES
 from collectors.tables.fleet.subject import FLEET_HOSTS, FLEET_TOTAL
+from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
+from tui.load.fleet_load_controller import FleetLoadController
 from tui.screen_registry import HOSTS
-from tui.screens.base import View
+from tui.screens.load_actions import LoadActions
 from tui.text.columns import default_columns, figure_lines
+from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
 from tui.widgets.grid.table import Grid
+from tui.widgets.knob_slots import SlotLine, compose_knobs
+from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 
 _NO_FLEET = "one host only: lunscope fleet watch shows several"
 _TOTALS = ("iops", "bytes_per_s", "await_ms", "in_flight", "p99_ms", "load_iops", "load_await_ms")
 _NAMED = 3
 _HOT = 3
+STATUS_PERIOD_S = 0.2
 
 
-class HostsView(View):
-    """A row per host, the total of all, and what is wrong with which."""
+class HostsView(LoadActions):
+    """A row per host, the total of all, and what is wrong with which; with the knobs of a load over all of them."""
 
     ENTRY = HOSTS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HOSTS.actions)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HOSTS.keyed)
     DEFAULT_CSS = """
     HostsView #total { height: 2; }
     HostsView #rows { height: 1fr; }
     HostsView #odd { height: 4; }
     HostsView.-tiny #odd { height: 1; }
+    HostsView #knob_row { height: 6; }
+    HostsView.-tall #knob_row { height: 8; }
+    HostsView #load_message { height: 1; padding: 0 1; }
+    HostsView.-narrow KnobPanel { width: 25; }
+    HostsView.-load.-low #odd { height: 2; }
+    HostsView.-flat #knob_row, HostsView.-tiny #knob_row, HostsView.-flat SlotLine, HostsView.-tiny SlotLine
+        { display: none; }
     """
 
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
+        self._error = ""
 
     def compose_body(self) -> ComposeResult:
-        """Total, hosts, and those that are not as they should be."""
+        """Total, the knobs of a load, hosts, and those that are not as they should be."""
         yield TextLine(" ", id="total")
+        if self.driven is not None:
+            yield from compose_knobs()
         yield Grid(FLEET_HOSTS.table, default_columns(FLEET_HOSTS.table), sort="iops", name_title="Host", id="rows")
         yield TextLine(" ", id="odd")
 
+    def on_mount(self) -> None:
+        """Start the load of `fleet run`, and update its state between frames."""
+        if self.driven is None:
+            return
+        self.add_class("-load")
+        self.set_interval(STATUS_PERIOD_S, self._tick)
+        if self.driven.take_start():
+            self.call_after_refresh(self.action_load_start)
+
+    # ------------------------------------------------------------------- load
+
+    @property
+    def driven(self) -> FleetLoadController | None:
+        """The load over all hosts."""
+        return self.app_state.fleet_load
+
+    @property
+    def is_editing(self) -> bool:
+        """Never: the job is that of the command line."""
+        return False
+
+    def action_leave_form(self) -> None:
+        """There is no form."""
+
+    def refill_form(self) -> None:
+        """There is no form."""
+
+    def report(self, error: str) -> None:
+        """Show a refusal or error; an empty text clears the line."""
+        self._error = error
+        self._show_load()
+
+    def _iops(self) -> float | None:
+        """Of one host: its knobs are turned."""
+        iops, load = super()._iops(), self.driven
+        hosts = len(load.status.targets) if load is not None else 0
+        return None if iops is None or not hosts else iops / hosts
+
+    def _tick(self) -> None:
+        if self.is_whole and self.is_current:
+            self._show_load()
+
+    def _show_load(self) -> None:
+        load = self.driven
+        if load is None or not self.is_whole:
+            return
+        status, job = load.status, load.job
+        head, targets = f" {status.state.upper()} ", ", ".join(load.drive.paths[:1]) or "scratch files"
+        more = f" and {len(load.drive.paths) - 1} more" if len(load.drive.paths) > 1 else ""
+        ran = f"{span_text(status.elapsed_s)}, " if status.elapsed_s else ""
+        hosts = f"{len(status.targets)} hosts, " if status.targets else ""
+        words = f" {ran}{hosts}{safe_text(targets)}{more}, {job.access}; the knobs are of each host"
+        self.query_one("#load_state", TextLine).put(Content.assemble((head, "bold reverse"), words))
+        self.query_one(KnobPanel).show(load.knobs, len(job.targets), self.key_text)
+        self.query_one(SlotLine).show(load.memory, load.knobs, self.step_size, self.key_text)
+        self.query_one("#load_message", TextLine).put(self._load_message(load))
+
+    def _load_message(self, load: FleetLoadController) -> Content:
+        """Return a refusal, else what the load waits for, else how exactly turns are at one time."""
+        if self._error:
+            return Content.assemble((safe_text(self._error), "bold $error"))
+        status = load.status
+        if status.message:
+            style = "bold $error" if status.state is LoadState.FAILED else "$warning"
+            return Content.assemble((safe_text(status.message), style))
+        pending = "turning ... " if load.drive.is_turning and load.is_turned_live() else ""
+        return Content.assemble((f"{pending}{safe_text(load.drive.clock_text)}", "dim"))
+
+    # ------------------------------------------------------------------ hosts
+
     def show_frame(self, frame: Frame) -> None:
         """Update all of it."""
+        if self.driven is not None:
+            effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
+            self.query_one(EffectPanel).show(effect, frame.monotonic_ns)
+            self._show_load()
         grid, table = self.query_one("#rows", Grid), frame.tables.get(FLEET_HOSTS.table)
         grid.waiting, grid.empty_text = _NO_FLEET, "no host"
         grid.show(table, None if table is None else self._labels(table))
@@ -85,6 +175,8 @@ class HostsView(View):
 
     def _oddities(self, frame: Frame) -> Content:
         """Hot disks, and the hosts that are missing or odd, each with its reason."""
+        if FLEET_HOSTS.table not in frame.tables:
+            return Content(" ")
         hot = ", ".join(
             f"{safe_text(host)} {safe_text(disk)} {busy:.0f} %" for host, disk, busy, _ in hot_disks(frame, _HOT)
         )

@@ -11,7 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from collectors.latency.cache_bands import CacheBands, cache_bands, cache_over, mean_hit_share
-from collectors.latency.subjects import TRACE, Direction, LatencySubject, Part, first_subject
+from collectors.latency.nfs_subjects import nfs_subjects
+from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, Part, first_subject
 from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
@@ -23,8 +24,7 @@ from tui.load.row_device import device_of_subject
 from tui.screen_registry import LATENCY
 from tui.screens.chart_curves import span_to_show_ns
 from tui.screens.latency_actions import LatencyActions
-from tui.screens.latency_panels import PANELS, InQuestion, LatencyPanels
-from tui.screens.latency_stack import SPLIT, latency_stack
+from tui.screens.latency_panels import PANELS, SPLIT, InQuestion, LatencyPanels, latency_stack
 from tui.screens.latency_text import subject_line, summary_line
 from tui.transport import ReplayTransport
 from tui.widgets.chart.widget import Chart
@@ -94,7 +94,9 @@ class LatencyScreen(LatencyActions):
         self._take_jump()
         latencies = self.app_state.history.latencies
         if self.choice.subject is None:
-            self.follow(first_subject(frame, latencies.offered()))
+            offered = latencies.offered()
+            mounts = nfs_subjects(offered[NFS].rows) if NFS in offered else iter(())
+            self.follow(first_subject(frame, offered) or next(mounts, None))
         ticks = latencies.ticks()
         series = self.choice.series(ticks)
         if ticks is None or not series:
@@ -117,6 +119,8 @@ class LatencyScreen(LatencyActions):
             return f"no such I/Os: {self.key_text('latency.direction')} selects another direction"
         if subject is None:
             return "no latencies yet: start a load, or run as root with the exact tier"
+        if subject.source == NFS and NFS not in latencies.offered():
+            return "no latencies of NFS calls: they need the exact tier (see: lunscope doctor)"
         if subject.source == TRACE and TRACE not in latencies.offered():
             return "no histograms of disks: they need the exact tier (see: lunscope doctor)"
         return "waiting for I/O"
@@ -221,6 +225,12 @@ class LatencyScreen(LatencyActions):
         if io.device_key and not self.choice.includes(TRACE, io.device_key):
             self.follow(LatencySubject(io.device, TRACE, frozenset({io.device_key})))
         self._show_there(io.time_ns, float(io.service_ns or io.latency_ns))
+
+    @on(LatencyPanels.CallChosen)
+    def _call_chosen(self, event: LatencyPanels.CallChosen) -> None:
+        call = event.call
+        part_ns = call.rtt_ns if self.choice.part is Part.RTT else call.execute_ns
+        self._show_there(call.time_ns, float(part_ns or 0))
 
     def _go_to_peak(self, peak: Peak) -> None:
         if not self.choice.includes(peak.source, peak.key):

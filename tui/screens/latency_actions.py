@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from collectors.latency.subjects import Direction, LatencySubject, Part, offered_subjects, parts_of, series_of
+from collectors.latency.nfs_subjects import all_subjects
+from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
 from collectors.latency.ticks import LatencyTicks
 from tui.app_state import AppState
 from tui.screens.base import View
@@ -47,7 +48,7 @@ class LatencyChoice:
     def includes(self, source: str, key: str) -> bool:
         """Whether a row belongs to the subject."""
         subject = self.subject
-        return subject is not None and subject.source == source and (not subject.keys or key in subject.keys)
+        return subject is not None and subject.source == source and subject.has(key)
 
 
 class LatencyActions(View):
@@ -86,7 +87,7 @@ class LatencyActions(View):
         frame = self.app_state.frame
         if frame is None:
             return
-        subjects = offered_subjects(frame, self.app_state.history.latencies.offered())
+        subjects = all_subjects(frame, self.app_state.history.latencies.offered())
         choices = [ChooserLine(subject.title, subject) for subject in subjects]
         if choices:
             self.app.push_screen(

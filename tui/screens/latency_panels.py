@@ -1,26 +1,32 @@
-"""Below the heat map: peaks, slowest I/Os, and the waterfall of the load."""
+"""Below the heat map: peaks, slowest I/Os or NFS calls, waterfall of the load, or the parts of the mean latency."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import OptionList
 
+from collectors.field import Unit
 from collectors.latency.load_waterfall import load_waterfall
+from collectors.latency.slow_calls import SlowCall
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subjects import TRACE, LatencySubject
-from collectors.latency.summary import Peak
+from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.summary import Peak, means_ns
+from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame, Tier
 from tui.app_state import MOST_PEAKS
 from tui.history.charts import History
-from tui.screens.latency_text import SLOW_HEAD, peak_lines, slow_lines, waterfall_lines
+from tui.screens.chart_curves import Panel
+from tui.screens.latency_text import CALLS_HEAD, SLOW_HEAD, call_lines, peak_lines, slow_lines, waterfall_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, luns_of_paths
+from tui.widgets.chart.model import ChartSeries, Stack
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 
@@ -63,10 +69,16 @@ class LatencyPanels(Horizontal):
 
         io: SlowIo
 
+    @dataclass
+    class CallChosen(Message):
+        """An NFS call was chosen with Enter."""
+
+        call: SlowCall
+
     def __init__(self) -> None:
         super().__init__(classes="extra peaks")
         self._peaks: list[Peak] = []
-        self._slow: list[SlowIo] = []
+        self._slow: list[SlowIo] | list[SlowCall] = []
         self._last_taken: Peak | None = None
 
     def compose(self) -> ComposeResult:
@@ -112,14 +124,15 @@ class LatencyPanels(Horizontal):
         lister = self.query_one("#slow", Lister)
         if not lister.display:
             return
-        self._slow = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
-        known = TRACE in history.latencies.offered()
-        exact = known or frame.topology.host.tier is Tier.EXACT
-        why = "none in this time" if exact else "they need the exact tier (see: lunscope doctor)"
-        if exact and math.isnan(frame.elapsed_s):
-            why = "the first sample begins the first interval: none yet"
-        head = SLOW_HEAD if self._slow else f" Slowest I/Os: {why}"
-        lister.put(head, list(slow_lines(self._slow, luns_of_paths(frame.topology))))
+        of_nfs = subject is not None and subject.source == NFS
+        if of_nfs:
+            self._slow = calls = history.latencies.slow_calls(*stretch, MOST_SLOW, subject)
+            head, lines = CALLS_HEAD, list(call_lines(calls))
+        else:
+            self._slow = ios = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
+            head, lines = SLOW_HEAD, list(slow_lines(ios, luns_of_paths(frame.topology)))
+        what, source = ("NFS calls", NFS) if of_nfs else ("I/Os", TRACE)
+        lister.put(head if lines else f" Slowest {what}: {_why_none(history, frame, source)}", lines)
 
     def _show_waterfall(self, history: History, frame: Frame, stretch: tuple[int, int]) -> None:
         text = self.query_one("#waterfall", TextLine)
@@ -133,12 +146,45 @@ class LatencyPanels(Horizontal):
         position = event.option_index
         if event.option_list.parent is not self.query_one("#peaks"):
             if position < len(self._slow):
-                self.post_message(self.IoChosen(self._slow[position]))
+                one = self._slow[position]
+                self.post_message(self.CallChosen(one) if isinstance(one, SlowCall) else self.IoChosen(one))
         elif position < len(self._peaks):
             self._last_taken = self._peaks[position]
             self.post_message(self.PeakChosen(self._peaks[position]))
 
 
+def _why_none(history: History, frame: Frame, source: str) -> str:
+    """Say why nothing is listed."""
+    if source not in history.latencies.offered() and frame.topology.host.tier is not Tier.EXACT:
+        return "they need the exact tier (see: lunscope doctor)"
+    if math.isnan(frame.elapsed_s):
+        return "the first sample begins the first interval: none yet"
+    return "none in this time"
+
+
 def _size(peak: Peak) -> tuple[float, int]:
     """Order of peaks; the time orders those of equal latency."""
     return peak.latency_ns, peak.time_ns
+
+
+SPLIT = Panel("split", "Mean latency", Unit.MILLISECONDS, ())
+_NS_PER_MS = 1e6
+
+
+def latency_stack(ticks: LatencyTicks, direction: Direction) -> Stack:
+    """Stack the mean queue time of each interval on its mean service time, of NFS on its mean RTT.
+
+    The load has no parts: the engine sees the whole time only.
+    """
+    below, letter = (Part.RTT, "RTT") if Part.RTT in parts_of(ticks.series) else (Part.SERVICE, "S")
+    whole, lower, upper = (_means_ms(ticks, part, direction) for part in (Part.TOTAL, below, Part.QUEUE))
+    return Stack(
+        ChartSeries("", whole, "chart--total"),
+        ChartSeries(letter, lower, "chart--service"),
+        ChartSeries("Q", upper, "chart--queue"),
+    )
+
+
+def _means_ms(ticks: LatencyTicks, part: Part, direction: Direction) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    series = series_of(ticks.series, part, direction)
+    return means_ns(ticks, series) / _NS_PER_MS if series else np.full(len(ticks), np.nan)

@@ -1,4 +1,4 @@
-"""Texts of the latency screen: subject, summary, peaks, slowest I/Os, and the waterfall of the load."""
+"""Texts of the latency screen: subject, summary, peaks, slowest I/Os and NFS calls, and the waterfall of the load."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from textual.content import Content
 
 from collectors.field import Unit
 from collectors.latency.load_waterfall import LoadWaterfall
+from collectors.latency.slow_calls import SlowCall
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subjects import LOAD, Direction, LatencySubject, Part
+from collectors.latency.subjects import LOAD, NFS, Direction, LatencySubject, Part
 from collectors.latency.summary import LatencySummary, Peak
 from collectors.latency.waterfall import MatchedIo, Stage, Waterfall
 from collectors.session.time_format import clock_text
@@ -24,13 +25,25 @@ _PARTS = {
     Part.TOTAL: "whole time",
     Part.QUEUE: "queue time",
     Part.SERVICE: "service time",
+    Part.RTT: "RTT",
 }
 _DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Direction.WRITE: "writes"}
 _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
 _SECTOR_WIDTH = 11
-_SLOW_COLUMNS = f"{'device':<10} {'op':<7} {'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}{'sector':>{_SECTOR_WIDTH}}  process"
+_PID_WIDTH, _COMMAND_WIDTH = 7, 15
+"""Of the largest PID, and of the longest command (TASK_COMM_LEN of the kernel)."""
+_SLOW_COLUMNS = (
+    f"{'device':<10} {'op':<7} {'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}"
+    f" {'PID':>{_PID_WIDTH}} {'process':<{_COMMAND_WIDTH}}{'sector':>{_SECTOR_WIDTH}}"
+)
 SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
 """Heading of the lines of `slow_lines`."""
+_CALL_COLUMNS = (
+    f"{'mount':<13} {'op':<11}{'#':>3}{'Q':>6}{'RTT':>6}{'ex ms':>6}"
+    f" {'PID':>{_PID_WIDTH}} {'process':<{_COMMAND_WIDTH}}"
+)
+CALLS_HEAD = f" {'Slow calls':<{_TIME_WIDTH}} {_CALL_COLUMNS}{'XID':>11}"
+"""Heading of the lines of `call_lines`."""
 
 
 def subject_line(
@@ -40,7 +53,9 @@ def subject_line(
     start_ns, end_ns = shown_ns
     span = span_text((end_ns - start_ns) / SECOND_NS)
     when = f"last {span}" if newest else f"{span} up to {clock_text(end_ns)}"
-    what = "" if part is None else f"{_PARTS[part]} of {_DIRECTIONS[direction]}, {when}"
+    every = subject.source == NFS and direction is Direction.BOTH
+    whose = "all operations" if every else _DIRECTIONS[direction]
+    what = "" if part is None else f"{_PARTS[part]} of {whose}, {when}"
     return Content.assemble((f" Latency of {subject.title}", "bold"), f"  {what}")
 
 
@@ -77,8 +92,20 @@ def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Conte
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
         where = "-" if io.sector is None else str(io.sector)
         head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<7} {size:>5}{times}"
-        who = f"{safe_text(io.command or '?')}/{io.pid if io.pid is not None else '?'}"
-        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_context(io, luns)}")
+        pid = "?" if io.pid is None else str(io.pid)
+        who = f"{pid:>{_PID_WIDTH}} {fit(safe_text(io.command or '?'), _COMMAND_WIDTH)}"
+        yield Content(f"{head} {who}{where:>{_SECTOR_WIDTH}}{_context(io, luns)}")
+
+
+def call_lines(calls: Sequence[SlowCall]) -> Iterator[Content]:
+    """Yield time, mount, operation, transport, times by part, process and XID of each NFS call."""
+    for call in calls:
+        times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (call.queue_ns, call.rtt_ns, call.execute_ns))
+        what = f"{fit(call.mount, 13)} {fit(call.operation, 11)}{call.transport:>3}"
+        pid, command = ("-", "-") if call.pid is None else (str(call.pid), call.command)
+        xid = "-" if call.xid is None else f"{call.xid:08x}"
+        who = f"{pid:>{_PID_WIDTH}} {fit(command, _COMMAND_WIDTH)}"
+        yield Content(f" {precise_clock(call.time_ns)} {what}{times} {who}{xid:>11}")
 
 
 def _context(io: SlowIo, luns: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid as Cells
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.widgets import ContentSwitcher, Input
 
 from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
@@ -32,9 +32,18 @@ from tui.load.effect import Effect, changes_text
 from tui.load.form import DESTROY, KEEP, has_policy, job_from
 from tui.load.knob_memory import Flip
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.load.text import REPLAYED, REWOUND, RecordedState, message_line, recorded_state, state_line
+from tui.load.text import (
+    OF_HOSTS,
+    REPLAYED,
+    REWOUND,
+    RecordedState,
+    happened_text,
+    message_line,
+    recorded_state,
+    state_line,
+)
 from tui.screen_registry import LOAD
-from tui.screens.chart_curves import IN_FLIGHT, IOPS, LOAD_LATENCY, THROUGHPUT, draw
+from tui.screens.chart_curves import IN_FLIGHT, IOPS, LOAD_LATENCY, THROUGHPUT, Panel, draw, draw_nothing
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
 from tui.screens.load_guard import LoadGuard
@@ -46,13 +55,16 @@ from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
 from tui.widgets.guard_panel import GuardPanel
-from tui.widgets.knob_slots import SlotLine
+from tui.widgets.knob_slots import SlotLine, compose_knobs
 from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
 
 STATUS_PERIOD_S = 0.2
 PANELS = (LOAD_LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+
+FEWEST_GRID_LINES = 5
+"""Of the grid of targets: titles, units, and three of its rows."""
 
 
 class LoadScreen(LoadActions, LoadGuard):
@@ -69,6 +81,9 @@ class LoadScreen(LoadActions, LoadGuard):
     LoadScreen.-narrow #knob_row.-policy { height: 9; }
     LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
     LoadScreen #lower { height: 1fr; }
+    LoadScreen.-normal LoadForm Choice, LoadScreen.-normal LoadForm Input { width: 18; }
+    LoadScreen.-normal LoadForm #policy { width: 28; }
+    LoadScreen.-normal LoadForm #targets { width: 1fr; }
     LoadScreen #targets_grid { height: 4; min-height: 3; }
     LoadScreen #charts { height: 1fr; grid-size: 2 1; grid-gutter: 0 1; }
     LoadScreen.-narrow #charts { grid-size: 1 1; }
@@ -92,6 +107,8 @@ class LoadScreen(LoadActions, LoadGuard):
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
         self._error = ""
+        self._happened = ""
+        """What happened on the host while the load ran."""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused the form; None if the job matches the form."""
         self._opened: JobSpec | None = None
@@ -101,12 +118,7 @@ class LoadScreen(LoadActions, LoadGuard):
 
     def compose_body(self) -> ComposeResult:
         """Compose state, knobs and their effect, then the form or the running load."""
-        yield TextLine(" ", id="load_state")
-        with Horizontal(id="knob_row"):
-            yield KnobPanel()
-            yield EffectPanel()
-        yield SlotLine(" ", id="slots")
-        yield TextLine(" ", id="load_message")
+        yield from compose_knobs()
         yield GuardPanel(" ", id="guard")
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
@@ -131,16 +143,26 @@ class LoadScreen(LoadActions, LoadGuard):
         targets = frame.tables.get("load")
         grid = self.query_one("#targets_grid", Grid)
         charts = self.query_one("#charts").display
-        fit_to_rows(grid, targets, self.query_one("#lower").size.height // 3 if charts else None)
+        fit_to_rows(
+            grid, targets, max(FEWEST_GRID_LINES, self.query_one("#lower").size.height // 3) if charts else None
+        )
         grid.trends = self.trends(frame, rows_of("load"))
         grid.show(targets, target_labels(targets))
         series = self._past(frame)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
             if charts and chart.display:
-                draw(chart, series, replace(panel, table="load_total"), self.app_state)
+                self._draw(chart, series, replace(panel, table="load_total"))
         self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
+        self._happened = happened_text(self.app_state.events.all(), frame.monotonic_ns)
         self._show_state()
+
+    def _draw(self, chart: Chart, series: Series | None, panel: Panel) -> None:
+        """Draw a chart; before the first load nothing is to come, so that it does not wait."""
+        if series is None and not self.app_state.is_rewound and not self.app_state.transport.seekable:
+            draw_nothing(chart, "no load yet")
+        else:
+            draw(chart, series, panel, self.app_state)
 
     def _past(self, frame: Frame) -> Series | None:
         """Return the history of the load up to a frame; a frame without a load adds a gap."""
@@ -174,9 +196,9 @@ class LoadScreen(LoadActions, LoadGuard):
         """Show the load as it is, or as it was at the moment shown."""
         controller = None if self.app_state.is_rewound else self.app_state.controller
         recorded = self._recorded() if controller is None else None
-        title = REWOUND if self.app_state.is_rewound else REPLAYED
+        title = REWOUND if self.app_state.is_rewound else OF_HOSTS if self.app_state.fleet is not None else REPLAYED
         self.query_one("#load_state", TextLine).put(state_line(controller, self.key_text, recorded, title))
-        self.query_one("#load_message", TextLine).put(message_line(controller, self._error))
+        self.query_one("#load_message", TextLine).put(message_line(controller, self._error, self._happened))
         job = controller.job if controller is not None else recorded.job if recorded is not None else None
         policy = job is not None and uses_policy(job)
         self.query_one("#knob_row").set_class(policy, "-policy")
@@ -199,6 +221,11 @@ class LoadScreen(LoadActions, LoadGuard):
     def _recorded(self) -> RecordedState | None:
         frame = self.app_state.frame
         return None if frame is None else recorded_state(self.app_state.events.all(), frame.monotonic_ns)
+
+    @property
+    def driven(self) -> LoadController | None:
+        """The load of this host."""
+        return self.app_state.controller
 
     def latency_subject(self) -> LatencySubject:
         """Return all targets of the load."""

@@ -17,8 +17,8 @@ from engine.job.describe import uses_policy
 from engine.job.knobs import Knobs, StepContext, StepKey, StepSize, knob_rows
 from engine.job.validate import validate
 from tui.app_state import AppState
+from tui.load.driven_load import DrivenLoad
 from tui.load.knob_memory import KnobSlot
-from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
 from tui.transport import LiveTransport
@@ -56,6 +56,11 @@ class LoadActions(View):
         super().__init__(app_state)
         self.step_size = StepSize.NORMAL
 
+    @property
+    @abstractmethod
+    def driven(self) -> DrivenLoad | None:
+        """The load that the keys of this screen drive; None if there is none."""
+
     @abstractmethod
     def report(self, error: str) -> None:
         """Show a refusal or error; an empty text clears the line."""
@@ -81,28 +86,26 @@ class LoadActions(View):
     def action_load_arm(self) -> None:
         """Check and prepare the targets."""
         self._to_the_present()
-        if self.app_state.controller is not None:
-            self._when_typed(
-                self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.arm)
-            )
+        controller = self.driven
+        if controller is not None:
+            self._when_typed(controller.job.knobs, functools.partial(self._in_thread, controller.arm))
 
     def action_load_start(self) -> None:
         """Start the load."""
         self._to_the_present()
-        if self.app_state.controller is not None:
-            self._when_typed(
-                self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.start)
-            )
+        controller = self.driven
+        if controller is not None:
+            self._when_typed(controller.job.knobs, functools.partial(self._in_thread, controller.start))
 
     def action_load_stop(self) -> None:
         """Stop the load, or its preparation."""
         self._to_the_present()
-        if self.app_state.controller is not None:
-            self._in_thread(self.app_state.controller.stop)
+        if self.driven is not None:
+            self._in_thread(self.driven.stop)
 
     def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
         """Continue once every name that these knobs need was typed."""
-        controller = self.app_state.controller
+        controller = self.driven
         assert controller is not None
         missing = controller.unconfirmed(knobs)
         if not missing:
@@ -147,7 +150,7 @@ class LoadActions(View):
 
     def action_turn_knob(self, name: str) -> None:
         """Turn a knob by one step; a turn that begins to write asks for names first."""
-        controller = self.app_state.controller
+        controller = self.driven
         if controller is None:
             return
         context = StepContext(len(controller.job.targets), self._iops(), controller.job.copies, self.step_size)
@@ -165,7 +168,7 @@ class LoadActions(View):
 
     def action_load_undo(self) -> None:
         """Turn the knobs back to what they were before the last turn."""
-        controller = self.app_state.controller
+        controller = self.driven
         if controller is None:
             return
         before = controller.memory.before(controller.knobs)
@@ -183,7 +186,7 @@ class LoadActions(View):
         self._store(KnobSlot.B)
 
     def _store(self, slot: KnobSlot) -> None:
-        controller = self.app_state.controller
+        controller = self.driven
         if controller is not None:
             self._to_the_present()
             controller.memory.store(slot, controller.knobs)
@@ -191,7 +194,7 @@ class LoadActions(View):
 
     def action_load_flip(self) -> None:
         """Turn the knobs to those of the other slot."""
-        controller = self.app_state.controller
+        controller = self.driven
         if controller is None:
             return
         slot = controller.memory.next_slot(controller.knobs)
@@ -210,7 +213,7 @@ class LoadActions(View):
             self._turn_to(controller, knobs, lambda before: controller.memory.flipped(slot, before, knobs))
 
     def _turn_to(
-        self, controller: LoadController, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool = False
+        self, controller: DrivenLoad, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool = False
     ) -> None:
         """Turn to these knobs, asking for names first if that begins to write; `then` gets the knobs before."""
         self._to_the_present()
@@ -224,7 +227,7 @@ class LoadActions(View):
         else:
             apply()
 
-    def _apply(self, controller: LoadController, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool) -> None:
+    def _apply(self, controller: DrivenLoad, knobs: Knobs, then: Callable[[Knobs], None], *, undoes: bool) -> None:
         def turned(error: str) -> None:
             if error:
                 self.post_message(TurnRefused(error, knobs if undoes else None))
@@ -241,11 +244,12 @@ class LoadActions(View):
 
     @on(TurnRefused)
     def _refused(self, message: TurnRefused) -> None:
-        if message.not_undone is not None and self.app_state.controller is not None:
-            self.app_state.controller.memory.turned(message.not_undone)
+        if message.not_undone is not None and self.driven is not None:
+            self.driven.memory.turned(message.not_undone)
         self.report(message.error)
 
     def _iops(self) -> float | None:
+        """I/Os per second now, as a rate of the load would count them."""
         total = self.app_state.frame.tables.get("load_total") if self.app_state.frame else None
         iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
         return iops if math.isfinite(iops) else None

@@ -12,6 +12,8 @@ from textual.containers import Grid as Cells
 from textual.content import Content
 
 from collectors.field import Unit
+from collectors.latency.nfs_subjects import nfs_subject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, FrameTable, Rows
 from collectors.tables.nfs.schema import mount_of
 from collectors.tables.nfs.subject import NFS_MOUNTS, NFS_TRANSPORTS
@@ -21,9 +23,10 @@ from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import NFS as ENTRY
 from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw
+from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.text.columns import default_columns
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 
@@ -45,8 +48,7 @@ class NfsView(View):
     NfsView #rows { height: 2fr; }
     NfsView #verdict { height: 1; }
     NfsView #transports { height: 1fr; }
-    NfsView #charts { height: 8; grid-size: 2 1; grid-gutter: 0 1; }
-    NfsView.-tall #charts { height: 12; }
+    NfsView #charts { height: 1fr; min-height: 8; grid-size: 2 1; grid-gutter: 0 1; }
     NfsView #moved { display: none; }
     NfsView.-wide #charts { grid-size: 3 1; }
     NfsView.-wide #moved { display: block; }
@@ -71,11 +73,20 @@ class NfsView(View):
         """Prepare the texts of empty grids."""
         self.query_one("#transports", Grid).waiting = "no transports"
 
+    def latency_subject(self) -> LatencySubject | None:
+        """Return the calls of the row under the cursor: of a transport if that grid has the focus."""
+        transports = self.query_one("#transports", Grid)
+        if transports.has_focus and transports.cursor_key is not None:
+            return nfs_subject(NFS_TRANSPORTS.table, transports.cursor_key)
+        key = self.query_one("#rows", Grid).cursor_key
+        return None if key is None else nfs_subject(NFS_MOUNTS.table, key)
+
     def show_frame(self, frame: Frame) -> None:
         """Update the rows and what belongs to the mount under the cursor."""
         table = frame.tables.get(NFS_MOUNTS.table)
         grid = self.query_one("#rows", Grid)
         grid.waiting = _NONE_RECORDED if self.app_state.transport.seekable else _NONE_HERE
+        fit_beside_charts(grid, table, self.query_one("#charts"), parts=3)
         if table is None:
             grid.show(None)
         else:
@@ -86,6 +97,8 @@ class NfsView(View):
         key = self.query_one("#rows", Grid).cursor_key
         self._show_transports(frame, key)
         self._show_verdict(frame, key)
+        if key is None:
+            self._show_no_charts()
         if key is None or row_of(key, frame.tables.get(NFS_MOUNTS.table)) is None:
             return
         series = self.app_state.history.series(NFS_MOUNTS.table, key, frame.time_ns, self.app_state.span_ns)
@@ -93,6 +106,11 @@ class NfsView(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             if chart.display:
                 draw(chart, series, panel, self.app_state)
+
+    def _show_no_charts(self) -> None:
+        reason = self.query_one("#rows", Grid).empty_line
+        for panel in _PANELS:
+            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
 
     def _show_verdict(self, frame: Frame, key: str | None) -> None:
         words = "" if key is None else nfs_verdicts(frame).get(mount_of(key), "")
@@ -102,10 +120,11 @@ class NfsView(View):
 
     def _show_transports(self, frame: Frame, key: str | None) -> None:
         grid, table = self.query_one("#transports", Grid), frame.tables.get(NFS_TRANSPORTS.table)
-        if table is None or key is None:
+        ours = None if table is None or key is None else _of_mount(table, mount_of(key))
+        fit_beside_charts(grid, ours, self.query_one("#charts"), parts=4)
+        if ours is None:
             grid.show(None)
             return
-        ours = _of_mount(table, mount_of(key))
         grid.show(ours, _labels(ours))
 
     @on(Grid.RowHighlighted, "#rows")

@@ -127,6 +127,10 @@ class OverviewScreen(View):
         if self._tabled != shown:
             self._tabled = shown
             self._show_tables(frame)
+        self._show_chosen(frame)
+
+    def _show_chosen(self, frame: Frame) -> None:
+        """Draw all that is about the disk under the cursor, in one picture."""
         self._show_verdict(frame)
         self._show_charts(frame)
 
@@ -135,8 +139,11 @@ class OverviewScreen(View):
         self._fit_grid(disks)
         texts: RowTexts = NO_TEXTS if disks is None else device_texts(disks.rows, frame.topology)
         ordered = None if disks is None else with_hot_order(disks, frame)
-        self.query_one("#disks", Grid).trends = self.trends(frame, rows_of("disks"))
-        self.query_one("#disks", Grid).show(ordered, labels_with_badges(frame.topology), texts)
+        grid = self.query_one("#disks", Grid)
+        grid.trends = self.trends(frame, rows_of("disks"))
+        grid.show(ordered, labels_with_badges(frame.topology), texts)
+        # A cursor that stays on the hottest disk is on another one now: its charts are drawn once, with the frame.
+        self._chosen = grid.cursor_key or self._chosen
         processes = self.query_one("#processes", Grid)
         processes.show(frame.tables.get("processes"))
         fit_to_rows(processes, frame.tables.get("processes"), MOST_PROCESS_LINES)
@@ -169,7 +176,7 @@ class OverviewScreen(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             # The parts of the latency of a load are not known, but its percentiles are.
             drawn = AWAIT if panel is LATENCY and trace.table != LOAD_TABLE else panel
-            chart.set_title(f"{drawn.title} of {trace.title}")
+            chart.set_title(drawn.title, of=trace.title)
             if chart.display:
                 draw(chart, series, drawn, self.app_state)
 
@@ -181,10 +188,10 @@ class OverviewScreen(View):
 
     @on(Grid.RowHighlighted, "#disks")
     def _highlighted(self, event: Grid.RowHighlighted) -> None:
-        self._chosen = event.key
-        if self.app_state.frame is not None:
-            self._show_verdict(self.app_state.frame)
-            self.draw_at_rest(self._show_charts)
+        event.stop()
+        if event.key != self._chosen:
+            self._chosen = event.key
+            self.draw_at_rest(self._show_chosen)
 
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:

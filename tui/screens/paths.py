@@ -108,7 +108,8 @@ class PathsScreen(View):
         if board is None:
             above.put(f" {_empty_reason(self.app_state.frame)}")
         else:
-            above.put(Content.assemble(*self._choices(), summary(board)))
+            choices = Content.assemble(*self._choices())
+            above.put(choices + summary(board, self.size.width - choices.cell_length))
         self._show_row_summary(board)
         if self.app_state.frame is not None:
             self._show_charts(self.app_state.frame)

@@ -51,11 +51,11 @@ class SubjectCharts(Cells):
         if row is not None:
             series = app_state.history.series(*row, frame.time_ns, app_state.span_ns)
             self.set_class(not _has_tail(series), "tailless")
-            name = f" of {'all disks' if row[0] == ALL_DISKS else _name(frame, *row)}"
+            name = "all disks" if row[0] == ALL_DISKS else _name(frame, *row)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
             if chart.display:
-                chart.set_title(panel.title + name)
+                chart.set_title(panel.title, of=name)
                 # The sum of all disks has the fields of a disk.
                 fields_of = "disks" if row is None or row[0] == ALL_DISKS else row[0]
                 draw(chart, series, replace(panel, table=fields_of), app_state)

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
+from tui.screens.sweep_body import SweepBody
 from tui.sweep.rate_rows import RATE_SORT_KEYS, CurveFigures, RateRow, curve_figures, sorted_rate_rows
 from tui.sweep.rate_state import RatePoint, RateState
 from tui.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text
@@ -19,13 +20,16 @@ from tui.widgets.sweep.rate_bounds import RateBounds
 from tui.widgets.sweep.rate_plot import ClosedCurve, RatePlot
 from tui.widgets.sweep.rate_table import RateTable
 
-VIEWS = ("table", "plot", "answer")
 _METRICS = ("p99", "mean", "p50", "p99.9")
 """Figures of the plot where there is no limit."""
 
 
-class RateBody(Vertical):
+class RateBody(SweepBody):
     """Draws a state; it keeps what was chosen: combination, limit, view, order."""
+
+    VIEWS = ("table", "plot", "answer")
+    SORT_KEYS = RATE_SORT_KEYS
+    PREFIX = "rate_"
 
     DEFAULT_CSS = """
     RateBody { height: 1fr; }
@@ -35,11 +39,9 @@ class RateBody(Vertical):
     """
 
     def __init__(self) -> None:
-        super().__init__(id="rate_body")
+        super().__init__("rate_body")
         self._curve = self._limit = 0
         self._metric = _METRICS[0]
-        self._view = VIEWS[0]
-        self._sort, self._descending = RATE_SORT_KEYS[0], False
         self._has_moved = False
         """Whether the operator moved the cursor, which follows the answer until then."""
         self._placed: RatePoint | None = None
@@ -84,8 +86,8 @@ class RateBody(Vertical):
             table.go_to(self._placed)
 
     def _lay_out(self, *, is_large: bool) -> None:
-        for view in VIEWS:
-            self.query_one(f"#rate_{view}", Widget).display = is_large or view == self._view
+        for view in self.VIEWS:
+            self.view_widget(view).display = is_large or view == self._view
         self.query_one("#rate_left").display = is_large or self._view != "plot"
         self.query_one("#rate_right").display = is_large or self._view == "plot"
 
@@ -108,14 +110,6 @@ class RateBody(Vertical):
         here = self._curve, self._limit, self._metric, self._view
         return *here, self._sort, self._descending, self.row and self.row.point
 
-    def next_view(self) -> None:
-        """Show the next view."""
-        self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
-        widget = self.query_one(f"#rate_{self._view}", Widget)
-        widget.display = True
-        if widget.can_focus:
-            widget.focus()
-
     def next_limit(self, state: RateState) -> None:
         """Put the next limit in front; without limits, draw the next figure."""
         self._limit = (self._limit + 1) % max(len(state.plan.limits), 1)
@@ -125,14 +119,6 @@ class RateBody(Vertical):
         """Show the next combination."""
         self._curve, self._has_moved = (self._curve + 1) % len(state.plan.curves), False
         self._placed = None
-
-    def next_sort(self) -> None:
-        """Sort by the next column."""
-        self._sort = RATE_SORT_KEYS[(RATE_SORT_KEYS.index(self._sort) + 1) % len(RATE_SORT_KEYS)]
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        self._descending = not self._descending
 
 
 def _closed_curve(points: SweepPoints, curve: int, metric: str) -> ClosedCurve | None:

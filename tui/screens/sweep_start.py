@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.errors import LunscopeError
+from engine.isolation.aggressor_group import find_hierarchy
+from engine.isolation.study import NAME as ISOLATION
+from engine.isolation.study import TITLE as ISOLATION_TITLE
 from engine.job.spec import Arrival, JobSpec
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.plans import PresetPlan
@@ -15,10 +18,12 @@ from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import Dialog, confirm_write
+from tui.sweep import asked_isolation
 from tui.sweep.asked_rates import EXAMPLE, HELP, asked_rates
+from tui.sweep.isolation_session import IsolationSession
 from tui.sweep.preset_group import PresetOffer, least_read_pct, measurable, preset_group, preset_offers, preset_plan
 from tui.sweep.rate_session import RateSession
-from tui.sweep.series import SessionGroup, group_of
+from tui.sweep.series import Session, SessionGroup, group_of
 
 _STOPS = "The load that runs is stopped first."
 
@@ -28,6 +33,8 @@ class SweepStarts(View):
 
     _asked = EXAMPLE.split(maxsplit=1)[0]
     """Limits that were typed last."""
+    _asked_isolation = asked_isolation.EXAMPLE
+    """Settings of an isolation curve that were typed last."""
 
     @abstractmethod
     def report(self, text: str) -> None:
@@ -36,6 +43,23 @@ class SweepStarts(View):
     @abstractmethod
     def began(self) -> None:
         """Show what was begun."""
+
+    def begin_first(self, session: Session) -> None:
+        """Begin what the command asked for, once the name of every target that is written was typed."""
+        controller = session.controller
+        missing = controller.unconfirmed(replace(session.first, read_pct=session.least_read_pct))
+        if not missing:
+            self.app_state.sweeps.begin()
+            return
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                session.refuse(f"{missing[0]}: name does not match: nothing written")
+                return
+            controller.confirm(answer)
+            self.begin_first(session)
+
+        self.app.push_screen(confirm_write(missing[0]), typed)
 
     def action_sweep_rate(self) -> None:
         """Ask for limits and search the highest rate within them."""
@@ -63,13 +87,37 @@ class SweepStarts(View):
         if controller is None:
             return
         job = replace(measurable(controller.job), arrival=Arrival.CLOSED)
-        lines = [ChooserLine(_title(offer), offer, offer.preset.title) for offer in preset_offers(job)]
+        lines: list[ChooserLine[PresetOffer | str]] = [
+            ChooserLine(_title(offer), offer, offer.preset.title) for offer in preset_offers(job)
+        ]
+        lines.append(ChooserLine(f"{ISOLATION:<11} {asked_isolation.NEEDS}", ISOLATION, ISOLATION_TITLE))
 
-        def chosen(offer: PresetOffer | None) -> None:
-            if offer is not None:
+        def chosen(offer: PresetOffer | str | None) -> None:
+            if isinstance(offer, PresetOffer):
                 self._choose(controller, job, offer)
+            elif offer is not None:
+                self._ask_isolation(controller)
 
         self.app.push_screen(Chooser("Published studies: what each needs here", lines, verb="measure"), chosen)
+
+    def _ask_isolation(self, controller: LoadController) -> None:
+        """Ask for the rate of the victim and the loads and caps of the other one, and measure them."""
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                return
+            self._asked_isolation = answer
+            try:
+                plan = asked_isolation.asked_isolation(answer, controller.job)
+                hierarchy = find_hierarchy(controller.sysfs)
+            except LunscopeError as error:
+                self.report(str(error).removeprefix(f"--preset {ISOLATION}: "))
+                return
+            self._begin(group_of(IsolationSession(plan, controller, hierarchy, controller.sysfs)))
+
+        warning = _STOPS if controller.is_turned_live() else ""
+        text, value = asked_isolation.HELP, self._asked_isolation
+        self.app.push_screen(Dialog("Isolation curve", text, warning=warning, value=value), typed)
 
     def _choose(self, controller: LoadController, job: JobSpec, offer: PresetOffer) -> None:
         if offer.plan is None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import Enum, auto
 from pathlib import Path
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
 from textual.markup import escape
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
@@ -28,56 +23,19 @@ from engine.tune.tunable import Tunable
 from tui.app_state import AppState
 from tui.headless.tune_text import plan_lines
 from tui.screens.chooser import Chooser, ChooserLine
-from tui.theme.laid_out import Modal
-from tui.tune.effects import TuneEffectFound, TuneEffects, effect_line, shown_changes
+from tui.screens.tune_form import DURATIONS, DrawerStep, StepInput, TuneForm
+from tui.tune.changes_in_force import ChangesInForce
 from tui.tune.scopes import TuneScope
-from tui.tune.tunable_rows import TunableRow, rows_of, stepped
-from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption, Options
+from tui.tune.tunable_lines import value_note, value_question
+from tui.tune.tunable_rows import TunableRow, rows_of
+from tui.widgets.lister import ItemOption
 
-DURATIONS: tuple[tuple[str, float | None], ...] = (
-    ("until lunscope ends", None),
-    ("for 60 s", 60.0),
-    ("for 10 min", 600.0),
-    ("for 1 h", 3600.0),
-)
 REFRESH_S = 1.0
-MOST_CHANGES = 3
-NAME_WIDTH, VALUE_WIDTH, DEFAULT_WIDTH, UNIT_WIDTH = 24, 16, 11, 9
 NOT_HERE = "nothing can be changed here: this is a recording, or shows other hosts"
 NOTHING = "no tunables for what is under the cursor: choose a disk, path, LUN, port or control group"
 
 
-class DrawerStep(Enum):
-    """What the drawer asks for."""
-
-    CHOOSE = auto()
-    TYPE = auto()
-    """A value."""
-    CONFIRM = auto()
-    """The values that would be written."""
-    SAVE = auto()
-    """The folder for configuration files."""
-
-
-class StepInput(Input):
-    """A line to type a number on, with keys that step it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "step(1)", "Higher", show=False),
-        Binding("down", "step(-1)", "Lower", show=False),
-        Binding("pageup", "step(2)", "Double", show=False),
-        Binding("pagedown", "step(-2)", "Half", show=False),
-    ]
-    legal = ""
-
-    def action_step(self, step: int) -> None:
-        """Step the number within its range."""
-        self.value = stepped(self.value, self.legal, step)
-        self.cursor_position = len(self.value)
-
-
-class TuneDrawer(Modal[None]):
+class TuneDrawer(TuneForm):
     """Tunables of a scope; all reading and writing is done in threads, as the kernel may block it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -91,58 +49,26 @@ class TuneDrawer(Modal[None]):
         Binding("w", "save", "Save as configuration", show=False),
         Binding("enter", "apply", "Apply", show=False),
     ]
-    DEFAULT_CSS = """
-    TuneDrawer { align: center bottom; }
-    TuneDrawer #box {
-        width: 100%; max-width: 118; height: 24; max-height: 100%;
-        border: round $accent; padding: 0 1; background: $surface;
-    }
-    TuneDrawer OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
-    TuneDrawer #asked { height: 1fr; display: none; }
-    TuneDrawer #asked Static { height: auto; }
-    TuneDrawer Input { display: none; }
-    TuneDrawer #about { height: 2; }
-    TuneDrawer #changes { height: 4; text-wrap: wrap; }
-    TuneDrawer.-asks OptionList { display: none; }
-    TuneDrawer.-asks #asked { display: block; }
-    TuneDrawer.-types Input { display: block; }
-    """
 
     def __init__(self, app_state: AppState, scopes: Sequence[TuneScope]) -> None:
-        super().__init__()
-        self._state, self._scopes = app_state, scopes
-        self._scope_at = self._lasts_at = 0
-        self._rows: Sequence[TunableRow] = ()
-        self._step = DrawerStep.CHOOSE
+        super().__init__(app_state, scopes)
         self._wanted: tuple[TunePlan, dict[Tunable, str]] | None = None
-        self._problem = ""
         self._is_busy = False
-        self._effects = TuneEffects(app_state, self)
 
     @property
     def _held(self) -> HeldChanges | None:
         return self._state.tuning
-
-    def compose(self) -> ComposeResult:
-        """Scope, list, description, changes, keys."""
-        box = Vertical(id="box")
-        box.border_title = "Tune"
-        with box:
-            yield TextLine(" ", id="scope")
-            yield TextLine(_heading(), id="head")
-            yield Options(markup=False, compact=True)
-            with VerticalScroll(id="asked"):
-                yield Static(markup=False)
-            yield StepInput(compact=True)
-            yield TextLine(" ", id="about")
-            yield TextLine(" ", id="changes")
-            yield TextLine(" ", id="keys")
 
     def on_mount(self) -> None:
         """Read the values, and follow changes while it is shown."""
         self._read()
         self._draw()
         self.set_interval(REFRESH_S, self._tick)
+
+    def _tick(self) -> None:
+        if self.query_one(ChangesInForce).has_ended and not self._is_busy:
+            self._read()
+        self._draw()
 
     # ----------------------------------------------------------------- threads
 
@@ -195,17 +121,6 @@ class TuneDrawer(Modal[None]):
 
         self._in_thread(work, waits="reading ..")
 
-    def _list(self, rows: Sequence[TunableRow]) -> None:
-        listing = self.query_one(OptionList)
-        position = listing.highlighted or 0
-        self._rows = rows
-        listing.clear_options()
-        listing.add_options(ItemOption(_line(row), row) for row in rows)
-        if rows:
-            listing.highlighted = min(position, len(rows) - 1)
-        else:
-            self._problem = "nothing in this scope has a tunable"
-
     # ------------------------------------------------------------------- steps
 
     @on(OptionList.OptionSelected)
@@ -218,7 +133,7 @@ class TuneDrawer(Modal[None]):
         if row.refusal:
             self._say(f"{row.tunable.id}: {row.refusal}")
         elif row.choices:
-            lines = [ChooserLine(value, value, _note(row, value)) for value in row.choices]
+            lines = [ChooserLine(value, value, value_note(row, value)) for value in row.choices]
             title = escape(f"{row.tunable.id} of {self._scope_words}")
             chooser = Chooser(title, lines, present=row.present, verb="see what it would write")
             self.app.push_screen(chooser, lambda value: self._plan(row, value))
@@ -227,7 +142,7 @@ class TuneDrawer(Modal[None]):
             line = self.query_one(StepInput)
             line.legal, line.value = row.legal, row.present
             line.cursor_position = len(line.value)
-            self._show_asked(_value_lines(row, self._scope_words))
+            self._show_asked(value_question(row, self._scope_words))
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
@@ -368,145 +283,6 @@ class TuneDrawer(Modal[None]):
     def action_leave(self) -> None:
         """Close the drawer; changes stay in force."""
         self.dismiss(None)
-
-    # ----------------------------------------------------------------- drawing
-
-    def _ask(self, step: DrawerStep) -> None:
-        self._step = step
-        self.set_class(step is not DrawerStep.CHOOSE, "-asks")
-        self.set_class(step in {DrawerStep.TYPE, DrawerStep.SAVE}, "-types")
-        self.set_focus(self.query_one(_FOCUS[step]))
-
-    def _show_asked(self, lines: Sequence[str]) -> None:
-        self.query_one("#asked Static", Static).update("\n".join(map(safe_text, lines)))
-        self._draw()
-
-    def _say(self, text: str) -> None:
-        self.notify(safe_text(text), severity="warning", timeout=6, markup=False)
-
-    @property
-    def _row(self) -> TunableRow | None:
-        position = self.query_one(OptionList).highlighted
-        return None if position is None or position >= len(self._rows) else self._rows[position]
-
-    @property
-    def _scope_words(self) -> str:
-        return self._scopes[self._scope_at].words if self._scopes else "nothing"
-
-    @on(TuneEffectFound)
-    def _show_effect(self) -> None:
-        self._draw()
-
-    @on(OptionList.OptionHighlighted)
-    def _describe(self) -> None:
-        self._draw()
-
-    def _tick(self) -> None:
-        held = self._held
-        if held is not None and any(_seconds_left(one) == 0 for one in held.in_force) and not self._is_busy:
-            self._read()
-        self._draw()
-
-    def _draw(self) -> None:
-        if not self.query("#keys"):
-            return
-        others = len(self._scopes) - 1
-        more = f"   (s: {others} other scope{'s' if others > 1 else ''})" if others > 0 else ""
-        self.query_one("#box", Vertical).border_title = escape(f"Tune {self._scope_words}")
-        self.query_one("#scope", TextLine).put(
-            Content.assemble("New values last ", (DURATIONS[self._lasts_at][0], "bold"), f"   (t: other){more}")
-        )
-        self.query_one("#about", TextLine).put(self._about())
-        self.query_one("#changes", TextLine).put(Content("\n").join(self._changes()))
-        self.query_one("#keys", TextLine).put(_KEYS[self._step])
-
-    def _about(self) -> Content:
-        row = self._row
-        first = Content("") if row is None else Content(f"{row.tunable.id}: {row.tunable.help}")
-        if self._problem:
-            return Content("\n").join([first, Content.styled(self._problem, "$warning")])
-        if row is None:
-            return first
-        second = f"cannot be changed: {row.refusal}" if row.refusal else f"legal: {row.legal or 'the kernel decides'}"
-        on = f"   on {row.targets:,} target{'' if row.targets == 1 else 's'}"
-        return Content("\n").join([first, Content.styled(second + on, "$warning" if row.refusal else "dim")])
-
-    def _changes(self) -> list[Content]:
-        """List changes in force with their time left, and what the newest ones of all did."""
-        held = () if self._held is None else self._held.in_force
-        lines = [_held_line(one) for one in held[: -MOST_CHANGES - 1 : -1]]
-        if len(held) > MOST_CHANGES:
-            lines.append(Content.styled(f"and {len(held) - MOST_CHANGES} more in force", "dim"))
-        frame = self._state.frame
-        if frame is not None:
-            newest = shown_changes(self._state.events.all(), frame.time_ns, 1 if held else 2)
-            for event, effect in zip(newest, self._effects.of(newest, frame.time_ns), strict=True):
-                if not held:
-                    lines.append(Content(safe_text(event.text)))
-                lines.append(Content.assemble(("before/after: ", "dim"), effect_line(effect)))
-        return lines or [Content.styled("no change in force", "dim")]
-
-
-_FOCUS = {
-    DrawerStep.CHOOSE: "OptionList",
-    DrawerStep.TYPE: "Input",
-    DrawerStep.SAVE: "Input",
-    DrawerStep.CONFIRM: "#asked",
-}
-_KEYS = {
-    DrawerStep.CHOOSE: "Enter change  u undo  c A/B  K keep  w save  s scope  t time  Esc close",
-    DrawerStep.TYPE: "Up/Down: by 1   PgUp/PgDn: double, half   Enter: dry run   Esc: back",
-    DrawerStep.CONFIRM: "Enter: apply   Esc: back",
-    DrawerStep.SAVE: "Enter: write new files into the folder typed here   Esc: back",
-}
-
-
-def _heading() -> Content:
-    titles = (
-        f"  {'TUNABLE':<{NAME_WIDTH}}{'VALUE':<{VALUE_WIDTH}}{'UNIT':<{UNIT_WIDTH}}{'DEFAULT':<{DEFAULT_WIDTH}}LEGAL"
-    )
-    return Content.styled(titles, "bold")
-
-
-def _line(row: TunableRow) -> Content:
-    mark = "r" if row.refusal else "*" if row.is_changed else " "
-    cells = (
-        (row.tunable.id, NAME_WIDTH),
-        (row.value, VALUE_WIDTH),
-        (row.tunable.unit, UNIT_WIDTH),
-        (row.default, DEFAULT_WIDTH),
-    )
-    text = "".join(f"{_cut(cell, width - 1):<{width}}" for cell, width in cells)
-    return Content.styled(f"{mark} {text}{row.legal}", "dim" if row.refusal else "bold" if row.is_changed else "")
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 2]}.."
-
-
-def _note(row: TunableRow, value: str) -> str:
-    notes = ["now" if value == row.present else "", "default" if value == row.default else ""]
-    return ", ".join(filter(None, notes))
-
-
-def _value_lines(row: TunableRow, scope: str) -> list[str]:
-    unit = f" ({row.tunable.unit})" if row.tunable.unit else ""
-    return [
-        f"New value of {row.tunable.id}{unit} for {scope}:",
-        f"now {row.value}, default {row.default or 'not known'}, legal {row.legal or 'what the kernel takes'}",
-    ]
-
-
-def _held_line(held: HeldChange) -> Content:
-    left_s = _seconds_left(held)
-    when = "until lunscope ends" if left_s is None else f"{left_s} s left"
-    text = "; ".join(held.record.summary)
-    return Content.assemble((f"{held.record.number} ", "bold"), safe_text(text), (f"  {when}", "$accent"))
-
-
-def _seconds_left(held: HeldChange) -> int | None:
-    until_ns = held.record.until_ns
-    return None if until_ns is None else max(int((until_ns - time.time_ns()) / 1e9), 0)
 
 
 def _outcome(record: ChangeRecord | None, words: str) -> str:

@@ -92,7 +92,7 @@ class DiskTiles:
     def lines_of(self, row: int, width: int) -> tuple[str, str]:
         """Write the figure that colours the cell, await and IOPS; then draw the recent history of await."""
         shown = tuple(dict.fromkeys((self.column.field_id, "await_ms", "iops")))
-        figures = " ".join(self._figure(field_id, row) for field_id in shown)
+        figures = " ".join(filter(None, (self._figure(field_id, row) for field_id in shown)))
         values = self.trends.of((self.disks.rows.keys[row],), "await_ms", width)[0]
         return figures, trend_text(values, self.glyphs)
 
@@ -101,7 +101,8 @@ class DiskTiles:
         unit = {Unit.PERCENT: "%", Unit.MILLISECONDS: "ms", Unit.PER_SECOND: "/s"}.get(column.unit, "")
         title = f"{column.title} " if column.unit is Unit.COUNT else ""
         text = column.format(self.disks.value(field_id, row))
-        return f"{title}{text}" if text == MISSING_TEXT else f"{title}{text}{unit}"
+        # Without a title "-" says nothing of what is not known: "0 - 0/s" would be a range.
+        return "" if text == MISSING_TEXT else f"{title}{text}{unit}"
 
 
 class WallScreen(View):

@@ -12,7 +12,7 @@ from engine.text import safe_text
 from tui.sweep.rate_rows import CurveFigures, RateRow
 from tui.sweep.rate_state import RateState
 from tui.sweep.state import SweepPhase
-from tui.sweep.words import SHORT_CELLS, left_text
+from tui.sweep.words import fitting_text, left_text, not_complete_text
 
 
 def rate_progress_text(state: RateState) -> str:
@@ -26,8 +26,7 @@ def rate_progress_text(state: RateState) -> str:
         case SweepPhase.ENDED:
             if state.is_complete:
                 return f"COMPLETE: {count}"
-            why = "" if len(state.ended) > SHORT_CELLS else f"{safe_text(state.ended)}; "
-            return f"NOT COMPLETE: {why}{count} were made"
+            return not_complete_text(state, f"{count} were made")
     now = "" if state.now is None else state.now.name(state.plan)
     if state.phase is SweepPhase.PAUSED:
         return f"PAUSED   {count}{f'   after this trial: {now}' if now else ''}"
@@ -35,12 +34,6 @@ def rate_progress_text(state: RateState) -> str:
     if state.left_s is not None and state.left_s < 1:
         left = "   takes longer than usual: noisy"
     return f"{count}{left}{f'   now {now}' if now else ''}"
-
-
-def rate_reason_text(state: RateState) -> str:
-    """Why a search ended, where that takes a line of its own; else empty."""
-    is_long = len(state.ended) > SHORT_CELLS
-    return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
 
 
 def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width: int) -> str:
@@ -110,8 +103,4 @@ def rate_point_text(state: RateState, row: RateRow, width: int) -> str:
     for metric in ("p50", "mean", "p99", "p99.9"):
         value = row.figure(metric)
         parts += [] if value is None else [f"{metric} {value:.3f} ms"]
-    text = ""
-    for part in parts:
-        if len(text) + len(part) + 2 <= width:
-            text += ("  " if text else "") + part
-    return text
+    return fitting_text(parts, width)

@@ -1,4 +1,4 @@
-"""The sweeps and searches of a recording, as of a moment."""
+"""The sweeps, searches and isolation curves of a recording, as of a moment."""
 
 from __future__ import annotations
 
@@ -6,24 +6,33 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from engine.events import Event
-from engine.rate_search.in_recording import recorded_measurements
+from engine.isolation.events import RecordedIsolation
+from engine.isolation.in_recording import RecordedMeasurement, recorded_measurements
 from engine.sweep.events import RecordedSweep
 from engine.sweep.presets.outcome import outcome_lines
 from engine.sweep.presets.recorded import recorded_study, studies
+from tui.sweep.isolation_state import IsolationState, recorded_isolation_state
 from tui.sweep.rate_state import RateState, recorded_rate_state
 from tui.sweep.state import SweepState, recorded_state
 
-State: TypeAlias = SweepState | RateState
+State: TypeAlias = SweepState | RateState | IsolationState
 
 
 def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
     """Read all that began among these events, in their order; without those that this version cannot read."""
     read = recorded_measurements(events)
     tables = _study_tables([each for each in read if isinstance(each, RecordedSweep)])
-    return tuple(
-        recorded_state(each, next(tables)) if isinstance(each, RecordedSweep) else recorded_rate_state(each)
-        for each in read
-    )
+    return tuple(_state(each, tables) for each in read)
+
+
+def _state(found: RecordedMeasurement, tables: Iterator[tuple[str, ...]]) -> State:
+    match found:
+        case RecordedSweep():
+            return recorded_state(found, next(tables))
+        case RecordedIsolation():
+            return recorded_isolation_state(found)
+        case _:
+            return recorded_rate_state(found)
 
 
 def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:

@@ -13,10 +13,11 @@ from engine.text import safe_text
 
 if TYPE_CHECKING:  # Every start of the screens imports this module, and few measure.
     from engine.sweep.presets.plans import PresetPlan
+    from tui.sweep.isolation_session import IsolationSession
     from tui.sweep.rate_session import RateSession
     from tui.sweep.session import SweepSession
 
-Session: TypeAlias = "SweepSession | RateSession"
+Session: TypeAlias = "SweepSession | RateSession | IsolationSession"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from collectors.field import Unit
 from engine.sweep.knee import Answer, Shape
@@ -15,7 +16,7 @@ from tui.text.format import format_quantity
 
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64, or a recording of one, shows it"
 STUDY_POINTS = "points of a study: its tables are in the view answer"
-SHORT_CELLS = 36
+_SHORT_CELLS = 36
 """Up to this a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
 
@@ -32,8 +33,7 @@ def progress_text(state: SweepState) -> str:
             count = state.points.done
             if state.is_complete:
                 return f"COMPLETE: {count} measurements"
-            why = "" if reason_text(state) else f"{safe_text(state.ended)}; "
-            return f"NOT COMPLETE: {why}{count} measurements were made"
+            return not_complete_text(state, f"{count} measurements were made")
     at = state.points.measuring
     now = "" if at is None else f"   now {state.plan.point_name(at)}"
     if state.phase is SweepPhase.PAUSED:
@@ -41,10 +41,37 @@ def progress_text(state: SweepState) -> str:
     return f"{done}{left_text(state.left_s)}{now}"
 
 
-def reason_text(state: SweepState) -> str:
-    """Why a sweep ended, where that takes a line of its own; else empty."""
-    is_long = len(state.ended) > SHORT_CELLS
+class CanEnd(Protocol):
+    """State of anything the sweep screen shows."""
+
+    @property
+    def phase(self) -> SweepPhase:
+        """How far it is."""
+
+    @property
+    def ended(self) -> str:
+        """Why it ended; empty where it did not."""
+
+
+def reason_text(state: CanEnd) -> str:
+    """Why it ended, where that takes a line of its own; else empty."""
+    is_long = len(state.ended) > _SHORT_CELLS
     return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
+
+
+def not_complete_text(state: CanEnd, measured: str) -> str:
+    """Say that it ended early, with what was measured and, where it is short, why."""
+    why = "" if reason_text(state) else f"{safe_text(state.ended)}; "
+    return f"NOT COMPLETE: {why}{measured}"
+
+
+def fitting_text(parts: Iterable[str], width: int) -> str:
+    """Join the parts that fit, none of them cut."""
+    text = ""
+    for part in parts:
+        if len(text) + len(part) + 2 <= width:
+            text += ("  " if text else "") + part
+    return text
 
 
 def left_text(left_s: float | None) -> str:
@@ -123,11 +150,7 @@ def point_text(state: SweepState, row: PointRow, width: int) -> str:
         parts.append("" if value is None else f"{metric} {value:.3f} ms")
     parts.append(f"{format_quantity(row.figure('bytes') or 0.0, Unit.BYTES_PER_SECOND, 5)}B/s")
     parts.append(safe_text(row.words))
-    text = ""
-    for part in filter(None, parts):
-        if len(text) + len(part) + 2 <= width:
-            text += ("  " if text else "") + part
-    return text
+    return fitting_text(filter(None, parts), width)
 
 
 def hottest_text(row: PointRow) -> str:

@@ -21,7 +21,7 @@ _MARKS = "[\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\
 _STACKED_MARKS = re.compile(f"({_MARKS}){_MARKS}+")
 """Terminals draw a stack of marks over the lines above and below: one is left, and no language needs more of these."""
 _SHIFT_FROM = 8
-"""With fewer changed cells no shift is looked for."""
+"""With fewer changed cells no shift is searched."""
 _MOST_SHIFT = 6
 _SHIFTED_WRONG = 0.6
 """A shift that leaves more than this share of the changes is not tried."""

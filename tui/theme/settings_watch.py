@@ -44,7 +44,7 @@ def stamps(file: Path, theme_folder: Path) -> tuple[Stamp, ...]:
 
 
 class SettingsWatch:
-    """Looks at the files once a period; what changed is read when two looks agree, so never a half-written file."""
+    """Polls the files; what changed is read when two polls in succession agree, so never a half-written file."""
 
     def __init__(
         self, file: Path, theme_folder: Path, report: Callable[[SettingsRead], object], period_s: float = PERIOD_S
@@ -57,18 +57,18 @@ class SettingsWatch:
         self._read = self._seen = stamps(file, theme_folder)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to poll."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop; does not wait for a look at a folder that hangs."""
+        """Stop; does not wait for a folder that hangs."""
         self._stop.set()
 
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):
-            self._look()
+            self._poll()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         found = stamps(self._file, self._folder)
         settled, self._seen = found == self._seen, found
         if not settled or found == self._read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from textual.cache import LRUCache
@@ -15,6 +16,9 @@ from textual.dom import DOMNode
 _MOST_SOURCES = 512
 """Cached style sheets per theme: more than there are widgets and screens."""
 _MOST_THEMES = 8
+_MOST_CANDIDATES = 1024
+_MOST_STATES = 64
+"""Cached styles per component class, each for another state of the widgets from the app down."""
 
 _Parsed = LRUCache[tuple[Any, ...], list[RuleSet]]
 
@@ -25,16 +29,49 @@ class _Candidates:
 
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
+    pseudo_classes: frozenset[str]
+    """On which their selectors depend, be it of the node or of one above it."""
+    components: LRUCache[Hashable, RulesMap]
+    """What they give a component class, by the state of the nodes from the app down."""
+
+
+class _PathState:
+    """What selectors may depend on in the nodes from the app down to a widget."""
+
+    def __init__(self, widget: DOMNode) -> None:
+        self._nodes = [(node, (type(node), node.id, node.classes)) for node in widget.css_path_nodes]
+        self._known: dict[frozenset[str], Hashable] = {}
+
+    def of(self, pseudo_classes: frozenset[str]) -> Hashable:
+        """Return the state, as far as these pseudo classes are part of it."""
+        found = self._known.get(pseudo_classes)
+        if found is None:
+            found = tuple(
+                (fixed, tuple(name for name in pseudo_classes if node.has_pseudo_classes({name})))
+                for node, fixed in self._nodes
+            )
+            self._known[pseudo_classes] = found
+        return found
+
+
+@cache
+def _selector_names(component: str) -> frozenset[str]:
+    """Return the names that selectors know the virtual node of a component class by."""
+    return frozenset(DOMNode(classes=component)._selector_names)
 
 
 class ThemeSheets(Stylesheet):
     """Textual's style sheets, with parsed rules cached by theme variables, and rules cached by the names of a node.
+
+    Component classes are most of what is styled. What rules give one is kept for the same state of the widgets above.
 
     Textual parses all of them again for the first show of a screen and after each change of theme, and goes through all
     rules for each node and each of its component classes, which makes keys feel slow.
     """
 
     _of_themes: ClassVar[LRUCache[Hashable, _Parsed]] = LRUCache(_MOST_THEMES)
+    _shared_candidates: ClassVar[LRUCache[Hashable, _Candidates]] = LRUCache(_MOST_CANDIDATES)
+    """By the names of a node and the identity of the rules, which they keep alive."""
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
@@ -43,6 +80,8 @@ class ThemeSheets(Stylesheet):
         self._candidates: _Candidates | None = None
         self._cached_candidates: dict[frozenset[str], _Candidates] = {}
         self._cached_from: dict[str, list[RuleSet]] = {}
+        self._path: _PathState | None = None
+        """While component classes are styled."""
         self._use_cache_of(self._variables)
 
     @property
@@ -62,9 +101,43 @@ class ThemeSheets(Stylesheet):
         outer, self._candidates = self._candidates, None
         try:
             self._candidates = self._candidates_of(frozenset(node._selector_names))
-            super().apply(node, animate=animate, cache=cache)
+            if self._path is None:
+                super().apply(node, animate=animate, cache=cache)
+            else:
+                self._apply_component(node, self._candidates, self._path)
         finally:
             self._candidates = outer
+
+    def _apply_component(self, node: DOMNode, candidates: _Candidates, path: _PathState) -> None:
+        """Style the virtual node of a component class, which is new and has no inline styles."""
+        key = path.of(candidates.pseudo_classes)
+        known = candidates.components.get(key)
+        if known is None:
+            super().apply(node)
+            candidates.components[key] = node.styles.base.get_rules()
+        else:
+            node.styles.base.merge_rules(known)
+
+    def _process_component_classes(self, node: DOMNode) -> None:
+        if self._path is not None or not node._get_component_classes():
+            return
+        outer, self._candidates = self._candidates, None
+        self._path = _PathState(node)
+        try:
+            if not node._component_styles or not self._components_are_kept(node, self._path):
+                super()._process_component_classes(node)
+        finally:
+            self._path, self._candidates = None, outer
+
+    def _components_are_kept(self, node: DOMNode, path: _PathState) -> bool:
+        """Whether the styles of a node's component classes are what the rules give them now."""
+        for component in node._get_component_classes():
+            candidates = self._candidates_of(_selector_names(component))
+            known = candidates.components.get(path.of(candidates.pseudo_classes))
+            styles = node._component_styles.get(component)
+            if known is None or styles is None or styles.base._rules != known:
+                return False
+        return True
 
     def set_variables(self, variables: dict[str, str]) -> None:
         """Set the variables of a theme; rules parsed with them before are reused."""
@@ -93,8 +166,20 @@ class ThemeSheets(Stylesheet):
         if found is None:
             kept = {name: by_name[name] for name in names & by_name.keys()}
             wanted = {id(rule) for ending in kept.values() for rule in ending}
-            found = _Candidates([rule for rule in rules if id(rule) in wanted], kept)
+            found = self._shared(names, [rule for rule in rules if id(rule) in wanted], kept)
             self._cached_candidates[names] = found
+        return found
+
+    @classmethod
+    def _shared(cls, names: frozenset[str], rules: list[RuleSet], by_name: dict[str, list[RuleSet]]) -> _Candidates:
+        """Return candidates that all sheets with these rules share."""
+        key = names, tuple(map(id, rules))
+        found = cls._shared_candidates.get(key)
+        if found is None:
+            selectors = (selector for rule in rules for each in rule.selector_set for selector in each.selectors)
+            pseudo_classes = frozenset(name for selector in selectors for name in selector.pseudo_classes)
+            found = _Candidates(rules, by_name, pseudo_classes, LRUCache(_MOST_STATES))
+            cls._shared_candidates[key] = found
         return found
 
     def _use_cache_of(self, variables: dict[str, str]) -> None:

@@ -14,12 +14,13 @@ from rich.segment import Segment
 from textual.app import App, ReturnType
 from textual.binding import Binding
 from textual.color import Color
-from textual.events import Event, InputEvent, Resize
+from textual.events import Event, InputEvent, Key, Resize
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify, SeverityLevel
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer, TimerCallback
+from textual.widgets._toast import ToastHolder
 from textual.worker import WorkerFailed
 
 from tui.terminal.driver import TerminalDriver
@@ -197,11 +198,33 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         return timer
 
     async def on_event(self, event: Event) -> None:
-        """Drop queued keys once the app is ending: they would be handled before it ends."""
+        """Drop queued keys once the app is ending: they would be handled before it ends. Esc closes a notice."""
         if isinstance(event, Resize):
             forget_geometry()
-        if not (self._exit and isinstance(event, InputEvent)):
+        if self._exit and isinstance(event, InputEvent):
+            return
+        if not (isinstance(event, Key) and event.key == "escape" and self._close_newest_notice()):
             await super().on_event(event)
+
+    def _close_newest_notice(self) -> bool:
+        """Close the notice that came last; returns whether there was one. In a dialog Escape belongs to the dialog."""
+        notices = [] if isinstance(self.screen, ModalScreen) else list(self._notifications)
+        if notices:
+            self._unnotify(notices[-1])
+        return bool(notices)
+
+    def _refresh_notifications(self) -> None:
+        """Show the notices; Textual removes one that was closed, and keeps the widget around it for ever."""
+        super()._refresh_notifications()
+        if self._screen_stack:
+            for holder in self.screen.query(ToastHolder):
+                if holder.is_mounted and not holder.children:
+                    holder.remove()
+
+    def paint_at_once(self) -> None:
+        """Paint now what changed on the screen; Textual waits for its next tick."""
+        if self._screen_stack:
+            self.screen._on_timer_update()
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Delimit one frame for the driver: its changes are sent to a slow terminal as a whole or dropped."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
+from textual.widget import Widget
 
 from collectors.compare.comparison import FieldComparison, RowComparison
 from collectors.tune_effect import TuneEffect, effect_windows, tune_effect
@@ -35,9 +35,9 @@ class TuneEffectFound(Message, bubble=False):
 class TuneEffects:
     """Effects of the events that were asked for; of a recording they are those up to the moment shown."""
 
-    def __init__(self, app_state: AppState, screen: Screen[None]) -> None:
+    def __init__(self, app_state: AppState, receiver: Widget) -> None:
         self._state = app_state
-        self._screen = screen
+        self._receiver = receiver
         """Takes a `TuneEffectFound` for each newer result."""
         self._work = NewestWork("lunscope-tune-effect")
         self._lock = threading.Lock()
@@ -71,8 +71,8 @@ class TuneEffects:
             return  # The recording is damaged here, which the transport says.
         with self._lock:
             self._found |= found
-        if self._screen.is_running:
-            self._screen.post_message(TuneEffectFound())
+        if self._receiver.is_running:
+            self._receiver.post_message(TuneEffectFound())
 
 
 def _key(event: Event) -> _Key:

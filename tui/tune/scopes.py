@@ -1,4 +1,4 @@
-"""Scopes of tunables at the cursor: the path, its LUN, its HBA port; the disk; the control group."""
+"""Scopes of tunables at the cursor: the path, its LUN, its HBA port; the disk; the control group; the NFS mount."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collectors.graph import Path, Port
-from collectors.latency.subjects import LatencySubject
+from collectors.latency.subjects import NFS, LatencySubject
 from collectors.model import Topology
+from collectors.tables.nfs.schema import UNKNOWN, nfs_key
+from engine.hostfs.kernel_files import unescape_octal
 from engine.text import safe_text
 from tui.processes.scope import Scope
 
@@ -38,6 +40,8 @@ def scopes_at(
         found += _of_group(group, topology)
     if device is not None:
         found += _of_device(device, topology)
+    elif subject is not None and subject.source == NFS:
+        found += _of_mounts(subject)
     elif subject is not None and subject.keys:
         found += _of_port(subject.keys, topology)
     return tuple(found)
@@ -79,6 +83,12 @@ def _through_port(path: Path, topology: Topology) -> Iterator[TuneScope]:
     port = next((port for port in topology.graph.ports if port.key == path.port), None)
     if port is not None:
         yield _port_scope(port, sum(one.port == port.key for one in topology.graph.paths))
+
+
+def _of_mounts(subject: LatencySubject) -> Iterator[TuneScope]:
+    points = (nfs_key(key).point for key in sorted(subject.keys))
+    for point in (unescape_octal(each) for each in points if each != UNKNOWN):
+        yield TuneScope(f"NFS mount {safe_text(point)}", (f"nfs:{point}",))
 
 
 def _of_port(keys: frozenset[str], topology: Topology) -> Iterator[TuneScope]:

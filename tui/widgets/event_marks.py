@@ -109,7 +109,7 @@ def mark_cells(groups: Sequence[EventGroup], cells: int, marks: Mapping[EventKin
     shown: dict[int, str] = {group.cell: marks[group.kind] for group in groups}
     for group in groups:
         count = str(len(group.events)) if len(group.events) > 1 else ""
-        places = range(group.cell + 1, group.cell + 1 + len(count))
-        if places.stop <= cells and shown.keys().isdisjoint(places):
-            shown.update(zip(places, count, strict=True))
+        columns = range(group.cell + 1, group.cell + 1 + len(count))
+        if columns.stop <= cells and shown.keys().isdisjoint(columns):
+            shown.update(zip(columns, count, strict=True))
     return shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
 from textual.content import Content
@@ -38,7 +39,7 @@ class KeyLine(TextLine):
 
     def show(self, screen: ScreenEntry, app_state: AppState, key_text: Callable[[str], str]) -> None:
         """Show the keys of a screen."""
-        width = self.size.width or 80
+        width = self.size.width or self.app.size.width
         content = Content(" ")
         entries = [(action, _key_entry(action, key_text(action.id))) for action in footer_actions(screen, app_state)]
         # Help is what leads to the keys that do not fit.
@@ -58,9 +59,9 @@ def _key_entry(action: Action, key: str) -> Content:
 
 def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
     """Actions of the key line: the screen's own first, then those of every screen."""
-    replay, load = app_state.transport.seekable, app_state.controller is not None
+    replay, load = app_state.transport.seekable, app_state.drives(screen)
     hidden = AT_END if replay else frozenset() if app_state.is_rewound else MOVES | AT_END
-    actions = (*screen.actions, *ANYWHERE_ACTIONS)
+    actions = (*screen.keyed, *ANYWHERE_ACTIONS)
     usable = (action for action in actions if action.short and is_usable(action, replay=replay, load=load))
     return [action for action in usable if action.id not in hidden]
 
@@ -79,7 +80,7 @@ class HeaderLine(TextLine):
 
     def show(self, frame: Frame | None, app_state: AppState) -> None:
         """Show the frame's own data."""
-        width = self.size.width or 80
+        width = self.size.width or self.app.size.width
         if frame is None:
             self.put(" lunscope  waiting for the first sample")
             return
@@ -159,11 +160,12 @@ class Tabs(TextLine):
 
     def show(self, screen: ScreenEntry, key_text: Callable[[str], str], note: str, style: str = "") -> None:
         """Show which screen this is, and at the right the status; the tabs make room for it."""
-        width = self.size.width or 80
-        forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "short", "keys"))
+        width = self.size.width or self.app.size.width
+        keys = tuple(key_text(tab.opener.id) for tab in TABS)
         beside = len(note) + 1 if note else 0
+        forms = (_tab_line(screen.id, keys, form) for form in _FORMS)
         content = next(
-            (tabs for tabs in forms if tabs.cell_length + beside <= width), self._tabs(screen, key_text, "keys")
+            (tabs for tabs in forms if tabs.cell_length + beside <= width), _tab_line(screen.id, keys, "keys")
         )
         room = width - content.cell_length - 1
         if note and room > 3:
@@ -171,20 +173,22 @@ class Tabs(TextLine):
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
 
-    def _tabs(
-        self, screen: ScreenEntry, key_text: Callable[[str], str], form: Literal["wide", "tight", "short", "keys"]
-    ) -> Content:
-        """All tabs; "short" has short names, "keys" omits the names of all but the current one."""
-        content = Content(" ")
-        pad = " " if form == "wide" else ""
-        for tab in TABS:
-            key = key_text(tab.opener.id)
-            if tab is screen:
-                title = tab.short if form == "short" else tab.title
-                content += Content.assemble((f"[{key} {title}]", "bold $foreground"))
-            else:
-                title = tab.short if form == "short" else tab.title
-                name = key if form == "keys" else f"{key} {title}"
-                content += Content(f"{pad}{name}{pad}").stylize(f"@click={tab.opener.namespace}.{tab.opener.call}")
-            content += Content(" ")
-        return content
+
+_Form = Literal["wide", "tight", "short", "keys"]
+_FORMS: tuple[_Form, ...] = ("wide", "tight", "short", "keys")
+
+
+@lru_cache(maxsize=64)
+def _tab_line(screen_id: str, keys: tuple[str, ...], form: _Form) -> Content:
+    """All tabs with their keys; "short" has short names, "keys" omits the names of all but the current one."""
+    content = Content(" ")
+    pad = " " if form == "wide" else ""
+    for tab, key in zip(TABS, keys, strict=True):
+        title = tab.short if form == "short" else tab.title
+        if tab.id == screen_id:
+            content += Content.assemble((f"[{key} {title}]", "bold $foreground"))
+        else:
+            name = key if form == "keys" else f"{key} {title}"
+            content += Content(f"{pad}{name}{pad}").stylize(f"@click={tab.opener.namespace}.{tab.opener.call}")
+        content += Content(" ")
+    return content

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.content import Content
 
 from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs, StepSize
 from tui.load.knob_memory import KnobMemory, KnobSlot
+from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 
 KeyText = Callable[[str], str]
 _Part = tuple[str, str]
 SAME = "equal"
+
+
+def compose_knobs() -> ComposeResult:
+    """Lines of a load: its state, the knobs beside their effect, the slots, and the last message."""
+    yield TextLine(" ", id="load_state")
+    with Horizontal(id="knob_row"):
+        yield KnobPanel()
+        yield EffectPanel()
+    yield SlotLine(" ", id="slots")
+    yield TextLine(" ", id="load_message")
 
 
 class SlotLine(TextLine):

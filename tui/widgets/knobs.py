@@ -67,7 +67,7 @@ def _pending(effect: Effect) -> tuple[str, str]:
     """Say why no changes are shown yet."""
     if effect.ended or effect.is_long_enough:
         return "", ""
-    return (" measuring" if effect.before.length_s else ""), "dim"
+    return (" measuring" if effect.before.length_s and effect.after.length_s else ""), "dim"
 
 
 def _rows(effect: Effect, room: int) -> list[Content]:

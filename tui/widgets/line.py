@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widget import Widget
+
+from tui.widgets.direct_refresh import DirectRefresh
 
 
-class TextLine(Widget):
+class TextLine(DirectRefresh):
     """Text of a fixed height; never parsed as markup, and a change causes no layout."""
 
     DEFAULT_CSS = """

@@ -26,7 +26,7 @@ class Choice(Widget, can_focus=True):
         Binding("left", "turn(-1)", "Previous", show=False),
     ]
     DEFAULT_CSS = """
-    Choice { height: 1; width: 26; }
+    Choice { height: 1; width: 28; }
     Choice:focus { background: $accent 40%; text-style: bold; }
     """
 
@@ -70,7 +70,7 @@ class LoadForm(VerticalScroll):
     LoadForm { height: 1fr; }
     LoadForm Horizontal { height: 1; }
     LoadForm .title { width: 14; color: $text-muted; }
-    LoadForm Input { width: 26; }
+    LoadForm Input { width: 28; }
     LoadForm #targets { width: 1fr; }
     LoadForm .hint { color: $text-muted; padding: 0 0 0 2; }
     """

@@ -11,7 +11,8 @@ from textual.filter import LineFilter
 from textual.geometry import Region, Size, Spacing
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
+
+from tui.widgets.direct_refresh import DirectRefresh
 
 NO_GUTTER = Spacing()
 _NOTHING = Strip([], 0)
@@ -34,7 +35,7 @@ def replace_changed(drawn: list[Strip], fresh: list[Strip], width: int) -> list[
     return regions
 
 
-class Painted(Widget):
+class Painted(DirectRefresh):
     """Lines drawn from the latest data; the style shows the focus."""
 
     ALLOW_SELECT = False
@@ -72,24 +73,31 @@ class Painted(Widget):
 
     def render_line(self, y: int) -> Strip:
         """One line of the last drawing; draws first if there is none."""
-        if self._drawn is None or self._drawn_size != self.area:
-            self._drawn_size = self.area
+        return self._drawn_line(self._all_lines(), y)
+
+    def _all_lines(self) -> list[Strip]:
+        """Give the lines of the last drawing; draws if there is none in this size."""
+        area = self.area
+        if self._drawn is None or self._drawn_size != area:
+            self._drawn_size = area
             self._drawn = self.draw_lines()
-        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.area.width)
+        return self._drawn
+
+    def _drawn_line(self, drawn: list[Strip], y: int) -> Strip:
+        return drawn[y] if y < len(drawn) else Strip.blank(self._drawn_size.width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give lines as they are drawn: without a border and the like Textual would only copy them."""
         if self.styles.gutter != NO_GUTTER or self.opacity != 1.0:
             return super().render_lines(crop)
-        filters = self.get_line_filters()
+        filters, lines = self.get_line_filters(), self._all_lines()
         return [
             strip if strip.cell_length == crop.width and not crop.x else strip.crop_extend(crop.x, crop.right, None)
-            for strip in (self._filtered_line(y, filters) for y in crop.line_range)
+            for strip in (self._filtered_line(self._drawn_line(lines, y), y, filters) for y in crop.line_range)
         ]
 
-    def _filtered_line(self, y: int, filters: Sequence[LineFilter]) -> Strip:
-        """Give the line of the last drawing after the filters: the same strip until it is drawn anew."""
-        drawn = self.render_line(y)
+    def _filtered_line(self, drawn: Strip, y: int, filters: Sequence[LineFilter]) -> Strip:
+        """Give a line of the last drawing after the filters: the same strip until it is drawn anew."""
         if not filters:
             return drawn
         if y < len(self._filtered) and self._filtered[y][0] is drawn:

@@ -27,6 +27,7 @@ MISSING, IDLE, LOW, MIDDLE, WARM, HOT = range(6)
 """Strength of a cell."""
 STYLES = ("missing", "idle", "low", "middle", "warm", "hot")
 
+_BRACKETS_FROM_WIDTH = 20
 _LOW_PART = 4.0
 """A figure below this part of the warm threshold is low."""
 
@@ -205,7 +206,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _heading_line(self, group: WallGroup) -> Strip:
         """Draw the name of a group, and how many cells it has, above them."""
         width, styles = self.area.width, self._cached_style()
-        count = f" {group.cells:,}"
+        count = f" ({group.cells:,})" if width >= _BRACKETS_FROM_WIDTH else f" {group.cells:,}"
         name = fit_name(group.name, max(1, width - len(count)), glyphs_of(self).ellipsis).rstrip()
         segments = [Segment(name, styles["heading"]), Segment(count, styles["idle"])]
         return Strip(segments).adjust_cell_length(width, styles["idle"])

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE, VERSION, Message, MessageError, receive, send
 from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, Cells, ProcessIos, no_process_ios
+from collectors.sampling.nfs_program import (
+    CALL_CELL_COLUMNS,
+    CALL_COLUMNS,
+    SLOW_CALL_COLUMNS,
+    NfsCalls,
+    NfsSlowCalls,
+    no_slow_calls,
+)
+from collectors.sampling.throttle_program import CELL_COLUMNS, WAIT_COLUMNS, Waits
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
+
+Checked = TypeVar("Checked")
 
 ENTER_S = 5.0
 """The helper attaches for its first reader, which takes some time."""
 ANSWER_S = 2.0
 """Timeout of a complete answer."""
+FIRST_S = ENTER_S
+"""Timeout of the first waits or NFS calls, for which the helper may attach."""
 
 
 def helper_path() -> Path:
@@ -33,6 +47,30 @@ def connect(path: Path) -> HelperTracer:
         LunscopeError: it refuses, or has another version.
         OSError: nothing listens there.
     """
+    return HelperTracer(_connected(path))
+
+
+def connect_throttle(path: Path) -> HelperThrottle:
+    """Connect to the helper for waits for limits of control groups, beside a connection for a tracer.
+
+    Raises:
+        LunscopeError: it refuses, or has another version.
+        OSError: nothing listens there.
+    """
+    return HelperThrottle(_connected(path))
+
+
+def connect_nfs(path: Path) -> HelperNfs:
+    """Connect to the helper for times of NFS calls, beside a connection for a tracer.
+
+    Raises:
+        LunscopeError: it refuses, or has another version.
+        OSError: nothing listens there.
+    """
+    return HelperNfs(_connected(path))
+
+
+def _connected(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(ENTER_S)
@@ -45,7 +83,7 @@ def connect(path: Path) -> HelperTracer:
     except BaseException:
         connection.close()
         raise
-    return HelperTracer(connection)
+    return connection
 
 
 class HelperTracer:
@@ -140,17 +178,143 @@ class HelperTracer:
         self._groups, self._losses = arrays["groups"], head["losses"]
 
     def _ask(self, request: Mapping[str, object]) -> Message:
+        return _ask(self._connection, request)
+
+
+class _HelperProgram:
+    """A program beside those on block I/O that runs in the helper.
+
+    A connection of its own: it is read by another thread than block counters.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._losses = (0, 0)
+
+    def losses(self) -> tuple[int, int]:
+        """Losses since the helper attached."""
+        return self._losses
+
+    def close(self) -> None:
+        """Disconnect; may be called twice."""
+        self._connection.close()
+
+    def _request(self, verb: str, within_s: float, check: Callable[[Message], Checked]) -> Checked:
+        """Request a reading.
+
+        Raises:
+            OSError: the connection to the helper is lost, or it does not run the program, or is of another version.
+        """
+        answer = _ask(self._connection, {"verb": verb}, within_s)
         try:
-            self._connection.settimeout(ANSWER_S)
-            send(self._connection, Message(request))
-            answer = receive(self._connection, ANSWER_S)
-        except MessageError as error:
-            raise OSError(f"the probe helper is gone ({error}): start it again, or run as root") from error
-        except OSError as error:
-            raise OSError(f"the probe helper does not answer ({error}): restart it") from error
-        if answer.head.get("error"):
-            raise OSError(f"the probe helper: {answer.head['error']}")
-        return answer
+            checked = check(answer)
+            first, second = map(int, answer.head["losses"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise OSError(f"the probe helper is of another version ({error}): restart it") from error
+        self._losses = first, second
+        return checked
+
+
+class HelperThrottle(_HelperProgram):
+    """Programs on the block throttle that run in the helper; implements throttle_program.ThrottleProgram."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._rows = 0
+
+    def read(self) -> Waits:
+        """Request all waits since the helper attached, and what histograms have grown since the last call.
+
+        Raises:
+            OSError: the connection to the helper is lost, or it times no waits.
+        """
+        within_s = FIRST_S if not self._rows else ANSWER_S
+        waits = self._request("throttle", within_s, lambda answer: _checked_waits(answer, self._rows))
+        self._rows = len(waits[0])
+        return waits
+
+
+class HelperNfs(_HelperProgram):
+    """Program on NFS calls that runs in the helper; implements nfs_program.NfsProgram."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._within_s = FIRST_S
+        self._slow = no_slow_calls()
+
+    def read(self) -> NfsCalls:
+        """Request the calls that ended since the last request.
+
+        Raises:
+            OSError: the connection to the helper is lost, or it times no NFS calls.
+        """
+        calls, self._slow = self._request("nfs", self._within_s, lambda one: (_checked_calls(one), _checked_slow(one)))
+        self._within_s = ANSWER_S
+        return calls
+
+    def slowest(self) -> NfsSlowCalls:
+        """List the slowest of the calls that were read last; none by a helper of an older version."""
+        return self._slow
+
+
+def _ask(connection: socket.socket, request: Mapping[str, object], within_s: float = ANSWER_S) -> Message:
+    try:
+        connection.settimeout(within_s)
+        send(connection, Message(request))
+        answer = receive(connection, within_s)
+    except MessageError as error:
+        raise OSError(f"the probe helper is gone ({error}): start it again, or run as root") from error
+    except OSError as error:
+        raise OSError(f"the probe helper does not answer ({error}): restart it") from error
+    if answer.head.get("error"):
+        raise OSError(f"the probe helper: {answer.head['error']}")
+    return answer
+
+
+def _checked_waits(answer: Message, known: int) -> Waits:
+    """Check what indexes other arrays.
+
+    Raises:
+        ValueError: shapes or positions are wrong, or rows are missing that were there before.
+    """
+    rows, cells = answer.arrays["waits"], answer.arrays["cells"]
+    if rows.shape[1:] != (WAIT_COLUMNS,) or cells.shape[1:] != (CELL_COLUMNS,):
+        raise ValueError("waits of another shape")
+    if len(rows) < known or (cells[:, 0] >= len(rows)).any():
+        raise ValueError("waits of a group that is not there")
+    return rows.astype(np.uint64), cells.astype(np.uint64)
+
+
+def _checked_calls(answer: Message) -> NfsCalls:
+    """Check what indexes other arrays, or is shifted by.
+
+    Raises:
+        ValueError: shapes, positions or names are wrong.
+    """
+    rows, cells, operations = answer.arrays["calls"], answer.arrays["cells"], list(answer.head["operations"])
+    if rows.shape[1:] != (CALL_COLUMNS,) or cells.shape[1:] != (CALL_CELL_COLUMNS,):
+        raise ValueError("calls of another shape")
+    if len(operations) != len(rows) or not all(isinstance(name, str) for name in operations):
+        raise ValueError("calls without an operation")
+    if (cells[:, 0] >= len(rows)).any() or (cells[:, 1] >= 3).any():
+        raise ValueError("calls of a client that is not there")
+    return rows.astype(np.uint64), operations, cells.astype(np.uint64)
+
+
+def _checked_slow(answer: Message) -> NfsSlowCalls:
+    """Check the slowest calls, which older helpers do not list.
+
+    Raises:
+        ValueError: shapes or names are wrong.
+    """
+    if "slow" not in answer.arrays:
+        return no_slow_calls()
+    rows, names = answer.arrays["slow"], [list(answer.head["slow_operations"]), list(answer.head["commands"])]
+    if rows.shape[1:] != (len(SLOW_CALL_COLUMNS),):
+        raise ValueError("slow calls of another shape")
+    if any(len(each) != len(rows) or not all(isinstance(name, str) for name in each) for each in names):
+        raise ValueError("slow calls without a name")
+    return rows.astype(np.uint64), names[0], names[1]
 
 
 def _checked_processes(rows: NDArray[np.uint64], cells: NDArray[np.uint64], devices: int) -> ProcessIos:

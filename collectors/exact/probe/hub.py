@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import Message
+from collectors.exact.probe.nfs_share import NfsShare
+from collectors.exact.probe.throttle_share import ThrottleShare
 from collectors.exact.processes import added
 from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, ProcessIos, Tracer, no_process_ios
 from collectors.model import Kind
+from collectors.sampling.nfs_program import NfsProgram
+from collectors.sampling.throttle_program import ThrottleProgram
 from collectors.tables.block.schema import TRACE
 
 MOST_SLOW = 256
@@ -155,13 +159,22 @@ class Reader:
         self.groups: tuple[Group, ...] = ()
         self.tag_wait = False
         self.backlog = Backlog()
+        self.traces = True
+        """Whether it reads block counters: one that reads waits for limits or NFS calls only has no backlog of them."""
 
 
 class Hub:
     """Attaches for the first reader and detaches after the last one."""
 
-    def __init__(self, open_tracer: Callable[[], Tracer]) -> None:
+    def __init__(
+        self,
+        open_tracer: Callable[[], Tracer],
+        open_throttle: Callable[[], ThrottleProgram] | None = None,
+        open_nfs: Callable[[], NfsProgram] | None = None,
+    ) -> None:
         self._open = open_tracer
+        self._throttle = ThrottleShare(open_throttle)
+        self._nfs = NfsShare(open_nfs)
         self._tracer: Tracer | None = None
         self._readers: list[Reader] = []
         self._groups: list[Group] = []
@@ -187,6 +200,8 @@ class Hub:
             ValueError: the tracer refuses what the remaining readers requested.
         """
         self._readers.remove(reader)
+        self._throttle.leave(reader)
+        self._nfs.leave(reader)
         if self._readers:
             self._apply_requests()
         else:
@@ -194,9 +209,12 @@ class Hub:
 
     def behind(self) -> Collection[Reader]:
         """Readers to disconnect because their backlog takes too much memory."""
-        if sum(reader.backlog.kept_cells for reader in self._readers) <= MOST_KEPT_CELLS:
+        if sum(map(self._kept_cells, self._readers)) <= MOST_KEPT_CELLS:
             return ()
-        return (max(self._readers, key=lambda reader: reader.backlog.kept_cells),)
+        return (max(self._readers, key=self._kept_cells),)
+
+    def _kept_cells(self, reader: Reader) -> int:
+        return reader.backlog.kept_cells + self._throttle.kept_cells(reader) + self._nfs.kept_cells(reader)
 
     def answer(self, reader: Reader, request: Message) -> Message:
         """Answer a request of a reader.
@@ -208,6 +226,12 @@ class Hub:
         verb = request.head.get("verb")
         if verb == "turn":
             return self._end_interval(reader)
+        if verb == "throttle":
+            reader.traces, reader.backlog = False, Backlog()
+            return self._throttle.answer(reader)
+        if verb == "nfs":
+            reader.traces, reader.backlog = False, Backlog()
+            return self._nfs.answer(reader)
         if verb == "regroup":
             self._regroup(reader, _checked_groups(request.head.get("groups")))
         elif verb == "tag_wait":
@@ -222,6 +246,8 @@ class Hub:
     def close(self) -> None:
         """Detach; may be called twice."""
         tracer, self._tracer, self._groups, self._tag_wait = self._tracer, None, [], False
+        self._throttle.close()
+        self._nfs.close()
         if tracer is not None:
             tracer.close()
 
@@ -235,7 +261,10 @@ class Hub:
         values, slow, processes = tracer.read(), tracer.slowest(), tracer.processes()
         # One array for all: readers that are behind share it in their backlogs.
         cells = np.stack([column.astype(np.uint64) for column in tracer.cells()], axis=1)
+        reader.traces = True
         for one in self._readers:
+            if not one.traces:
+                continue
             one.backlog.add(values, cells, *slow, processes)
         handed = reader.backlog.take(tracer, values)
         head = {"error": "", "losses": dict(tracer.losses()), **handed.head}

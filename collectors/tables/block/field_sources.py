@@ -28,7 +28,7 @@ BLOCK_SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     _TIMES: ("await_ms", "read_await_ms", "write_await_ms", "in_flight"),
     _SPLIT: ("queue_ms", "service_ms", "in_flight_peak"),
-    "tracepoints block_bio_queue, block_getrq": ("tag_wait_ms",),
+    "tracepoints block_bio_queue, block_getrq; from Linux 7.2 block_rq_tag_wait": ("tag_wait_ms",),
     _EXACT: ("p50_ms", "p99_ms", "p999_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "max_ms"),
     _BUSY: ("busy_pct",),
     "computed from busy %, queue time and I/O time": ("heat",),

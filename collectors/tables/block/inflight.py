@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.derive.counter_deltas import positions
 from collectors.kernel.identity import sysfs_name
 from collectors.model import MISSING, Rows, Table
 from collectors.tables.block.schema import DISK
@@ -44,12 +45,14 @@ class InflightWatch:
         self._sampler = sampler
         self.paused = False
         """Whether to take no samples, since exact figures need none."""
-        self._rows: Rows | None = None
-        self._weighted: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._completed: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._last: Table | None = None
+        """The table of the last tick."""
         self._positions: dict[str, int] = {}
         self._idle_ticks: dict[str, int] = {}
-        self._suited: dict[str, bool] = {}
+        self._suited: set[str] = set()
+        """Names of devices with a driver queue; on others `inflight` counts all I/O, not only I/O in service."""
+        self._unsuited: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """Rows without one, as far as they were sampled."""
 
     @property
     def watched(self) -> frozenset[str]:
@@ -67,9 +70,9 @@ class InflightWatch:
 
     def fill(self, table: Table) -> None:
         """Write the sums since the last tick into the `driver_*` columns, then choose devices for the next one."""
-        if table.rows is not self._rows:
+        if self._last is None or table.rows is not self._last.rows:
             self._positions = {name: row for row, name in enumerate(table.rows.names)}
-            self._suited = {}
+            self._suited, self._unsuited = set(), np.zeros(len(table.rows), np.bool_)
         sampled, sums = self._sampler.read()
         for name, row_sums in zip(sampled, sums, strict=True):
             row = self._positions.get(name)
@@ -89,31 +92,28 @@ class InflightWatch:
             table.values[self._positions[name], _UNBROKEN] = MISSING
 
     def _choose(self, table: Table) -> set[str]:
-        weighted = table.values[:, _WEIGHTED].copy()
-        completed = table.values[:, _COMPLETED].copy()
-        io_ms = (weighted - self._before(table.rows, weighted, self._weighted)) & _WRAP
-        moved = (completed != self._before(table.rows, completed, self._completed)).any(axis=1)
-        in_flight = table.values[:, _IN_FLIGHT]
+        now, before = table.values, self._values_before(table)
+        io_ms = (now[:, _WEIGHTED] - before[:, _WEIGHTED]) & _WRAP
+        in_flight = now[:, _IN_FLIGHT]
         # Some kernels print a count that is briefly negative as unsigned.
-        moved |= (in_flight > 0) & (in_flight < _GAUGE_LIMIT)
+        moved = (in_flight > 0) & (in_flight < _GAUGE_LIMIT)
+        for column in _COMPLETED:
+            moved |= now[:, column] != before[:, column]
         scores = np.maximum(io_ms, moved * _ACTIVE)
         chosen = self._busiest(table.rows, scores)
         self._idle_ticks = {name: self._ticks_idle(name, scores) for name in chosen}
-        self._rows, self._weighted, self._completed = table.rows, weighted, completed
+        self._last = table
         return set(self._idle_ticks)
 
-    def _before(self, rows: Rows, now: NDArray[np.uint64], last: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Reorder values of the last tick to the rows of this one; a new row keeps its current values."""
-        if rows is self._rows:
-            return last
-        if self._rows is None:
-            return now
-        positions = self._rows.positions
-        known = [(row, positions[key]) for row, key in enumerate(rows.keys) if key in positions]
-        before = now.copy()
-        if known:
-            here, there = np.array(known, dtype=np.intp).T
-            before[here] = last[there]
+    def _values_before(self, table: Table) -> NDArray[np.uint64]:
+        """Values of the last tick in the order of this one; a new row has its current values."""
+        if self._last is None:
+            return table.values
+        if self._last.rows is table.rows:
+            return self._last.values
+        at = positions(self._last.rows, table.rows.keys)
+        before = table.values.copy()
+        before[at >= 0] = self._last.values[at[at >= 0]]
         return before
 
     def _ticks_idle(self, name: str, scores: NDArray[np.float64]) -> int:
@@ -121,25 +121,25 @@ class InflightWatch:
 
     def _busiest(self, rows: Rows, active_scores: NDArray[np.float64]) -> list[str]:
         """Choose by I/O time of the last tick; sampled devices have a bonus, idle ones stay while there is room."""
-        scores = active_scores.copy()
+        scores = np.where(self._unsuited, 0.0, active_scores)
         for name, ticks in self._idle_ticks.items():
             if ticks < IDLE_TICKS and name in self._positions:
                 row = self._positions[name]
                 scores[row] = max(scores[row] * STAY_BONUS, _LEAST)
-        active = np.flatnonzero(scores)
         chosen: list[str] = []
-        for row in active[np.argsort(-scores[active], kind="stable")].tolist():
-            if len(chosen) == MAX_WATCHED:
-                break
+        while len(chosen) < MAX_WATCHED and scores.any():
+            row = int(np.argmax(scores))
+            scores[row] = 0.0
             if self._is_suited(rows.names[row]):
                 chosen.append(rows.names[row])
+            else:
+                self._unsuited[row] = True
         return chosen
 
     def _is_suited(self, name: str) -> bool:
-        """Whether the device has a driver queue; on others `inflight` counts all I/O, not only I/O in service."""
-        if name not in self._suited:
-            self._suited[name] = Path(self._sysfs, "block", sysfs_name(name), "mq").is_dir()
-        return self._suited[name]
+        if name not in self._suited and Path(self._sysfs, "block", sysfs_name(name), "mq").is_dir():
+            self._suited.add(name)
+        return name in self._suited
 
 
 def start_watch(sysfs: str) -> InflightWatch:

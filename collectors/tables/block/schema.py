@@ -39,6 +39,9 @@ TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 TRACE_GROUP = Schema("trace_group", (Column("busy_ns", Kind.COUNTER), Column("busy_devices_now", Kind.GAUGE)))
 """One row per HBA port, target port and NVMe head: time with any of its devices busy; keys as group_key makes them."""
 
+TAG_WAITS_TIMED, NO_TAG_WAITS = 1, 2
+"""Bits of `tag_wait_on`: waits for tags are timed from now on; nobody has waited since the sample before."""
+
 TRACER = Schema(
     "tracer",
     (
@@ -55,8 +58,8 @@ TRACER = Schema(
         Column("rescued", Kind.COUNTER),
     ),
 )
-"""One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
-timed, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
+"""One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), what is known of waits for
+tags, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
 taken as completed, devices and series that found the tables full, program runs that the kernel skipped, and I/Os that
 the second copy of a program traced instead."""
 

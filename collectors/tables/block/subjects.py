@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.derive.error_counters import with_errors
 from collectors.graph import Path, paths_of, policies_of, ports_of
 from collectors.kernel.device_ids import both_names, label_of, plain_wwid
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.subject import Averages, Interval, Report, Subject, any_above
-from collectors.tables.block.derive.block_tables import block_interval, block_tables, silent_rows
-from collectors.tables.block.derive.disk_figures import with_hotness
-from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
-from collectors.tables.block.path_verdict import path_verdicts
 from collectors.tables.block.readers import path_readers, port_readers
 from collectors.tables.block.schema import (
     DISK,
@@ -30,6 +25,12 @@ from engine.text import safe_text
 
 
 def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
+    # See collectors.subject.Readers: the first screen is drawn without figures.
+    from collectors.derive.error_counters import with_errors  # noqa: PLC0415
+    from collectors.tables.block.derive.block_tables import block_interval, block_tables, silent_rows  # noqa: PLC0415
+    from collectors.tables.block.derive.disk_figures import with_hotness  # noqa: PLC0415
+    from collectors.tables.block.derive.exact import with_exact  # noqa: PLC0415
+
     previous, current, elapsed_s = interval.previous, interval.current, interval.elapsed_s
     graph = current.topology.graph
     reduced = block_interval(previous, current)
@@ -110,6 +111,8 @@ def _path_facts(key: str, topology: Topology) -> dict[str, object]:
 
 
 def _path_remarks(frame: Frame) -> Iterator[str]:
+    from collectors.tables.block.path_verdict import path_verdicts  # noqa: PLC0415 (only reports need it)
+
     return (f"! {verdict}" for verdict in path_verdicts(frame))
 
 

@@ -33,7 +33,7 @@ _ATTRIBUTES = tuple(
         "cache/bucket_size",
     )
 )
-_SIZE = re.compile(r"(-?\d+)(?:\.(\d))?([kMGTPEZY]?)")
+_SIZE = re.compile(r"(-?\d{1,20})(?:\.(\d))?([kMGTPEZY]?)")
 _COUNTED = ("read_hits", "read_misses", "read_bypasses")
 
 
@@ -59,10 +59,16 @@ class Bcaches:
     def __init__(self, sysfs: str) -> None:
         self._folder = f"{sysfs}/block"
         self._seen: dict[str, _Seen] = {}
+        self._disks: Rows | None = None
+        self._ours: list[tuple[str, str]] = []
+        """Keys and names of the bcache devices among these disks."""
 
     def entries(self, disks: Rows, now_ns: int) -> Iterator[CacheEntry]:
         """Yield the bcache devices among these disks; `now_ns` is monotonic."""
-        ours = [(key, name) for key, name in zip(disks.keys, disks.names, strict=True) if name.startswith("bcache")]
+        if disks is not self._disks:
+            named = zip(disks.keys, disks.names, strict=True)
+            self._disks, self._ours = disks, [(key, name) for key, name in named if name.startswith("bcache")]
+        ours = self._ours
         if not ours:
             self._seen = {}
             return

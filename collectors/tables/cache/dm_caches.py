@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from collectors.kernel.dm_control import CONTROL, Number, first_target
 from collectors.kernel.identity import number_of
 from collectors.model import Rows
 from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.schema import cache_key
 from engine._native import is_sysfs
+from engine.hostfs.dm_control import CONTROL, Number, first_target
 from engine.text import whole_number
 
 SECTOR_BYTES = 512
-LOOK_S = 10.0
+SEARCH_PERIOD_S = 10.0
 """Interval at which maps are searched for caches: a table may be exchanged under a name, as lvconvert does."""
 _TARGETS = {"cache": "dm-cache", "writecache": "dm-writecache"}
 _MODES = ("writeback", "writethrough", "passthrough")
@@ -131,7 +131,7 @@ class MappedCaches:
         self._clock_s = clock_s
         self._control: int | None = None
         self._rows: Rows | None = None
-        self._look_s = 0.0
+        self._next_search_s = 0.0
         self._caches: tuple[MappedCache, ...] = ()
 
     @classmethod
@@ -147,9 +147,9 @@ class MappedCaches:
         if control is None:
             return
         now_s = self._clock_s()
-        if disks is not self._rows or now_s >= self._look_s:
+        if disks is not self._rows or now_s >= self._next_search_s:
             self._caches = tuple(_caches(control, disks))
-            self._rows, self._look_s = disks, now_s + LOOK_S
+            self._rows, self._next_search_s = disks, now_s + SEARCH_PERIOD_S
         for cache in self._caches:
             status = first_target(control, cache.number, table=False)
             if status is not None and _TARGETS.get(status[0]) == cache.kind:

@@ -129,7 +129,7 @@ _SOURCES = {
     "/sys/block/bcache*/bcache/stats_five_minute": ("recent_hit_pct",),
     f"{_DM}; /sys/block/bcache*/bcache/dirty_data; cachestat(2)": ("dirty_bytes", "dirty_pct"),
     f"{_DM}; cachestat(2)": ("writeback_bytes",),
-    f"{_DM}; {_ARC}; cachestat(2)": ("used_bytes", "size_bytes", "used_pct"),
+    f"{_DM}; {_ARC}; cachestat(2), mincore(2)": ("used_bytes", "size_bytes", "used_pct"),
     _DM: (
         "write_hit_pct",
         "promotions_per_s",

@@ -1,4 +1,7 @@
-"""Page cache of the targets of the load: how much of each is in memory (cachestat(2), Linux 6.5)."""
+"""Page cache of the targets of the load: how much of each is in memory.
+
+cachestat(2) of Linux 6.5; before, mincore(2), which does not know what is dirty.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from dataclasses import dataclass
 
 from collectors.kernel.identity import storable_name
 from collectors.tables.cache.entry import CacheEntry
+from collectors.tables.cache.resident_pages import may_ask, resident_bytes
 from collectors.tables.cache.schema import cache_key
+from engine.errors import words_of
 
 _CACHESTAT = 451
 """Number of the system call on all architectures but Alpha (scripts/syscall.tbl)."""
@@ -19,6 +24,7 @@ SHARE = 0.01
 """Largest share of time spent on asking: the kernel visits every cached page."""
 LEAST_S = 0.5
 MOST_TARGETS = 64
+_NO_RIGHTS = "only its owner and those who may write it are answered (cachestat(2), mincore(2)): run as one of them"
 
 
 class _Range(ctypes.Structure):
@@ -40,9 +46,29 @@ class _PageCounts(ctypes.Structure):
 def page_cache_values(descriptor: int) -> dict[str, int]:
     """Bytes of an open file or block device in the page cache, by raw column.
 
+    What the kernel does not say is left out; what is in memory is an estimate for large files where it has no
+    cachestat(2).
+
     Raises:
-        OSError: the kernel has no cachestat(2), or this user must not ask.
+        OSError: this user must not ask (EPERM), or the file has no page cache.
     """
+    try:
+        return _counted(descriptor)
+    except OSError as error:
+        # A filter of system calls may refuse as EPERM what the kernel does not have.
+        if error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise
+    if not may_ask(descriptor):
+        raise OSError(errno.EPERM, _NO_RIGHTS)
+    size_bytes = _size_bytes(descriptor)
+    return {"size_bytes": size_bytes, "used_bytes": resident_bytes(descriptor, size_bytes)}
+
+
+def _size_bytes(descriptor: int) -> int:
+    return os.lseek(descriptor, 0, os.SEEK_END)
+
+
+def _counted(descriptor: int) -> dict[str, int]:
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     whole, counts = _Range(0, 0), _PageCounts()
     if syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(counts), 0) != 0:
@@ -50,7 +76,7 @@ def page_cache_values(descriptor: int) -> dict[str, int]:
         raise OSError(code, os.strerror(code))
     page = os.sysconf("SC_PAGE_SIZE")
     return {
-        "size_bytes": os.lseek(descriptor, 0, os.SEEK_END),
+        "size_bytes": _size_bytes(descriptor),
         "used_bytes": counts.cached * page,
         "dirty_bytes": counts.dirty * page,
         "writeback_bytes": counts.writeback * page,
@@ -72,17 +98,23 @@ class PageCaches:
         self._paths = paths
         self._clock_s = clock_s
         self._targets: dict[str, _Target] = {}
-        self._refused = False
+        self._reported: set[str] = set()
+        self._new: list[str] = []
 
     def entries(self) -> Iterator[CacheEntry]:
-        """Yield a row for each target; none where the kernel does not say."""
-        paths = () if self._refused else tuple(dict.fromkeys(self._paths()))[:MOST_TARGETS]
+        """Yield a row for each target; without what is in memory where this user must not ask."""
+        paths = tuple(dict.fromkeys(self._paths()))[:MOST_TARGETS]
         for gone in self._targets.keys() - set(paths):
             os.close(self._targets.pop(gone).descriptor)
         for path in paths:
             entry = self._entry(path)
             if entry is not None:
                 yield entry
+
+    def take_unknown(self) -> list[str]:
+        """Return once why the page cache of a target is not known, a line each."""
+        new, self._new = self._new, []
+        return new
 
     def close(self) -> None:
         """Close the targets."""
@@ -99,12 +131,27 @@ class PageCaches:
                 self._targets[path] = target
             begun_s = self._clock_s()
             if begun_s >= target.next_s:
-                values = page_cache_values(target.descriptor)
+                values = self._values(path, target.descriptor)
                 spent_s = self._clock_s() - begun_s
                 target.next_s = begun_s + max(LEAST_S, spent_s / SHARE)
                 name = storable_name(path)
                 target.entry = CacheEntry(cache_key("page cache", name), f"{name} page cache", values)
-        except OSError as error:
-            self._refused |= error.errno == errno.ENOSYS
+        except OSError:
             return None
         return target.entry
+
+    def _values(self, path: str, descriptor: int) -> dict[str, int]:
+        """Read what is known; that less is known is reported once for each target.
+
+        Raises:
+            OSError: the target has no page cache.
+        """
+        try:
+            return page_cache_values(descriptor)
+        except OSError as error:
+            if error.errno != errno.EPERM:
+                raise
+            if path not in self._reported:
+                self._reported.add(path)
+                self._new.append(f"page cache of {storable_name(path)} is not known: {words_of(error)}")
+            return {"size_bytes": _size_bytes(descriptor)}

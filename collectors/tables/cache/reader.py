@@ -15,6 +15,7 @@ from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.page_caches import PageCaches
 from collectors.tables.cache.schema import CACHE
 from collectors.tables.cache.zfs import read_zfs
+from engine.events import Event, EventKind
 
 _NO_DISKS = Rows((), ())
 _COLUMNS = {column.id: position for position, column in enumerate(CACHE.columns)}
@@ -54,7 +55,9 @@ class CacheCollector:
         if not entries and not len(self._rows):
             return Reading()
         self._follow(entries)
-        return Reading({CACHE.name: Table(CACHE, self._rows, table_values(entries))})
+        unknown = () if self._pages is None else self._pages.take_unknown()
+        events = tuple(Event.now(EventKind.MONITOR, text) for text in unknown)
+        return Reading({CACHE.name: Table(CACHE, self._rows, table_values(entries))}, events=events)
 
     def close(self) -> None:
         """Close the control device of the device mapper and the targets."""

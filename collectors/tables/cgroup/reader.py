@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.kernel.identity import number_of, storable_name
-from collectors.model import Rows, Table
+from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.cgroup.files import Number
-from collectors.tables.cgroup.member import Member, OpenFileBudget
-from collectors.tables.cgroup.schema import CGROUP, row_key, row_name
-from collectors.tables.cgroup.throttle import Members, ThrottleWaits
+from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, PRESSURES, VRATE, row_key, row_name
+from collectors.tables.cgroup.throttle import ThrottleWaits
 from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy
+from engine._native import GroupReader
 from engine.events import Event, EventKind
 
 RETRY_S = 2.0
 """Interval at which missing I/O files of a group (io controller off) are tried again."""
 MOST_ROWS = 16_384
+MOST_OPEN = 1024
+"""Files that may stay open."""
+
+_WIDTH = len(COUNTS) + len(COSTS) + len((VRATE,))
+_COUNTERS = slice(CGROUP.index(COUNTS[0]), CGROUP.index(VRATE) + 1)
+_PSI = slice(CGROUP.index(PRESSURES[0]), CGROUP.index(PRESSURES[-1]) + 1)
+"""With the counters before them these are the columns of GroupReader."""
+_LIMITS = slice(CGROUP.index(LIMITS[0]), CGROUP.index(LIMITS[-1]) + 1)
+
+_Shown = tuple[tuple[Group, tuple[Number, ...]], ...]
+"""Groups with the devices of each, in the order of the rows."""
 
 _NO_TABLE = Table(CGROUP, Rows((), ()), np.empty((0, len(CGROUP.columns)), np.uint64))
 
@@ -44,13 +57,20 @@ class CgroupCollector:
         self._disk_names: Mapping[Number, tuple[str, str]] = {}
         self._tree = GroupTree(hierarchy)
         self._groups: tuple[Group, ...] = ()
-        self._members: dict[str, Member] = {}
-        self._budget = OpenFileBudget()
+        self._counters = GroupReader(
+            hierarchy.counters,
+            "io.pressure" if hierarchy.v2 else None,
+            adds_up=hierarchy.adds_up,
+            most_open=MOST_OPEN,
+            most_rows=MOST_ROWS,
+        )
         self._retry_s = 0.0
-        self._shape: tuple[object, ...] = ()
-        self._published: list[Member] = []
+        self._generation = -1
+        """Of the counters whose rows are published."""
+        self._shown: _Shown = ()
+        self._limits = _limits(())
         self._table = _NO_TABLE
-        self._rows_left_out = False
+        self._rows = _NO_TABLE.rows
         self._reported: set[str] = set()
 
     @property
@@ -70,14 +90,13 @@ class CgroupCollector:
         retry = now_s >= self._retry_s
         if retry:
             self._retry_s = now_s + RETRY_S
-        for path, member in self._members.items():
-            above = None if path == "/" else self._members[member.group.parent]
-            changed |= member.read(above, retry=retry)
-        if changed or self._renamed():
-            self._publish()
+        changed |= self._counters.read(retry=retry)
+        renamed = self._renamed()
+        if changed or renamed:
+            self._publish(renamed=renamed)
         table, histograms = self._table, None
         if self._waits is not None:
-            table, histograms = self._waits.add(table, self._shown)
+            table, histograms = self._waits.add(table, lambda: self._shown)
         found = {} if histograms is None else {CGROUP.name: histograms}
         return Reading({CGROUP.name: table}, found, self._events())
 
@@ -86,29 +105,18 @@ class CgroupCollector:
         self._tree.close()
         if self._waits is not None:
             self._waits.close()
-        for member in self._members.values():
-            member.close()
-        self._members = {}
+        self._counters.close()
 
     def _follow(self, groups: tuple[Group, ...]) -> bool:
-        """Update the members from a scan, in its order; return whether any row may differ."""
+        """Take the groups and limits of a scan; return whether any row may differ."""
         if groups is self._groups:
             return False
-        before, self._members, self._groups = self._members, {}, groups
+        self._groups = groups
         if self._waits is not None and any(group.limits for group in groups):
             self._waits.start()
-        changed = len(before) != len(groups)
-        for group in groups:
-            member = before.get(group.path)
-            if member is not None and member.group.number == group.number:
-                del before[group.path]
-                changed |= member.take(group)
-            else:
-                member, changed = Member(group, self._hierarchy, self._budget), True
-            self._members[group.path] = member
-        for member in before.values():
-            member.close()
-        return changed
+        at = {group.path: position for position, group in enumerate(groups)}
+        self._counters.follow([(group.number, group.folder, at[group.parent]) for group in groups])
+        return True
 
     def _renamed(self) -> bool:
         """Take the names of the disks; return whether disks were added or removed."""
@@ -121,49 +129,55 @@ class CgroupCollector:
         self._disk_names = {number: (key, name) for number, key, name in named if number is not None}
         return True
 
-    def _publish(self) -> None:
-        self._renamed()
-        members, rows = [], 0
-        for member in self._members.values():
-            rows += len(member.devices)
-            if rows > MOST_ROWS:
-                self._rows_left_out = True
-                break
-            if member.devices:
-                members.append(member)
-        if not members:
-            self._table, self._shape, self._published = _NO_TABLE, (), []
+    def _publish(self, *, renamed: bool) -> None:
+        generation = self._counters.generation
+        if renamed or generation != self._generation:
+            self._generation = generation
+            self._shown = tuple(_with_devices(self._groups, self._counters.places().tolist()))
+            self._limits = _limits(self._shown)
+            self._rows = self._named_rows()
+        if not self._rows.keys:
+            self._table = _NO_TABLE
             return
-        self._published = members
-        shape = (self._disk_rows, *((member.group.path, member.group.number, member.devices) for member in members))
-        if shape != self._shape:
-            self._shape, rows_now = shape, self._rows(members)
-        else:
-            rows_now = self._table.rows
-        self._table = Table(CGROUP, rows_now, np.concatenate([member.values for member in members]))
+        found = self._counters.values()
+        values = np.full((len(found), len(CGROUP.columns)), MISSING, np.uint64)
+        values[:, _COUNTERS], values[:, _PSI] = found[:, :_WIDTH], found[:, _WIDTH:]
+        values[:, _LIMITS] = self._limits
+        self._table = Table(CGROUP, self._rows, values)
 
-    def _shown(self) -> Members:
-        return ((member.group, member.devices) for member in self._published)
-
-    def _rows(self, members: list[Member]) -> Rows:
+    def _named_rows(self) -> Rows:
+        """Name the rows; the same object if all keys and names are those of before."""
         keys, names = [], []
-        for member in members:
-            path, number = storable_name(member.group.path), member.group.number
-            for major, minor in member.devices:
+        for group, devices in self._shown:
+            path = storable_name(group.path)
+            for major, minor in devices:
                 unknown = f"{major}:{minor}"
                 key, name = self._disk_names.get((major, minor), (unknown, unknown))
-                keys.append(row_key(number, key, path))
+                keys.append(row_key(group.number, key, path))
                 names.append(row_name(path, name))
-        return Rows(tuple(keys), tuple(names))
+        rows = Rows(tuple(keys), tuple(names))
+        return self._rows if (rows.keys, rows.names) == (self._rows.keys, self._rows.names) else rows
 
     def _events(self) -> tuple[Event, ...]:
         """Report each limit that was exceeded and why waits are not timed, once."""
-        refusal = "" if self._waits is None else self._waits.refusal
+        refusal, has_more = "" if self._waits is None else self._waits.refusal, self._counters.has_more
         texts = {
             f"no throttle wait of cgroups: {refusal}": bool(refusal),
             f"cgroups: only {MOST_GROUPS:,} groups are read, the rest is left out": self._tree.found.left_out,
-            f"cgroups: only {MOST_ROWS:,} rows of group and device are read, the rest is left out": self._rows_left_out,
+            f"cgroups: only {MOST_ROWS:,} rows of group and device are read, the rest is left out": has_more,
         }
         new = [text for text, left_out in texts.items() if left_out and text not in self._reported]
         self._reported.update(new)
         return tuple(Event.now(EventKind.MONITOR, text) for text in new)
+
+
+def _with_devices(groups: tuple[Group, ...], places: list[list[int]]) -> Iterator[tuple[Group, tuple[Number, ...]]]:
+    """Group the places of GroupReader, which follow each other, by group."""
+    for position, of_group in itertools.groupby(places, key=lambda place: place[0]):
+        yield groups[position], tuple((major, minor) for _, major, minor in of_group)
+
+
+def _limits(shown: _Shown) -> NDArray[np.uint64]:
+    none = (int(MISSING),) * len(LIMITS)
+    rows = [group.limits.get(device, none) for group, devices in shown for device in devices]
+    return np.array(rows, np.uint64).reshape(-1, len(LIMITS))

@@ -251,15 +251,15 @@ def _limit_pct(rates: Mapping[str, Values], limits: Mapping[str, Values]) -> Val
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
     from collectors.tables.cgroup.reader import CgroupCollector  # noqa: PLC0415 (see collectors.subject.Readers)
-    from collectors.tables.cgroup.throttle import ThrottleWaits, open_program  # noqa: PLC0415
+    from collectors.tables.cgroup.throttle import ThrottleWaits  # noqa: PLC0415
     from collectors.tables.cgroup.tree import find_hierarchy  # noqa: PLC0415
 
     hierarchy = find_hierarchy(host.sysfs)
     if hierarchy is None:
         return ()
-    if not host.traced:
+    if host.open_throttle is None:
         return (CgroupCollector(hierarchy, host.disks),)
-    waits = ThrottleWaits(lambda: open_program(host.procfs, host.sysfs), adds_up=hierarchy.adds_up)
+    waits = ThrottleWaits(host.open_throttle, adds_up=hierarchy.adds_up)
     return (CgroupCollector(hierarchy, host.disks, waits),)
 
 

@@ -61,7 +61,7 @@ _FIELDS: tuple[Field, ...] = (
         Unit.MILLISECONDS,
         "Service time that 99.9 % of the I/Os stayed within, with 1,000 I/Os in the interval. Exact only.",
     ),
-    *_both("load_iops", "load", Unit.PER_SECOND, "I/Os per second of lunscope's own load."),
+    *_both("load_iops", "load IOPS", Unit.PER_SECOND, "I/Os per second of lunscope's own load."),
     *_both("load_bytes_per_s", "load B/s", Unit.BYTES_PER_SECOND, "Bytes per second of lunscope's own load."),
     *_both("load_await_ms", "load lat", Unit.MILLISECONDS, "Mean latency of that load.", better=Better.LOWER),
     *_both("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Unpack
 
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.model import Tier
 from engine.statistics.verdict import Better
 
 OPERATIONS = "nfs"
@@ -21,6 +23,42 @@ def _xprt(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) 
 
 def _queue(id_: str, title: str, help_: str, **shown: Unpack[Shown]) -> Field:
     return _xprt(id_, title, Unit.COUNT, help_, **({"better": Better.LOWER} | shown))
+
+
+_TRACEPOINT = "tracepoint sunrpc:rpc_stats_latency"
+_PARTS = (
+    ("queue", "Queue", "the time until the request was sent"),
+    ("rtt", "RTT", "the time from the request sent to the reply"),
+    ("execute", "Exec", "the whole time of an operation"),
+)
+
+
+def _latencies(make: Callable[..., Field], whose: str) -> Iterator[Field]:
+    """Fields of the times of single operations."""
+    yield make(
+        "timed_per_s",
+        "timed/s",
+        Unit.PER_SECOND,
+        f"Operations {whose} timed one by one per second.",
+        tier=Tier.EXACT,
+        source=_TRACEPOINT,
+        better=Better.NEITHER,
+    )
+    for part, title, what in _PARTS:
+        texts = {
+            "p50": f"Median of {what}, within 4 %.",
+            "p99": f"99th percentile of {what}, within 4 %; from 100 operations on.",
+            "max": f"Largest of {what}.",
+        }
+        for which, help_ in texts.items():
+            yield make(
+                f"{part}_{which}_ms",
+                f"{title} {which}",
+                Unit.MILLISECONDS,
+                help_,
+                tier=Tier.EXACT,
+                source=_TRACEPOINT,
+            )
 
 
 OPERATION_FIELDS: tuple[Field, ...] = (
@@ -141,6 +179,7 @@ OPERATION_FIELDS: tuple[Field, ...] = (
         "Bytes of programs by direct I/O, of all.",
         better=Better.NEITHER,
     ),
+    *_latencies(_op, "of the mount"),
 )
 TRANSPORT_FIELDS: tuple[Field, ...] = (
     _xprt("sends_per_s", "send/s", Unit.PER_SECOND, "Requests sent per second, with those sent again."),
@@ -225,6 +264,7 @@ TRANSPORT_FIELDS: tuple[Field, ...] = (
         hot=Thresholds(0.1, 1),
         better=Better.LOWER,
     ),
+    *_latencies(_xprt, "of the transport"),
 )
 _STATS = "/proc/self/mountstats"
 _INFO = "/sys/kernel/sunrpc/xprt-switches/*/*/xprt_info"

@@ -11,9 +11,12 @@ import numpy as np
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Rows, Schema, Table
 from collectors.sampling.reading import Reading
+from collectors.tables.nfs.clients import ClientMounts, Links, client_links
+from collectors.tables.nfs.latency import NfsLatency, TimedCalls, client_name
 from collectors.tables.nfs.mountstats import MountedNfs, parse_mountstats
-from collectors.tables.nfs.schema import BYTE_COUNTERS, NFS_OPERATION, NFS_TRANSPORT, OPERATION_COUNTERS
-from collectors.tables.nfs.sunrpc import SunrpcTransports, server_addresses
+from collectors.tables.nfs.schema import BYTE_COUNTERS, NFS_OPERATION, NFS_TRANSPORT, OPERATION_COUNTERS, NfsKey
+from collectors.tables.nfs.switches import MountInfo, SunrpcTransports, nfs_mountinfo
+from engine.events import Event, EventKind
 from engine.hostfs.kernel_files import unescape_octal, whole
 
 _MODULE = "fs/nfsfs"
@@ -30,28 +33,73 @@ class NfsRow:
 
 
 class NfsCollector:
-    """Reads both tables; returns none on a host without NFS mounts."""
+    """Reads all tables; returns none on a host without NFS mounts."""
 
-    def __init__(self, procfs: str, sysfs: str) -> None:
-        self._procfs = procfs
+    def __init__(self, procfs: str, sysfs: str, latency: NfsLatency | None = None) -> None:
+        """Read nothing yet; `latency` times calls, None where that is not wanted."""
+        self._procfs, self._sysfs = procfs, sysfs
+        self._latency = latency
+        self._reported: set[str] = set()
         self._sunrpc = SunrpcTransports(sysfs)
-        self._addresses: dict[tuple[str, str], str] = {}
+        self._infos: dict[tuple[str, str], MountInfo] = {}
+        self._links: Links = ()
         self._mounts: tuple[str, ...] = ()
         self._rows = {NFS_OPERATION.name: Rows((), ()), NFS_TRANSPORT.name: Rows((), ())}
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time spent on attaching."""
+        return 0 if self._latency is None else self._latency.cpu_ns
 
     def read(self) -> Reading:
         """Read all counters."""
         mounts = self._read_mounts()
         if not mounts and not self._mounts:
+            if self._latency is not None:
+                self._latency.skip()
             return Reading()
         self._follow(mounts)
         self._sunrpc.list_switches()
+        timed = self._timed(mounts)
         operations = [row for mount in mounts for row in operation_rows(mount)]
+        operations += [_client_row(key) for key in (() if timed is None else timed.clients)]
         transports = [row for mount in mounts for row in transport_rows(mount, self._current(mount))]
-        return Reading(dict((self._table(NFS_OPERATION, operations), self._table(NFS_TRANSPORT, transports))))
+        tables = dict((self._table(NFS_OPERATION, operations), self._table(NFS_TRANSPORT, transports)))
+        if timed is None:
+            return Reading(tables, events=self._events())
+        name = timed.table.schema.name
+        tables |= {name: timed.table, timed.slow.schema.name: timed.slow}
+        return Reading(tables, {name: timed.histograms}, self._events())
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Detach; no file stays open."""
+        if self._latency is not None:
+            self._latency.close()
+
+    def _timed(self, mounts: Sequence[MountedNfs]) -> TimedCalls | None:
+        if self._latency is None:
+            return None
+        self._latency.start()
+        self._follow_links(mounts)
+        roots = self._procfs, self._sysfs
+        return self._latency.read(
+            (self._mounts, self._links, self._sunrpc.listed),
+            lambda: ClientMounts(roots, mounts, self._infos, self._links, self._sunrpc),
+        )
+
+    def _follow_links(self, mounts: Sequence[MountedNfs]) -> None:
+        """Read the RPC clients of mounts; others mean that a file system was mounted again, with another number."""
+        links = client_links(self._sysfs, mounts, self._infos)
+        if links != self._links:
+            self._infos = nfs_mountinfo(self._procfs)
+            self._links = client_links(self._sysfs, mounts, self._infos)
+
+    def _events(self) -> tuple[Event, ...]:
+        """Report what has no latency, each once."""
+        notices = () if self._latency is None else self._latency.notices
+        new = [text for text in notices if text not in self._reported]
+        self._reported.update(new)
+        return tuple(Event.now(EventKind.MONITOR, text) for text in new)
 
     def _read_mounts(self) -> list[MountedNfs]:
         if not os.path.lexists(f"{self._procfs}/{_MODULE}"):
@@ -64,9 +112,10 @@ class NfsCollector:
         keys = tuple(mount.key().text for mount in mounts)
         if keys != self._mounts:
             self._mounts = keys
-            self._addresses = server_addresses(self._procfs)
+            self._infos = nfs_mountinfo(self._procfs)
         for mount in mounts:
-            mount.address = self._addresses.get((mount.device, mount.point), "")
+            info = self._infos.get((mount.device, mount.point))
+            mount.address = "" if info is None else info.address
 
     def _current(self, mount: MountedNfs) -> Sequence[Mapping[str, int]]:
         return self._sunrpc.of_mount(mount) if mount.address else ()
@@ -85,6 +134,11 @@ def operation_rows(mount: MountedNfs) -> Iterator[NfsRow]:
     yield NfsRow(mount.key().text, f"{name} all", {**_sums(mount), **_bytes(mount)})
     for operation, values in mount.operations.items():
         yield NfsRow(mount.key(operation).text, f"{name} {operation}", values)
+
+
+def _client_row(key: NfsKey) -> NfsRow:
+    """Row of calls of an RPC client whose mount is not known: it has no counters of its own."""
+    return NfsRow(key.text, f"{client_name(key)} {key.part}", {})
 
 
 def transport_rows(mount: MountedNfs, current: Sequence[Mapping[str, int]]) -> Iterator[NfsRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collectors.model import Column, Kind, Schema
+from collectors.model import Column, HistogramScale, Kind, Schema
 
 OPERATION_COUNTERS = (
     "operations",
@@ -78,6 +78,59 @@ its mean length (net/sunrpc/xprt.c: xprt_request_transmit). `*_now`, `slots_now`
 /sys/kernel/sunrpc, MISSING before Linux 5.14 and where it is not certain which of its transports are of this mount.
 """
 
+LATENCY_PARTS = ("queue", "rtt", "execute")
+LATENCY_SUMS = tuple(f"{part}_ns" for part in LATENCY_PARTS)
+LATENCY_PEAKS = tuple(f"{part}_max_ns" for part in LATENCY_PARTS)
+NFS_LATENCY = Schema(
+    "nfs_latency",
+    (
+        *(Column(name, Kind.INTERVAL) for name in ("calls", *LATENCY_SUMS)),
+        *(Column(name, Kind.PEAK) for name in LATENCY_PEAKS),
+    ),
+)
+"""A row per mount, operation and transport with calls since it was timed (sunrpc:rpc_stats_latency).
+
+Mounts of one server share calls that are of none of them, as for their lease: those are in a row of each.
+"""
+LATENCY_SERIES = (
+    *("read", "write", "other"),
+    *("queue_read", "queue_write", "queue_other"),
+    *("rtt_read", "rtt_write", "rtt_other"),
+)
+"""Of the histograms by the same name; those named by the kind of operation alone are of the execute time."""
+LATENCY_SCALE = HistogramScale(unit_ns=1000, sub_bits=4)
+"""Buckets at most 6.25 % wide; longer than 134 s counts as 134 s (engine/native/bpf/rpc.h)."""
+NFS_SLOW = Schema(
+    "nfs_slow",
+    tuple(
+        Column(name, Kind.GAUGE)
+        for name in (
+            "completed_ns",
+            "row",
+            "queue_ns",
+            "rtt_ns",
+            "execute_ns",
+            "xid",
+            "pid",
+            "command_low",
+            "command_high",
+        )
+    ),
+)
+"""The slowest calls since the previous sample, slowest first; keys are ranks. `completed_ns` is CLOCK_MONOTONIC, `row`
+the position of mount, operation and transport in NFS_LATENCY of the same sample, the XID that of the call's packets.
+Process and command are missing where a worker of the kernel ended the call, as of reads and writes."""
+UNKNOWN = "-"
+"""Transport of a call where the kernel does not say it, or it is not certain which of the mount's it is."""
+
+_READS, _WRITES = ("READ", "READ_PLUS"), ("WRITE",)
+
+
+def kind_of(operation: str) -> int:
+    """Position of the kind of an operation in read, write, other."""
+    return 0 if operation in _READS else 1 if operation in _WRITES else 2
+
+
 _WHOLE = "all"
 
 
@@ -124,3 +177,15 @@ def mount_of(key: str) -> str:
 def mount_row(key: str) -> str:
     """Key of the row of the whole mount, for any of its rows."""
     return f"{mount_of(key)} {_WHOLE}"
+
+
+def latency_key(mount: str, operation: str, transport: str) -> str:
+    """Key of a row of NFS_LATENCY; of a mount what all of its rows begin with."""
+    return f"{mount} {operation} {transport}"
+
+
+def latency_parts(key: str) -> tuple[str, str, str]:
+    """Take such a key apart: mount, operation, transport; those that a damaged recording lacks are "-"."""
+    parts = key.rsplit(" ", 2)
+    mount, operation, transport = parts if len(parts) == 3 else (key, UNKNOWN, UNKNOWN)
+    return mount, operation, transport

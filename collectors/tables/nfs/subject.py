@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from collectors.derive.counter_deltas import Values
 from collectors.field import Field
-from collectors.model import FrameTable, Rows, Table, Topology
+from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.nfs.fields import OPERATION_FIELDS, OPERATIONS, TRANSPORT_FIELDS, TRANSPORTS
@@ -14,8 +17,15 @@ from collectors.tables.nfs.figures import (
     transport_sums,
     transports_of_mounts,
 )
-from collectors.tables.nfs.schema import NFS_OPERATION, NFS_TRANSPORT, TRANSPORT_GAUGES, nfs_key
-from collectors.tables.nfs.verdict import nfs_remarks
+from collectors.tables.nfs.latency_figures import (
+    Belongs,
+    TimedAverages,
+    latency_figures,
+    rows_of_operation,
+    rows_of_transport,
+    timed_interval,
+)
+from collectors.tables.nfs.schema import NFS_LATENCY, NFS_OPERATION, NFS_SLOW, NFS_TRANSPORT, TRANSPORT_GAUGES, nfs_key
 from engine.hostfs.kernel_files import unescape_octal
 from engine.text import safe_text
 
@@ -27,19 +37,35 @@ def operation_tables(interval: Interval, current: Table) -> dict[str, FrameTable
     if transports is not None:
         found = transport_figures(transport_sums(interval.before(NFS_TRANSPORT.name), transports, interval.elapsed_s))
         figures |= transports_of_mounts(current.rows, transports.rows, found)
+    figures |= _latencies(interval, current.rows, rows_of_operation)
     return {OPERATIONS: FrameTable(current.rows, figures)}
 
 
 def transport_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     """All fields of transports over one interval."""
     sums = transport_sums(interval.before(NFS_TRANSPORT.name), current, interval.elapsed_s)
-    return {TRANSPORTS: FrameTable(current.rows, transport_figures(sums))}
+    figures = transport_figures(sums) | _latencies(interval, current.rows, rows_of_transport)
+    return {TRANSPORTS: FrameTable(current.rows, figures)}
+
+
+def _latencies(interval: Interval, rows: Rows, belongs: Belongs) -> dict[str, Values]:
+    name = NFS_LATENCY.name
+    timed = timed_interval(interval.now(name), interval.histograms(name), interval.elapsed_s)
+    return latency_figures(rows, timed, belongs)
 
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
-    from collectors.tables.nfs.reader import NfsCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.nfs.latency import NfsLatency  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.nfs.reader import NfsCollector  # noqa: PLC0415
 
-    return (NfsCollector(host.procfs, host.sysfs),)
+    latency = None if host.open_nfs is None else NfsLatency(host.open_nfs)
+    return (NfsCollector(host.procfs, host.sysfs, latency),)
+
+
+def _remarks(frame: Frame) -> Iterable[str]:
+    from collectors.tables.nfs.verdict import nfs_remarks  # noqa: PLC0415 (only reports need it)
+
+    return nfs_remarks(frame)
 
 
 def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
@@ -78,6 +104,8 @@ _COLUMNS = ("iops", "bytes_per_s", "queue_ms", "rtt_ms", "execute_ms", "in_fligh
             "timeouts_per_s", "errors_per_s", "imbalance")  # fmt: skip
 _TRANSPORT_COLUMNS = ("sends_per_s", "receives_per_s", "share_pct", "balance", "in_flight", "sending", "pending",
                       "backlog", "slots_now", "connects_per_s")  # fmt: skip
+_DISTRIBUTION = ("iops", "queue_p50_ms", "queue_p99_ms", "queue_max_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms",
+                 "execute_p50_ms", "execute_p99_ms", "execute_max_ms")  # fmt: skip
 
 NFS_MOUNTS = Subject(
     table=OPERATIONS,
@@ -85,6 +113,7 @@ NFS_MOUNTS = Subject(
     one="NFS mount or operation",
     fields=OPERATION_FIELDS,
     raw=(NFS_OPERATION,),
+    exact_raw=(NFS_LATENCY, NFS_SLOW),
     readers=_readers,
     derive=operation_tables,
     report=Report(
@@ -101,14 +130,16 @@ NFS_MOUNTS = Subject(
             "server_write_bytes_per_s",
             "direct_pct",
         ),
-        distribution_columns=_COLUMNS,
-        averages=lambda: AddedSums(
-            OPERATIONS, NFS_OPERATION, operation_sums, operation_figures, counted="operations", latest=()
+        distribution_columns=_DISTRIBUTION,
+        averages=lambda: TimedAverages(
+            AddedSums(OPERATIONS, NFS_OPERATION, operation_sums, operation_figures, counted="operations", latest=()),
+            OPERATIONS,
+            rows_of_operation,
         ),
-        remarks=nfs_remarks,
+        remarks=_remarks,
     ),
-    columns=_ordered(OPERATION_FIELDS, _COLUMNS),
-    active=any_above("iops", "in_flight", "timeouts_per_s"),
+    columns=_ordered(OPERATION_FIELDS, (*_COLUMNS[:6], "rtt_p99_ms", "execute_p99_ms", *_COLUMNS[6:])),
+    active=any_above("iops", "in_flight", "timeouts_per_s", "timed_per_s"),
     charts=(
         "iops",
         "bytes_per_s",
@@ -132,20 +163,25 @@ NFS_TRANSPORTS = Subject(
     one="transport of an NFS mount",
     fields=TRANSPORT_FIELDS,
     raw=(NFS_TRANSPORT,),
+    exact_raw=(NFS_LATENCY,),
     derive=transport_tables,
     report=Report(
         option="-X",
         help="Transports of NFS mounts (nconnect): sends, balance, queues, slots.",
         columns=_TRANSPORT_COLUMNS,
         split_columns=_TRANSPORT_COLUMNS,
-        distribution_columns=_TRANSPORT_COLUMNS,
-        averages=lambda: AddedSums(
+        distribution_columns=("sends_per_s", *_DISTRIBUTION[1:]),
+        averages=lambda: TimedAverages(
+            AddedSums(
+                TRANSPORTS,
+                NFS_TRANSPORT,
+                transport_sums,
+                transport_figures,
+                counted="sends",
+                latest=(*TRANSPORT_GAUGES, "mount_transports"),
+            ),
             TRANSPORTS,
-            NFS_TRANSPORT,
-            transport_sums,
-            transport_figures,
-            counted="sends",
-            latest=(*TRANSPORT_GAUGES, "mount_transports"),
+            rows_of_transport,
         ),
     ),
     columns=_ordered(TRANSPORT_FIELDS, _TRANSPORT_COLUMNS),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from collectors.model import Column, HistogramScale, Kind, Schema
+from collectors.model import Column, HistogramScale, Kind, Schema, Topology
+from engine.text import safe_text
+
+TABLE = "process_ios"
+"""Id of the frame table."""
 
 
 class Submitter(IntEnum):
@@ -43,6 +47,12 @@ def submitter_name(kind: int, pid: int, command: str) -> str:
     if kind == Submitter.WORKQUEUE:
         return f"{command or '?'} (kworker)"
     return f"[{command}]" if kind == Submitter.KERNEL else f"{command or '?'}[{pid}]"
+
+
+def device_name(disk: str, topology: Topology) -> str:
+    """Kernel name of a device by its key, safe to print."""
+    device = topology.devices.get(disk)
+    return safe_text(disk.partition(":")[0] if device is None else device.name)
 
 
 SUMS = ("reads", "writes", "read_bytes", "write_bytes", "latency_ns")

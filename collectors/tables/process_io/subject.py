@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Unpack
 
 from collectors.field import Field, Shown, Unit
-from collectors.graph import Graph
-from collectors.model import FrameTable, Rows, Step, Table, Tier, Topology
-from collectors.subject import Interval, Report, Subject, any_above, device_identity
-from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_LEFT, parts_of
-from collectors.tables.process_io.sums import AddedProcesses, device_times, figures, interval_sums, with_heads
+from collectors.model import FrameTable, Rows, Table, Tier, Topology
+from collectors.subject import Averages, Interval, Report, Subject, any_above, device_identity
+from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_LEFT, TABLE, device_name, parts_of
 from engine.statistics.verdict import Better
 from engine.text import safe_text
 
-TABLE = "process_ios"
 _SOURCE = "tracepoints block_rq_issue and block_rq_complete, by the process that submitted the I/O"
 
 
@@ -49,36 +46,16 @@ _FIELDS = (
 
 
 def _derive(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    from collectors.tables.process_io.sums import figures, interval_sums, with_heads  # noqa: PLC0415 (see Readers)
+
     sums = interval_sums(interval.previous, interval.current, current)
     return {TABLE: figures(with_heads(sums, interval.current.topology.graph))}
 
 
-class _Averages:
-    """Figures over a report."""
+def _averages() -> Averages:
+    from collectors.tables.process_io.averages import ProcessAverages  # noqa: PLC0415 (only reports need it)
 
-    def __init__(self) -> None:
-        self._added = AddedProcesses()
-        self._graph = Graph()
-
-    def add(self, step: Step) -> None:
-        """Add the interval of a step."""
-        table = step.current.tables.get(PROCESS_IO.name)
-        if step.previous is None or table is None:
-            return
-        sums = interval_sums(step.previous, step.current, table)
-        self._added.add(sums, device_times(step.previous, step.current))
-        self._graph = step.current.topology.graph
-
-    def tables(self) -> dict[str, FrameTable]:
-        """Figures of all rows that were ever there."""
-        sums = self._added.sums()
-        return {} if sums is None else {TABLE: figures(with_heads(sums, self._graph))}
-
-
-def device_name(disk: str, topology: Topology) -> str:
-    """Kernel name of a device by its key, safe to print."""
-    device = topology.devices.get(disk)
-    return safe_text(disk.partition(":")[0] if device is None else device.name)
+    return ProcessAverages()
 
 
 def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:
@@ -113,7 +90,7 @@ PROCESS_IOS = Subject(
         columns=_COLUMNS,
         split_columns=_SPLIT,
         distribution_columns=_COLUMNS,
-        averages=_Averages,
+        averages=_averages,
         unasked=False,
     ),
     columns=tuple(field.id for field in _FIELDS if field.id != "cgroup"),

@@ -2,6 +2,7 @@
 /* What an I/O adds to its device: busy time, sums, maxima, histograms. All by atomic additions, which commute. */
 #pragma once
 #include "maps.h"
+#include "maximum.h"
 
 /* Only the edges of a device reach its groups, so a busy port costs nothing per I/O. */
 static __noinline int edge_of_groups(struct device *d, u32 list, s32 by, s32 at, s64 ns)
@@ -43,21 +44,6 @@ static __always_inline void leave_driver(struct device *d, u64 now)
 		__sync_fetch_and_add(&d->busy_ns, (s64)now);
 		edge_of_groups(d, before, -1, 1, (s64)now);
 	}
-}
-
-/* Kept apart like all that few I/Os need: what every I/O runs through is to stay small. */
-static __noinline int raise_to(u64 *maximum, u64 value)
-{
-	if (!maximum)
-		return 0;
-#pragma unroll
-	for (int attempt = 0; attempt < 4; attempt++) {
-		u64 before = *(volatile u64 *)maximum;
-
-		if (value <= before || __sync_val_compare_and_swap(maximum, before, value) == before)
-			return 0;
-	}
-	return 0;
 }
 
 static __noinline u32 take_histogram(struct device *d, u32 series)

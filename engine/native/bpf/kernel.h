@@ -108,6 +108,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct task_struct *group_leader;
 	u64 start_boottime;
+	void *bio_list; /* not 0 while a bio is being submitted */
 	void *worker_private; /* from 5.17 on */
 	void *set_child_tid;  /* before, of threads of the kernel */
 	char comm[16];

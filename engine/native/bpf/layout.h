@@ -153,7 +153,9 @@ struct control {
 	u32 next_device;    /* device 0 is nobody */
 	u32 next_histogram;
 	u32 process_generation; /* grows when places of processes are taken away */
-	u32 unused_0[12];
+	u64 tag_sleeps;          /* times that a submitter slept for a tag, counted where the kernel has an event for it */
+	u64 tag_timing_since_ns; /* waits for tags that began before are not timed; 0: none is */
+	u32 unused_0[8];
 	u64 counters[COUNTERS];
 };
 

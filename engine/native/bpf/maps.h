@@ -58,7 +58,7 @@ struct {
 #define PLACES_OF_THREAD 8 /* a power of two */
 struct submitter {
 	u64 id; /* process << 32 | thread */
-	u64 bio_queued_ns;
+	u64 waits_since_ns; /* for a tag; 0: it does not */
 	u64 cgroup;
 	char command[16];
 	u64 what;   /* low bits of the keys of its process */

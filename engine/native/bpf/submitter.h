@@ -61,7 +61,7 @@ static __noinline int remember_current(struct submitter *s, u64 id)
 		return 0;
 	s->id = 0;
 	barrier();
-	s->bio_queued_ns = 0;
+	s->waits_since_ns = 0;
 	s->cgroup = cgroup_of_current();
 	bpf_get_current_comm(s->command, sizeof(s->command));
 	remember_process(s, id);

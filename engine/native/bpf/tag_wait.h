@@ -1,49 +1,73 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Optional: the wait for a tag. */
+/* Optional: the wait for a tag. With all tags taken the submitter sleeps before there is a request: invisible to request
+ * events and to diskstats. The thread that queues the bio is the one that gets the request for it. */
 #pragma once
 #include "device.h"
 #include "submitter.h"
 
-/* With all tags taken the submitter sleeps before there is a request: invisible to request events and to diskstats.
- * The same thread queues the bio and gets the request for it. */
+/* Linux 7.2 and later: nothing runs while nobody waits. Called before each sleep of a wait, of which the first is its
+ * begin. Requests without a bio (SCSI and NVMe commands of user space) end their wait without block_getrq. */
+SEC("raw_tp/block_rq_tag_wait")
+int on_tag_sleep(void *context)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct control *c = the_control();
+	struct submitter *s;
+
+	if (!c)
+		return 0;
+	__sync_fetch_and_add(&c->tag_sleeps, 1);
+	if (!c->tag_timing_since_ns || !BPF_CORE_READ(task, bio_list))
+		return 0;
+	s = current_submitter(bpf_get_current_pid_tgid());
+	if (s && s->waits_since_ns < c->tag_timing_since_ns)
+		s->waits_since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Before Linux 7.2: each I/O counts as a wait, however short. */
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(on_wait_begin, struct bio *bio)
 {
 	struct submitter *s = current_submitter(bpf_get_current_pid_tgid());
 
 	if (s)
-		s->bio_queued_ns = bpf_ktime_get_ns();
+		s->waits_since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __noinline int note_tag_wait(struct device *d, u64 key, u64 wait_ns)
+{
+	u32 index = hash(key, 12);
+	struct tag_wait *wait = bpf_map_lookup_elem(&tag_waits, &index);
+
+	if (!d || !wait)
+		return 0;
+	__sync_fetch_and_add(&d->tag_waits, 1);
+	__sync_fetch_and_add(&d->tag_wait_ns, wait_ns);
+	wait->key = 0;
+	barrier();
+	wait->wait_ns = wait_ns;
+	barrier();
+	wait->key = key;
 	return 0;
 }
 
 SEC("tp_btf/block_getrq")
 int BPF_PROG(on_wait_end, struct bio *bio)
 {
-	u64 id = bpf_get_current_pid_tgid(), key = key_of(bio), wait_ns;
+	u64 id = bpf_get_current_pid_tgid(), since_ns;
 	struct submitter *s = submitter_at((u32)id);
 	struct gendisk *disk = bio->bi_bdev->bd_disk;
-	struct tag_wait *wait;
-	struct device *d;
+	struct control *c = the_control();
 	u32 index;
 
-	if (!s || s->id != id || !s->bio_queued_ns)
+	if (!c || !s || s->id != id || !s->waits_since_ns)
 		return 0;
-	wait_ns = bpf_ktime_get_ns() - s->bio_queued_ns;
-	s->bio_queued_ns = 0;
+	since_ns = s->waits_since_ns;
+	s->waits_since_ns = 0;
+	if (since_ns < c->tag_timing_since_ns)
+		return 0;
 	index = device_of(disk->queue, disk);
-	d = index ? device_at(index) : 0;
-	if (!d)
-		return 0;
-	__sync_fetch_and_add(&d->tag_waits, 1);
-	__sync_fetch_and_add(&d->tag_wait_ns, wait_ns);
-	index = hash(key, 12);
-	wait = bpf_map_lookup_elem(&tag_waits, &index);
-	if (wait) {
-		wait->key = 0;
-		barrier();
-		wait->wait_ns = wait_ns;
-		barrier();
-		wait->key = key;
-	}
-	return 0;
+	return index ? note_tag_wait(device_at(index), key_of(bio), bpf_ktime_get_ns() - since_ns) : 0;
 }

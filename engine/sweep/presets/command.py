@@ -8,7 +8,7 @@ from collections.abc import Callable
 from engine.errors import LunscopeError, StoppedError
 from engine.text import safe_text
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _END_S = 5.0
 
 
@@ -32,7 +32,7 @@ def run_command(command: str, is_ended: Callable[[float], bool], output: int) ->
     except OSError as error:
         raise LunscopeError(f"--toggle {shown}: {error.strerror}") from None
     while process.poll() is None:
-        if is_ended(_LOOK_S):
+        if is_ended(_POLL_S):
             _end(process)
             raise StoppedError("stopped while --toggle ran")
     if process.returncode:

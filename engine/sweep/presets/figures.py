@@ -6,12 +6,18 @@ import math
 from collections.abc import Mapping
 
 from engine.job.sizes import format_blocks
+from engine.sweep.hosts_knob import FleetKnobs
 from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyFigure
 
 
 def direction(point: PresetPoint) -> str:
     """Name the direction of all I/Os, or the share of reads."""
     return {100.0: "read", 0.0: "write"}.get(point.knobs.read_pct, f"{point.knobs.read_pct:g} % read")
+
+
+def hosts_of(point: PresetPoint) -> int:
+    """Return the number of hosts that drove it."""
+    return point.knobs.hosts if isinstance(point.knobs, FleetKnobs) else 1
 
 
 def block_bytes(point: PresetPoint) -> int | None:
@@ -60,6 +66,10 @@ def _note(point: PresetPoint) -> str:
 
 BLOCK = StudyFigure(StudyColumn("block", "block"), lambda point: format_blocks(point.knobs.blocks))
 DISKS = StudyFigure(StudyColumn("disks", "disks"), lambda point: float(point.knobs.stripe_width))
+HOSTS = StudyFigure(StudyColumn("hosts", "hosts"), lambda point: float(hosts_of(point)))
+FLOWS = StudyFigure(
+    StudyColumn("flows", "hosts x disks"), lambda point: float(hosts_of(point) * point.knobs.stripe_width)
+)
 DEPTH = StudyFigure(StudyColumn("queue_depth", "QD"), lambda point: float(point.knobs.queue_depth))
 THREADS = StudyFigure(StudyColumn("threads", "threads"), lambda point: float(point.knobs.queue_depth))
 """Of the engine `threads`, where each has one I/O outstanding."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
+from engine.job.knobs import Knob
 from engine.job.spec import JobSpec, Permissions
 from engine.statistics.batch_means import StopRule
-from engine.sweep.axes import SweepAxis, parse_axis
+from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
@@ -58,6 +59,7 @@ def plan_preset(
     *,
     host: HostSize,
     point_s: float = POINT_S,
+    others: Mapping[str, Knob] = NO_OTHERS,
 ) -> PresetPlan:
     """Scale the axes of a preset to the host and check every point.
 
@@ -68,6 +70,7 @@ def plan_preset(
         permissions: writes that are not among them are left out where there are reads as well.
         host: what the axes are scaled to.
         point_s: how long each point is measured.
+        others: what may vary beside the knobs of a job, by key.
 
     Raises:
         UsageError: the preset cannot run on these targets, or has no such axis.
@@ -76,7 +79,8 @@ def plan_preset(
     if problem := preset.refusal(job):
         raise UsageError(f"--preset {preset.name}: {problem}")
     parts = preset.parts(job, host)
-    _check_changes(preset, parts, changes)
+    known = {part.name: [parse_axis(text, others) for text in part.axes] for part in parts}
+    _check_changes(preset, [axis for axes in known.values() for axis in axes], changes)
     nodes = (node for target in job.targets for node in target.nodes)
     unwritable = next((node for node in nodes if node not in permissions.allow_write), None)
     remarks = preset.remarks(job, host)
@@ -85,7 +89,7 @@ def plan_preset(
     changed = {axis.knob.id: axis for axis in changes}
     made = []
     for part in parts:
-        axes = tuple(changed.get(axis.knob.id, axis) for axis in map(parse_axis, part.axes))
+        axes = tuple(changed.get(axis.knob.id, axis) for axis in known[part.name])
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
@@ -95,8 +99,8 @@ def plan_preset(
     return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))
 
 
-def _check_changes(preset: Preset, parts: Sequence[PresetPart], changes: Sequence[SweepAxis]) -> None:
-    known = {axis.knob.key: axis for part in parts for axis in map(parse_axis, part.axes)}
+def _check_changes(preset: Preset, axes: Sequence[SweepAxis], changes: Sequence[SweepAxis]) -> None:
+    known = {axis.knob.key: axis for axis in axes}
     keys = [axis.knob.key for axis in changes]
     for axis in changes:
         if axis.knob.key not in known:

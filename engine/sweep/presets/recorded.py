@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from engine.job.spec import JobSpec
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep
+from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.knee import Answer, Shape
 from engine.sweep.limit import rule_for
 from engine.sweep.plan import SweepPlan, combine
 from engine.sweep.presets.outcome import PresetOutcome
 from engine.sweep.presets.plans import PresetPlan
-from engine.sweep.presets.preset import HostSize, PresetPart
-from engine.sweep.presets.registry import PRESETS
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.registry import FLEET_PRESETS, PRESETS
 from engine.sweep.runner import CurveResult, SweepResult
 
 _NOT_FITTED = Answer(Shape.UNKNOWN, "points of a study, without a curve")
@@ -38,7 +39,7 @@ def _goes_on(group: Sequence[RecordedSweep], sweep: RecordedSweep) -> bool:
 
 def recorded_study(parts: Sequence[RecordedSweep]) -> PresetOutcome | None:
     """Return what the parts measured, for the tables of their study; None without measurements, or a known study."""
-    preset = PRESETS.get(parts[0].plan.preset) if parts else None
+    preset = _study_of(parts[0].plan) if parts else None
     if preset is None or not any(part.points.done for part in parts):
         return None
     begun = {part.plan.part: part for part in parts}
@@ -47,11 +48,19 @@ def recorded_study(parts: Sequence[RecordedSweep]) -> PresetOutcome | None:
     return PresetOutcome(PresetPlan(preset, named, ()), results, ())
 
 
+def _study_of(plan: SweepPlan) -> Preset | None:
+    """Find the study of a plan, that over hosts where their number is an axis."""
+    hosts = next((axis.values for axis in plan.axes if axis.knob.id == "hosts"), None)
+    if hosts is None:
+        return PRESETS.get(plan.preset)
+    return FLEET_PRESETS[plan.preset](max(hosts)) if plan.preset in FLEET_PRESETS else None
+
+
 def _part(part: PresetPart, begun: RecordedSweep | None) -> tuple[PresetPart, SweepPlan]:
     """Return a part with its recorded plan; with that of the study where it did not begin."""
     if begun is not None:
         return part, begun.plan
-    axes = tuple(map(parse_axis, part.axes))
+    axes = tuple(parse_axis(text, {"hosts": hosts_knob(MOST_HOSTS)}) for text in part.axes)
     return part, combine(part.job, axes, (), rule_for(()))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from collectors.all_subjects import SUBJECTS
 from collectors.compare.comparison import CompareOptions, Comparison, compare
 from collectors.compare.measures import compared_fields
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.model import Tier
-from collectors.registry import SUBJECTS
 from engine.statistics.verdict import Better, Verdict
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import SCHEMA

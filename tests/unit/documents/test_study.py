@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from collectors.documents.averages import DocumentOptions
+from collectors.documents.content import Charts, DocumentTable, Paragraph
 from collectors.documents.html import html_lines
 from collectors.documents.open_file import document_of
 from collectors.documents.study import study_sections
@@ -29,6 +30,7 @@ from engine.sweep.presets.plans import plan_preset
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.runner import SweepResult, SweepRunner
+from tests.app.isolation_states import isolation_events
 from tests.app.rate_states import searched_trials, step_plan
 from tests.unit.documents.parsed import Page
 from tests.unit.sweep.fake_load import FakeLoad
@@ -106,3 +108,23 @@ def test_recording_has_each_sweep_with_its_open_loop_and_each_study() -> None:
     alone = replace(swept, curves=())
     assert sweep_sections(alone)[0].title == "Open loop"
     assert read_recorded_sweeps([]) == []
+
+
+def test_isolation_curve_of_a_recording_has_its_answer_its_charts_and_every_second() -> None:
+    events = [Event(EventKind.LOAD, text, at, at, dict(data)) for at, (text, data) in enumerate(isolation_events())]
+    (found,) = read_recorded_sweeps(events)
+    section, notes = study_sections(found.study)
+    answer, charts, seconds = section.blocks[1:4]
+    assert isinstance(answer, Paragraph)
+    assert answer.text.startswith("riops=400 keeps the victim within 1.5 x of its p99 alone")
+    assert isinstance(charts, Charts)
+    assert [len(chart.curves) for chart in charts.charts] == [3, 3, 3], "none and two caps"
+    assert charts.charts[0].curves[0].x == (1, 4, 16, 64)
+    assert isinstance(seconds, DocumentTable)
+    assert len(seconds.rows) == 14
+    assert seconds.rows[0][:2] == ("alone", "none")
+    assert seconds.rows[-2][1] == "riops=400"
+    assert len(seconds.rows[0][2].split()) == 6
+    assert "none" in str(notes.blocks)
+    (stopped,) = read_recorded_sweeps(events[:6])
+    assert "not complete: it went on" in str(study_sections(stopped.study)[1].blocks)

@@ -9,7 +9,8 @@ import pytest
 from collectors.fleet.fleet_sweep_load import _common_duration_s
 from engine.job.spec import JobSpec, TargetSpec
 from engine.sweep.axes import parse_axis
-from engine.sweep.hosts_axis import FleetKnobs, HostScaling, hosts_knob, scaling_document, scaling_lines, scaling_of
+from engine.sweep.hosts_axis import HostScaling, scaling_document, scaling_lines, scaling_of
+from engine.sweep.hosts_knob import FleetKnobs, hosts_knob
 from engine.sweep.knee import answer
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.points import Point

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.derive.percentiles import bucket_bounds_ns
-from collectors.fleet.clock_offset import KEPT, ClockEstimate
-from collectors.fleet.coarse_buckets import SENT_SUB_BITS, coarse
-from collectors.fleet.connect_pace import FIRST, ConnectPace, was_dropped
+from collectors.fleet.agent_streams import LineInput
+from collectors.fleet.clocks import KEPT, ClockEstimate
+from collectors.fleet.connect_pace import FIRST, ConnectPace, final_words, was_dropped
+from collectors.fleet.fleet_load import quiet_time_ns
 from collectors.fleet.frames import MAGIC, MAX_LINE_BYTES, FrameError, decode, encode, is_frame, unpack, whole
 from collectors.fleet.host_jobs import host_jobs
-from collectors.fleet.line_input import LineInput
+from collectors.fleet.renewals import Renewals
 from collectors.fleet.sample_stream import SampleReceiver, SampleSender
+from collectors.fleet.summary import SENT_SUB_BITS, coarse
 from collectors.model import HistogramScale
 from engine.errors import UsageError
 from engine.job.spec import JobSpec, TargetSpec
 from tests.app.sources import make_samples
+from tui.options.fleet import shared_out
 
 
 def test_a_frame_comes_back() -> None:
@@ -125,8 +130,40 @@ def test_every_host_gets_its_turn_although_half_are_dropped() -> None:
 
 
 def test_what_an_overloaded_sshd_says_is_known() -> None:
-    assert was_dropped("kex_exchange_identification: Connection closed by remote host")
-    assert not was_dropped("root@h1: Permission denied (publickey).")
+    assert was_dropped(["kex_exchange_identification: Connection closed by remote host"])
+    assert not was_dropped(["root@h1: Permission denied (publickey)."])
+    of_a_gateway = ["Authorized use only", "kex_exchange_identification: read: Connection reset by peer"]
+    assert was_dropped([*of_a_gateway, "Connection closed by UNKNOWN port 65535"])
+    refused = ["ssh: connect to host gw1 port 22: Connection refused", *of_a_gateway]
+    assert not was_dropped(refused)
+    assert final_words(refused) == refused[0]
+
+
+def test_renewals_are_spread_and_not_made_up_for() -> None:
+    names = tuple(f"n{number}" for number in range(100))
+    renewals = Renewals(names, 1.0)
+    made = [renewals.due(100 + tick * 0.05) for tick in range(400)]
+    assert max(map(len, made)) <= 8
+    renewed = {name: [number for number, found in enumerate(made) if name in found] for name in names}
+    assert all(18 <= later - earlier <= 20 for each in renewed.values() for earlier, later in pairwise(each))
+    assert all(len({tick % 20 for tick in each}) > 10 for each in renewed.values())
+    assert sorted(renewals.due(200.0)) == sorted(names)
+    assert max(len(renewals.due(200.0 + tick * 0.05)) for tick in range(1, 40)) <= 8
+
+
+def test_nothing_is_set_while_hosts_sample() -> None:
+    second_ns = 1_000_000_000
+    for phase_ns in range(0, second_ns, 10_000_000):
+        earliest_ns = 7 * second_ns + phase_ns
+        at_ns = quiet_time_ns(earliest_ns)
+        assert 300_000_000 <= at_ns % second_ns < 950_000_000
+        assert at_ns == earliest_ns or at_ns - earliest_ns <= 350_000_000
+    assert quiet_time_ns(7_400_000_000) == 7_400_000_000
+
+
+def test_gateways_have_the_same_number_of_hosts_and_none_of_their_own() -> None:
+    assert shared_out(("g1", "n1", "n2", "n3", "n4"), ("g1", "g2")) == {"n1": "g1", "n2": "g2", "n3": "g1", "n4": "g2"}
+    assert shared_out(("n1",), ()) == {}
 
 
 def _expand(nodes: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pytest
 from collectors.graph import Graph, Lun, Path, Port
 from collectors.metrics.collection import MetricsCollection
 from collectors.metrics.family import FamilyKind, label
+from collectors.metrics.loads import LOAD_FAMILIES
 from collectors.metrics.registry import ALWAYS, DEFAULT_LEVELS, LEVELS, chosen_levels
 from collectors.model import Device, Rows, Sample, Step, Topology
 from collectors.tables.tape.schema import TAPE
@@ -18,7 +19,7 @@ from tests import needs
 from tests.unit import raw_samples as raw
 
 REPOSITORY = FilePath(__file__).parents[3]
-FAMILIES = [family for level in (*LEVELS, ALWAYS) for family in level.families]
+FAMILIES = [*(family for level in (*LEVELS, ALWAYS) for family in level.families), *LOAD_FAMILIES]
 _LINE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 
 

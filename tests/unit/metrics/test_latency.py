@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.exact.tracer import SCALE
-from collectors.metrics.latency_sums import PER_OCTAVE, border_buckets
+from collectors.metrics.running_sums import PER_OCTAVE, border_buckets
 from collectors.model import Rows, Step
 from tests.unit import raw_samples as raw
 from tests.unit.metrics.test_families import exposed, multipath, series

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import UsageError
+from engine.events import Event, EventKind
 from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.caps import NO_CAP, Cap, parse_cap, shares_of
+from engine.isolation.events import recorded_isolation
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
-from engine.isolation.victim import VictimSecond, pooled_p99_ns
+from engine.isolation.victim import VictimMeter, VictimSecond, pooled_p99_ns
 from engine.results.histogram import bucket_of
+from engine.running.status import LoadStatus
+from tests.app.isolation_states import ALL, isolation_events, isolation_plan, isolation_points
 
 _RATE = 200
 _LOW, _HIGH = AggressorLoad(1, "4k"), AggressorLoad(32, "4k")
@@ -158,6 +166,100 @@ def test_table_and_document_have_every_point() -> None:
     assert [len(point["seconds"]) for point in points] == [5] * 5
     assert points[2]["cap"] == {"reads_per_s": None, "bytes_per_s": None}
     assert points[3]["cap"]["reads_per_s"] == 100
+
+
+def _events(count: int = ALL) -> list[Event]:
+    return [Event(EventKind.LOAD, text, at, at, dict(data)) for at, (text, data) in enumerate(isolation_events())][
+        :count
+    ]
+
+
+def test_a_recorded_curve_is_read_as_it_was_measured_up_to_any_moment() -> None:
+    plan = isolation_plan()
+    measured = replace(plan.study, targets=("/nonexistent/diska",), points=tuple(isolation_points(plan)))
+    read = recorded_isolation([event_from_json(event_to_json(event)) for event in _events()])
+    assert read is not None
+    assert (read.is_over, read.expected, read.study.is_complete) == (True, 14, True)
+    assert study_document(read.study) == study_document(measured)
+    for count in range(1, 16):
+        part = recorded_isolation(_events(count))
+        assert part is not None
+        assert (len(part.study.points), part.is_over) == (count - 1, False)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"load":null,"cap":"none","iops":null,"seconds":[[1,1,0,1,[99999],[1]]]}',
+        '{"load":null,"cap":"none","iops":null,"seconds":[[1,1,0,1,[2,1],[1,1]]]}',
+        '{"load":null,"cap":"none","iops":null,"seconds":[[1,1,0,1,["a"],[1]]]}',
+        '{"load":null,"cap":"none","iops":-1,"seconds":[]}',
+        '{"load":[1e400,"4k"],"cap":"none","iops":1,"seconds":[]}',
+        '{"load":[0,"4k"],"cap":"none","iops":1,"seconds":[]}',
+        '{"load":[1],"cap":"none","iops":1,"seconds":[]}',
+        '{"load":null,"cap":"wiops=1","iops":1,"seconds":[]}',
+    ],
+)
+def test_damaged_points_of_a_recording_are_left_out(point: str) -> None:
+    begun, *_ = _events(1)
+    damaged = Event(EventKind.LOAD, "", 1, 1, {"isolation": "point", "point": point})
+    read = recorded_isolation([begun, damaged, *_events()[1:]])
+    assert read is not None
+    assert len(read.study.points) == 14
+
+
+@pytest.mark.parametrize(
+    "change", [{"figure": "x"}, {"within": "nan"}, {"rate": None}, {"points": 0}, {"targets": "{"}]
+)
+def test_damaged_begin_of_a_recording_is_no_curve(change: dict[str, str | float | None]) -> None:
+    first, *others = _events()
+    assert recorded_isolation([replace(first, data={**first.data, **change}), *others]) is None
+
+
+def test_points_that_were_skipped_are_named() -> None:
+    study = replace(_study(*_UNCAPPED), left_out=("beside QD 4, 4k, cap none",))
+    assert not study.is_complete
+    assert "points are missing" in study.answer
+    assert list(study_lines(study))[-1] == "left out: beside QD 4, 4k, cap none"
+    document = study_document(study)
+    assert (document["complete"], document["remarks"]) == (False, ["left out: beside QD 4, 4k, cap none"])
+
+
+class _Victim:
+    """A load whose statistics are those of a script; each reading of them is a second later."""
+
+    def __init__(self, *totals: tuple[int, int, float]) -> None:
+        self.totals, self.at = totals, -1
+        self.status = LoadStatus()
+
+    def peek(self) -> NDArray[np.uint64]:
+        self.at += 1
+        return np.zeros((1, 17), np.uint64)
+
+    def last_epoch(self) -> object:
+        epoch, ios, latency_ms = self.totals[self.at]
+        cells = [bucket_of(int(latency_ms * 1e6))], [ios]
+        total = SimpleNamespace(
+            ios=ios, latency_sum_ns=ios * 10**6, buckets=np.array(cells[0], np.uint16), counts=np.array(cells[1])
+        )
+        return SimpleNamespace(index=epoch, split=SimpleNamespace(total=total))
+
+    def wait(self, _timeout_s: float) -> bool:
+        return False
+
+
+def test_seconds_are_what_the_statistics_grew_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.count(start=100.0, step=0.5)
+    monkeypatch.setattr("engine.isolation.victim.time.monotonic", lambda: next(now))
+    shown: list[int] = []
+    meter = VictimMeter(_Victim((0, 500, 1.0), (0, 700, 1.0), (1, 50, 1.0), (1, 350, 1.0)), lambda _s: None)  # type: ignore[arg-type]
+    seconds = meter.seconds(3, lambda: None, lambda found: shown.append(len(found)))
+    assert [second.ios for second in seconds] == [200, 300], "the one in which the knobs were turned is none"
+    assert [int(second.counts.sum()) for second in seconds] == [200, 300]
+    assert shown == [1, 2]
 
 
 def test_host_without_groups_that_limit_io_is_refused_with_the_fix(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,12 +16,14 @@ from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep, recorded_sweep
+from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, doubled
 from engine.sweep.presets.recorded import recorded_study, studies
-from engine.sweep.presets.registry import PRESETS, preset_named
+from engine.sweep.presets.registry import PRESETS, fleet_preset, preset_named
 from engine.sweep.runner import SweepResult, SweepRunner
+from engine.sweep.trial_file import TrialFile
 from tests.unit.sweep.fake_load import FakeLoad
 
 HOST = HostSize(cpus=4, memory_bytes=16 << 30)
@@ -117,6 +120,35 @@ def test_fourcorners_averages_the_mix_and_compares_with_the_fewest_disks() -> No
     ]
 
 
+def test_fourcorners_over_hosts_compares_hosts_and_disks_with_the_same_cases(tmp_path: Path) -> None:
+    plan = _plan_over(4, "hosts=1,4", "stripe_width=1,4")
+    assert _axis(plan, "hosts") == (1, 4)
+    outcome = _measured(plan)
+    scale, _, random = outcome.tables
+    assert [row.cells[:3] for row in scale.rows] == [(1, 1, 1), (1, 4, 4), (4, 1, 4), (4, 4, 16)]
+    assert [row.published[0] for row in scale.rows] == [
+        "1 host, 1 datastore",
+        "1 host, 4 datastores",
+        "4 hosts, 1 datastore",
+        "4 hosts, 4 datastores",
+    ]
+    keys = [column.key for column in scale.columns]
+    average, per_flow = (keys.index(key) for key in ("random_average_iops", "random_average_iops_per_flow"))
+    for row in scale.rows:
+        figures = [cell for cell in row.cells if isinstance(cell, float)]
+        assert len(row.cells) == len(keys)
+        assert row.cells[per_flow] == pytest.approx(figures[keys.index("random_average_iops") - 1] / figures[2])
+        assert row.cells[average] is not None
+    assert len(random.rows) == 4
+    of_these = TrialFile(tmp_path / "trials", plan.parts[0][1], ("h1", "h2"))
+    with of_these:
+        pass
+    with pytest.raises(UsageError), TrialFile(tmp_path / "trials", plan.parts[0][1], ("h1", "h3")):
+        pass
+    with pytest.raises(UsageError, match="no preset over hosts"):
+        fleet_preset("skytap", 4)
+
+
 @pytest.mark.parametrize(
     ("name", "vary"), [("multipath", "bs=4k"), ("directio", "bs=64k"), ("fourcorners", "bs=16k"), ("skytap", "bs=32k")]
 )
@@ -199,9 +231,15 @@ def test_blocks_of_directio_and_dump_are_not_cut() -> None:
         assert _plan(name).parts[0][1].job.stripe_unit_bytes == 1 << 20
 
 
-def _recorded(name: str, parts: int | None = None) -> tuple[PresetOutcome, list[RecordedSweep]]:
+def _plan_over(hosts: int, *vary: str) -> PresetPlan:
+    others = {"hosts": hosts_knob(hosts)}
+    changes, study = tuple(parse_axis(text, others) for text in vary), fleet_preset("fourcorners", hosts)
+    return plan_preset(study, _scratch(4), changes, WRITABLE, host=HOST, point_s=2.0, others=others)
+
+
+def _recorded(plan: PresetPlan, parts: int | None = None) -> tuple[PresetOutcome, list[RecordedSweep]]:
     """Measure parts of a preset with an event for everything, and read the sweeps back."""
-    plan, events, results = _plan(name), list[list[Event]](), list[SweepResult]()
+    events, results = list[list[Event]](), list[SweepResult]()
     for _, part in plan.parts[:parts]:
         load, kept = FakeLoad(lambda depth: 5000 * min(depth, 10)), list[Event]()
         events.append(kept)
@@ -214,9 +252,9 @@ def _recorded(name: str, parts: int | None = None) -> tuple[PresetOutcome, list[
     return PresetOutcome(plan, tuple(results), ()), read
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_tables_of_a_recording_are_those_that_were_printed(name: str) -> None:
-    outcome, sweeps = _recorded(name)
+@pytest.mark.parametrize("plan", [*map(_plan, PRESETS), _plan_over(4)], ids=[*PRESETS, "fourcorners over hosts"])
+def test_tables_of_a_recording_are_those_that_were_printed(plan: PresetPlan) -> None:
+    outcome, sweeps = _recorded(plan)
     (parts,) = studies(sweeps)
     study = recorded_study(parts)
     assert study is not None
@@ -225,7 +263,7 @@ def test_tables_of_a_recording_are_those_that_were_printed(name: str) -> None:
 
 
 def test_a_recorded_study_that_is_not_complete_says_so_and_others_begin_anew() -> None:
-    _, (before,) = _recorded("flashcache", parts=1)
+    _, (before,) = _recorded(_plan("flashcache"), parts=1)
     study = recorded_study((before,))
     assert study is not None
     assert list(outcome_lines(study))[-1] == "not complete: stopped; 8 measurements were made"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from rich.color import Color, blend_rgb
@@ -64,22 +66,30 @@ class LegendEntry:
     hot: Thresholds | None = None
 
 
-def title_runs(head: str, unit: Unit, entries: Sequence[LegendEntry], width: int, glyphs: Glyphs) -> list[Run]:
+def title_runs(
+    heads: Sequence[str], unit: Unit, entries: Sequence[LegendEntry], width: int, glyphs: Glyphs
+) -> list[Run]:
     """Lay out the line as runs of text and style; exactly `width` cells.
 
-    If room is short, padding of the values is dropped first, then entries from the end.
+    If room is short, padding of the values is dropped first, then the first head gives way to a shorter one that leaves
+    room for more entries, as nobody knows what an area without one is, then entries are dropped from the end.
     """
+    texts = [_entry_runs(entry, unit, glyphs, value_width=_VALUE_WIDTH, gap="  ") for entry in entries]
+    if sum(map(_width, texts)) > width - width_of(heads[0]):
+        texts = [_entry_runs(entry, unit, glyphs, value_width=0, gap=" ") for entry in entries]
+    head = max(heads, key=lambda head: _fitting(texts, width - width_of(head)))
     runs: list[Run] = [(fit(head, min(width, width_of(head)), glyphs.ellipsis), "chart--title")]
     room = width - width_of(runs[0][0])
-    texts = [_entry_runs(entry, unit, glyphs, value_width=_VALUE_WIDTH, gap="  ") for entry in entries]
-    if sum(map(_width, texts)) > room:
-        texts = [_entry_runs(entry, unit, glyphs, value_width=0, gap=" ") for entry in entries]
-    for text in texts:
-        if _width(text) > room:
-            break
+    for text in texts[: _fitting(texts, room)]:
         runs += text
         room -= _width(text)
     return [*runs, (" " * room, "chart--title")] if room else runs
+
+
+def _fitting(texts: Sequence[list[Run]], room: int) -> int:
+    """Count those from the start that have room together."""
+    ends = itertools.accumulate(map(_width, texts))
+    return sum(end <= room for end in ends)
 
 
 def _width(runs: Sequence[Run]) -> int:
@@ -133,9 +143,10 @@ def _entry(sample: str, series: ChartSeries, data: ChartData) -> LegendEntry:
 def title_line(data: ChartData, subject: ValueAxis, width: int, chart_style: ChartStyle, *, log: bool = False) -> Strip:
     """Draw the title with the legend."""
     inspected_ns = None if data.inspected is None else int(data.times_ns[data.inspected])
-    head = heading(subject.title, subject.unit, inspected_ns, log=log)
     entries = legend_of(data, chart_style.glyphs)
-    runs = title_runs(head, subject.unit, entries, width, chart_style.glyphs)
+    whole = f"{subject.title} of {subject.of}" if subject.of else subject.title
+    heads = [heading(title, subject.unit, inspected_ns, log=log) for title in dict.fromkeys((whole, subject.title))]
+    runs = title_runs(heads, subject.unit, entries, width, chart_style.glyphs)
     return Strip([Segment(text, chart_style.style(style)) for text, style in runs], width)
 
 
@@ -239,6 +250,7 @@ _SHADE, _LIGHT_SHADE = 0.5, 0.25
 """Share of the colour in a cell that is filled with a shade: of the upper part, and of a whole without parts."""
 
 
+@lru_cache(maxsize=64)
 def dimmed(style: Style, share: float = _SHADE) -> Color | None:
     """Colour of a block that looks as the style's shade; None with the terminal's own colours."""
     colour, ground = style.color, style.bgcolor
@@ -247,9 +259,13 @@ def dimmed(style: Style, share: float = _SHADE) -> Color | None:
     return Color.from_triplet(blend_rgb(ground.triplet, colour.triplet, share))
 
 
-def area_styles(stack: Stack, chart_style: ChartStyle) -> dict[int, Style]:
+def area_styles(stack: Stack, chart_style: ChartStyle) -> Mapping[int, Style]:
     """Styles of the cells of a stack by owner."""
-    whole, lower, upper = (chart_style.style(part.style) for part in (stack.whole, stack.lower, stack.upper))
+    return _area_styles(*(chart_style.style(part.style) for part in (stack.whole, stack.lower, stack.upper)))
+
+
+@lru_cache(maxsize=16)
+def _area_styles(whole: Style, lower: Style, upper: Style) -> Mapping[int, Style]:
     return {
         LOWER: lower,
         UPPER: upper,

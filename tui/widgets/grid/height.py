@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.css.scalar import Scalar
+from textual.widget import Widget
 
 from collectors.model import FrameTable
 from tui.widgets.grid.table import Grid
@@ -10,6 +11,8 @@ from tui.widgets.grid.table import Grid
 HEAD_LINES = 2
 """Titles and units."""
 FEWEST_LINES = 2
+OTHER_LINES = 7
+"""Of a screen with a grid above charts: header, tabs, summary, figures, transport bar, keys."""
 
 
 def fit_to_rows(grid: Grid, table: FrameTable | None, most: int | None) -> None:
@@ -26,3 +29,8 @@ def fit_to_count(grid: Grid, rows: int, most: int | None) -> None:
     wanted = "1fr" if most is None else str(max(min(lines, most), FEWEST_LINES))
     if grid.styles.height != Scalar.parse(wanted):
         grid.styles.height = wanted
+
+
+def fit_beside_charts(grid: Grid, table: FrameTable | None, charts: Widget, *, parts: int = 2) -> None:
+    """Fit a grid's height to its rows, up to one of `parts` of the room it shares with the charts of the screen."""
+    fit_to_rows(grid, table, (grid.screen.size.height - OTHER_LINES) // parts if charts.display else None)

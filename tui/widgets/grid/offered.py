@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collectors.filtering.fields import FilterField, figures_of
-from collectors.registry import SUBJECTS, fields_of, subject_of
+from collectors.registry import TABLES, fields_of, subject_of
 from collectors.subject import Active, any_above
 from tui.text.columns import GridColumn, grid_columns
 
-_TABLES = frozenset(subject.table for subject in SUBJECTS)
 _DID_IO = any_above("iops", "in_flight")
 
 
@@ -32,4 +31,4 @@ def filter_fields(table: str, columns: Sequence[GridColumn]) -> tuple[FilterFiel
 
 def active_of(table: str) -> Active:
     """Return the filter of rows that are not idle."""
-    return subject_of(table).active if table in _TABLES else _DID_IO
+    return subject_of(table).active if table in TABLES else _DID_IO

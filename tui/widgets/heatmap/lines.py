@@ -123,7 +123,8 @@ def _title_line(picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle)
     if marks.cursor is not None:
         text = f" {cursor_text(picture, *marks.cursor)}"
         return Strip([Segment(fit(text, width, map_style.glyphs.ellipsis), map_style.styles["title"])], width)
-    segments, room = [Segment(" ", map_style.styles["title"])], width - 1
+    unit = f"{'ms':>{LABEL_WIDTH}}  " if picture.frame.axis_width else " "
+    segments, room = [Segment(unit, map_style.styles["title"])], width - len(unit)
     for text, owner in legend(picture, map_style.glyphs, lines=marks.lines):
         if width_of(text) > room:
             break

@@ -34,7 +34,7 @@ _FIGURE_WIDTH = 5
 
 @dataclass(frozen=True, slots=True)
 class MapGrid:
-    """Cells by place."""
+    """Cells by position."""
 
     down: str
     """Key of the axis that runs down."""

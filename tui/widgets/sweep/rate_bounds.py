@@ -71,7 +71,7 @@ class RateBounds(Spanned, inherit_bindings=False):
         lower = 0 if low is None else self._cell(low, grid, width) + 1
         upper = width if high is None else self._cell(high, grid, width)
         if lower and high is not None:
-            # Bounds in one cell are told apart by their figures.
+            # Bounds in one cell are distinguished by their figures.
             lower = min(lower, max(upper, 1))
         upper = max(upper, lower)
         return [

@@ -77,13 +77,8 @@ class RateTable(RowTable[RateRow]):
 
     def head_strip(self) -> Strip:
         """Draw the header."""
-        key, descending = self._sort
-        glyphs = glyphs_of(self)
-        arrow = glyphs.descending if descending else glyphs.ascending
-        spans = [(" " * _EDGE, "head")]
-        for name, title, width, _ in self._columns:
-            text = f"{arrow}{title}"[-max(width, len(title)) :] if name == key else title
-            spans.append((f"{text.rjust(width)} ", "sorted" if name == key else "head"))
+        titles = ((name, title, width) for name, title, width, _ in self._columns)
+        spans = [(" " * _EDGE, "head"), *self.title_spans(titles, self._sort)]
         for number in self._shown_limits:
             is_front = number == self._front
             spans.append((f"{self._limits[number]:<{self._class_width}} ", "sorted" if is_front else "head"))

@@ -88,17 +88,21 @@ def group_sums(
     sums: dict[str, Values] = {}
     least_s, total_s = np.zeros(groups), np.zeros(groups)
     for interval in intervals:
-        group = group_of_row[interval.at]
-        ours = group >= 0
-        group = group[ours]
+        group = group_of_row[interval.at] + 1  # Rows without a group are added up too, as group 0, which is dropped.
+        known: dict[int, Values] = {}  # Quantities that are 0 throughout are one array.
         for quantity, values in interval.sums.items():
-            if quantity not in _NOT_ADDED:
-                added = np.bincount(group, values[ours], minlength=groups).astype(np.float64)
-                sums[quantity] = added if quantity not in sums else sums[quantity] + added
-        busy_s = interval.sums["busy_s"][ours]
+            if quantity in _NOT_ADDED:
+                continue
+            if id(values) not in known:
+                known[id(values)] = np.bincount(group, values, groups + 1)[1:].astype(np.float64)
+            added = known[id(values)]
+            sums[quantity] = sums[quantity] + added if quantity in sums else added.copy()
+        busy_s = interval.sums["busy_s"]
+        busiest_s = np.zeros(groups + 1)
         with np.errstate(invalid="ignore"):
-            np.maximum.at(least_s, group, busy_s)
-        total_s += np.bincount(group, busy_s, minlength=groups)
+            np.maximum.at(busiest_s, group, busy_s)
+            np.maximum(least_s, busiest_s[1:], out=least_s)
+        total_s += np.bincount(group, busy_s, groups + 1)[1:]
     sums = sums or {quantity: np.zeros(groups) for quantity in ("reads", "writes")}
     blind = np.zeros(groups, np.bool_)
     blind[group_of_row[unknown_rows & (group_of_row >= 0)]] = True

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas
 from collectors.derive.percentiles import rows_of_cells
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
-from collectors.tables.block.schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.block.schema import (
+    LOST_SHARE,
+    NO_TAG_WAITS,
+    TAG_WAITS_TIMED,
+    TRACE,
+    TRACE_GROUP,
+    TRACE_SERIES,
+    TRACER,
+)
 
 SUMMED = (
     "reads",
@@ -115,7 +123,15 @@ def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None
     clocks = [record.get(name, int(MISSING)) for record in (old, new) for name in ("started_ns", "clock_ns")]
     if int(MISSING) in clocks or clocks[0] != clocks[2] or clocks[3] <= clocks[1]:
         return None
-    return (clocks[3] - clocks[1]) / 1e9, old.get("tag_wait_on") == 1 == new.get("tag_wait_on")
+    return (clocks[3] - clocks[1]) / 1e9, _knows_tag_waits(old, new)
+
+
+def _knows_tag_waits(old: Mapping[str, int], new: Mapping[str, int]) -> bool:
+    """Whether the waits for tags of an interval are known: timed all the time, or none began."""
+    before, now = (record.get("tag_wait_on", int(MISSING)) for record in (old, new))
+    if int(MISSING) in {before, now}:
+        return False
+    return bool(before & now & TAG_WAITS_TIMED or now & NO_TAG_WAITS)
 
 
 def _lost(before: Table | None, now: Table | None) -> float:

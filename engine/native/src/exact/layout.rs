@@ -162,7 +162,11 @@ pub struct Control {
     pub next_histogram: AtomicU32,
     /// Grows when places of processes are taken away.
     pub process_generation: AtomicU32,
-    unused_0: [u32; 12],
+    /// Times that a submitter slept for a tag, where the kernel has an event for it.
+    pub tag_sleeps: AtomicU64,
+    /// Waits for tags that began before (`CLOCK_MONOTONIC`) are not timed; 0: none is.
+    pub tag_timing_since_ns: AtomicU64,
+    unused_0: [u32; 8],
     pub counters: [AtomicU64; COUNTERS],
 }
 

@@ -14,6 +14,7 @@ mod programs;
 mod python;
 mod refusal;
 mod rows;
+mod rpc;
 mod sizes;
 mod slowest;
 mod sums;

@@ -5,14 +5,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use aya::maps::Map;
-use aya::programs::BtfTracePoint;
+use aya::programs::raw_trace_point::RawTracePointLink;
 use aya::programs::tp_btf::BtfTracePointLinkId;
+use aya::programs::{BtfTracePoint, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfLoader, Endianness};
 
 use super::failure::Failure;
 use super::sizes::Sizes;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lunscope.bpf.o");
+
+/// Program and tracepoint, by name: no type information of the tracepoint is needed, so that it loads on any kernel.
+const TAG_SLEEP: (&str, &str) = ("on_tag_sleep", "block_rq_tag_wait");
 
 /// Programs that are switched together: name and tracepoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,10 +29,12 @@ pub enum Part {
     BioCompletionsAgain,
     Bios,
     TagWaits,
+    /// What begins a wait where no event does: it runs on every I/O.
+    TagWaitBegins,
 }
 
 impl Part {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Completions,
         Self::CompletionsAgain,
         Self::Requests,
@@ -36,6 +42,7 @@ impl Part {
         Self::BioCompletionsAgain,
         Self::Bios,
         Self::TagWaits,
+        Self::TagWaitBegins,
     ];
 
     fn programs(self) -> &'static [(&'static str, &'static str)] {
@@ -51,10 +58,8 @@ impl Part {
             Self::BioCompletions => &[("on_bio_complete", "block_bio_complete")],
             Self::BioCompletionsAgain => &[("on_bio_complete_again", "block_bio_complete")],
             Self::Bios => &[("on_bio_queue", "block_bio_queue")],
-            Self::TagWaits => &[
-                ("on_wait_end", "block_getrq"),
-                ("on_wait_begin", "block_bio_queue"),
-            ],
+            Self::TagWaits => &[("on_wait_end", "block_getrq")],
+            Self::TagWaitBegins => &[("on_wait_begin", "block_bio_queue")],
         }
     }
 }
@@ -76,6 +81,7 @@ struct Attached {
 pub struct Programs {
     ebpf: Ebpf,
     attached: Vec<Attached>,
+    tag_sleeps: Option<RawTracePointLink>,
 }
 
 impl Programs {
@@ -105,6 +111,7 @@ impl Programs {
         Ok(Self {
             ebpf,
             attached: Vec::new(),
+            tag_sleeps: None,
         })
     }
 
@@ -162,6 +169,45 @@ impl Programs {
         Ok(())
     }
 
+    /// Sees submitters that sleep for a tag, if the kernel has the event (Linux 7.2); it costs nothing while none does.
+    pub fn attach_tag_sleeps(&mut self) -> Result<(), Failure> {
+        if self.tag_sleeps.is_some() {
+            return Ok(());
+        }
+        let program: &mut RawTracePoint = self
+            .ebpf
+            .program_mut(TAG_SLEEP.0)
+            .and_then(|program| program.try_into().ok())
+            .ok_or_else(|| missing(TAG_SLEEP.0))?;
+        if program.fd().is_err() {
+            program.load().map_err(|error| {
+                Failure::library(format_args!("loading {}", TAG_SLEEP.0), &error)
+            })?;
+        }
+        let link = program
+            .attach(TAG_SLEEP.1)
+            .and_then(|id| program.take_link(id));
+        match link
+            .map_err(|error| Failure::library(format_args!("attaching to {}", TAG_SLEEP.1), &error))
+        {
+            Ok(link) => self.tag_sleeps = Some(link),
+            Err(Failure::Os {
+                errno: libc::ENOENT,
+                ..
+            }) => {}
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    pub fn detach_tag_sleeps(&mut self) {
+        self.tag_sleeps = None;
+    }
+
+    pub fn sees_tag_sleeps(&self) -> bool {
+        self.tag_sleeps.is_some()
+    }
+
     /// How often the kernel skipped a program because it was running on that CPU already.
     pub fn recursion_misses(&self) -> u64 {
         self.attached
@@ -175,7 +221,7 @@ impl Programs {
     }
 }
 
-fn recursion_misses_of(program: BorrowedFd<'_>) -> Option<u64> {
+pub fn recursion_misses_of(program: BorrowedFd<'_>) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
     text.lines()
         .find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())

@@ -65,13 +65,13 @@ pub fn set_thresholds(maps: &Maps, slowest: &[Slow], epoch: usize) {
         let before = device.slow_ns.load(Relaxed);
         device
             .slow_ns
-            .store(threshold(before, most, &latencies), Relaxed);
+            .store(threshold(before, most, &latencies, WANTED), Relaxed);
     }
 }
 
 /// With enough of them the least that would still be wanted; with too few a step down. `latencies` fall.
-fn threshold(before: u64, most: u64, latencies: &[u64]) -> u64 {
-    let next = match latencies.get(WANTED - 1) {
+pub fn threshold(before: u64, most: u64, latencies: &[u64], wanted: usize) -> u64 {
+    let next = match latencies.get(wanted - 1) {
         Some(enough) => *enough,
         None if before == 0 => most - most / 4,
         None => before.min(most) - before.min(most) / 8,
@@ -119,7 +119,8 @@ fn read(slow: &SlowIo, rows: &Rows) -> Option<Slow> {
     })
 }
 
-fn text(bytes: &[AtomicU8]) -> Vec<u8> {
+/// What comes before the first zero byte.
+pub fn text(bytes: &[AtomicU8]) -> Vec<u8> {
     bytes
         .iter()
         .map(|byte| byte.load(Relaxed))
@@ -134,10 +135,10 @@ mod tests {
     #[test]
     fn a_threshold_rises_at_once_and_falls_in_steps() {
         let many: Vec<u64> = (0..100).map(|n| 1_000 - n).collect();
-        assert_eq!(threshold(0, 1_000, &many), 985);
-        assert_eq!(threshold(0, 1_000, &many[..3]), 750);
-        assert_eq!(threshold(800, 1_000, &many[..3]), 700);
-        assert_eq!(threshold(5_000, 1_000, &many[..3]), 875);
-        assert_eq!(threshold(0, 0, &[]), 1);
+        assert_eq!(threshold(0, 1_000, &many, WANTED), 985);
+        assert_eq!(threshold(0, 1_000, &many[..3], WANTED), 750);
+        assert_eq!(threshold(800, 1_000, &many[..3], WANTED), 700);
+        assert_eq!(threshold(5_000, 1_000, &many[..3], WANTED), 875);
+        assert_eq!(threshold(0, 0, &[], WANTED), 1);
     }
 }

@@ -16,6 +16,7 @@ use super::programs::{Part, Programs};
 use super::sizes::Sizes;
 use super::slowest;
 use super::view::{View, ended_epoch};
+use crate::load::clock::monotonic_ns;
 
 pub struct Tracer {
     pub programs: Programs,
@@ -62,12 +63,14 @@ impl Tracer {
         self.programs.attach(Part::Completions)?;
         self.programs.attach(Part::CompletionsAgain)?;
         self.programs.attach(Part::Requests)?;
+        self.programs.attach_tag_sleeps()?;
         self.rescan()
     }
 
     pub fn pause(&mut self) -> Result<(), Failure> {
+        self.time_tag_waits(false)?;
+        self.programs.detach_tag_sleeps();
         let opening_first = [
-            Part::TagWaits,
             Part::Bios,
             Part::BioCompletionsAgain,
             Part::BioCompletions,
@@ -109,7 +112,30 @@ impl Tracer {
         Ok(())
     }
 
-    pub fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
+    /// Times waits for tags from now on, or no longer.
+    pub fn time_tag_waits(&mut self, on: bool) -> Result<(), Failure> {
+        let control = self.maps.control();
+        if !on {
+            control.tag_timing_since_ns.store(0, Release);
+        }
+        self.switch(Part::TagWaits, on)?;
+        if on {
+            // A wait that began before may have ended unseen, and its thread wait for something else by now.
+            let control = self.maps.control();
+            control.tag_timing_since_ns.store(monotonic_ns(), Release);
+        }
+        self.switch(Part::TagWaitBegins, on && !self.programs.sees_tag_sleeps())
+    }
+
+    /// Times that a submitter slept for a tag; `None` where the kernel has no event for it.
+    pub fn tag_sleeps(&self) -> Option<u64> {
+        let control = self.maps.control();
+        self.programs
+            .sees_tag_sleeps()
+            .then(|| control.tag_sleeps.load(Relaxed))
+    }
+
+    fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
         if on {
             self.programs.attach(part)
         } else {

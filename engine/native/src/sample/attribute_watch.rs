@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use super::files::{PathError, admit_descriptors, open_at, open_folder, read_start};
+use super::files::{PathError, open_at, open_folder, read_start, replace_text, room_for};
 
 /// The most sysfs prints for one attribute.
 const LONGEST: usize = 4096;
@@ -91,7 +91,7 @@ impl Watch {
                 .as_ref()
                 .and_then(|file| read_start(file, buffer).ok())
             {
-                changed |= replace(&mut slot.value, Some(text));
+                changed |= replace_text(&mut slot.value, Some(text));
                 continue;
             }
             // The device of a descriptor that cannot be read is gone; another one may have its name by now.
@@ -107,12 +107,12 @@ impl Watch {
                 )
             });
             let Ok(folder) = folder else {
-                changed |= replace(&mut slot.value, None);
+                changed |= replace_text(&mut slot.value, None);
                 continue;
             };
             match open_at(folder, attribute, 0) {
                 Ok(file) => {
-                    changed |= replace(&mut slot.value, read_start(&file, buffer).ok());
+                    changed |= replace_text(&mut slot.value, read_start(&file, buffer).ok());
                     slot.absent = false;
                     if self.room > 0 {
                         self.room -= 1;
@@ -121,31 +121,12 @@ impl Watch {
                 }
                 Err(error) => {
                     slot.absent = error.kind() == io::ErrorKind::NotFound;
-                    changed |= replace(&mut slot.value, None);
+                    changed |= replace_text(&mut slot.value, None);
                 }
             }
         }
         changed
     }
-}
-
-/// Replaces a value; whether they differ.
-fn replace(old: &mut Option<Vec<u8>>, new: Option<&[u8]>) -> bool {
-    let differs = old.as_deref() != new;
-    if differs {
-        *old = new.map(<[u8]>::to_vec);
-    }
-    differs
-}
-
-/// How many of so many descriptors may stay open beside those that are open already.
-fn room_for(count: usize) -> usize {
-    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    let mut room = count;
-    while room > 0 && !admit_descriptors(open + room) {
-        room /= 2;
-    }
-    room
 }
 
 fn is_sysfs(folder: &File) -> bool {

@@ -127,6 +127,30 @@ pub fn admit_descriptors(count: usize) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 }
 }
 
+/// How many of so many descriptors may stay open beside those that are open already.
+pub fn room_for(count: usize) -> usize {
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let mut room = count;
+    while room > 0 && !admit_descriptors(open + room) {
+        room /= 2;
+    }
+    room
+}
+
+/// Replaces what a file held; whether it differs.
+pub fn replace_text(old: &mut Option<Vec<u8>>, new: Option<&[u8]>) -> bool {
+    let differs = old.as_deref() != new;
+    match (old.as_mut(), new) {
+        _ if !differs => {}
+        (Some(old), Some(new)) => {
+            old.clear();
+            old.extend_from_slice(new);
+        }
+        _ => *old = new.map(<[u8]>::to_vec),
+    }
+    differs
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

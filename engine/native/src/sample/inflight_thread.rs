@@ -12,6 +12,14 @@ use super::pace::Pace;
 /// How long the cost of sampling is summed before the pace follows it.
 const FOLLOW_AFTER: Duration = Duration::from_millis(100);
 
+/// Standard error of the mean of what the driver holds, over a second, below which more samples add nothing.
+const DRIVER_ERROR: f64 = 0.04;
+
+/// The same of what is accounted while anything is, and how many successive I/Os are alike: with larger errors
+/// `collectors/derive/queue_split.py` leaves the busy time out.
+const MOST_ERROR: f64 = 0.1 / 1.96;
+const BATCH: f64 = 4.0;
+
 /// Values of a device or group in the order of `InflightSampler.read`.
 pub const SUMS: usize = 9;
 
@@ -64,6 +72,63 @@ impl Seen {
     }
 }
 
+/// What is in flight at the samples since the pace last followed them, and how many samples a second that calls for.
+///
+/// The mean of n independent samples has a relative variance of theirs over n.
+#[derive(Default)]
+struct Spread {
+    in_driver: Moments,
+    /// Of all samples with an accounted I/O.
+    accounted: Moments,
+}
+
+impl Spread {
+    fn add(&mut self, in_driver: u64, accounted: Option<u64>) {
+        self.in_driver.add(in_driver);
+        if let Some(count @ 1..) = accounted {
+            self.accounted.add(count);
+        }
+    }
+
+    /// None if nothing was seen: as soon as something is, the rate follows.
+    fn useful_hz(&self) -> f64 {
+        if self.in_driver.sum <= 0.0 {
+            return 0.0;
+        }
+        let share = self.accounted.count / self.in_driver.count;
+        let of_accounted = self.accounted.variation() * BATCH / share / MOST_ERROR.powi(2);
+        let of_driver = self.in_driver.variation() / DRIVER_ERROR.powi(2);
+        // Where no accounted I/O was seen, that has no value.
+        of_driver.max(of_accounted)
+    }
+}
+
+/// Number, sum, and sum of squares of some counts.
+#[derive(Default)]
+struct Moments {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "requests in flight fit into 53 bits"
+    )]
+    fn add(&mut self, value: u64) {
+        let value = value as f64;
+        self.count += 1.0;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    /// Variance over mean squared.
+    fn variation(&self) -> f64 {
+        self.squares * self.count / (self.sum * self.sum) - 1.0
+    }
+}
+
 /// One watched device, or a group sampled together, and what was seen of it.
 pub struct Watched {
     pub name: Vec<u8>,
@@ -73,6 +138,7 @@ pub struct Watched {
     /// The device's `stat`, which has what is accounted as in flight.
     stat: Option<File>,
     seen: Seen,
+    spread: Spread,
 }
 
 impl Watched {
@@ -83,6 +149,7 @@ impl Watched {
             files,
             stat,
             seen: Seen::default(),
+            spread: Spread::default(),
         }
     }
 
@@ -124,6 +191,7 @@ impl Watched {
             },
         };
         self.seen.add(requests, accounted);
+        self.spread.add(requests, accounted);
         true
     }
 }
@@ -168,6 +236,15 @@ impl Shared {
         watched.retain_mut(Watched::sample);
         !watched.is_empty()
     }
+
+    /// Samples per second that the devices call for, by the samples since the last call.
+    fn take_useful_hz(&self) -> f64 {
+        let mut watched = self.watched();
+        let spreads = watched
+            .iter_mut()
+            .map(|one| std::mem::take(&mut one.spread));
+        spreads.map(|spread| spread.useful_hz()).fold(0.0, f64::max)
+    }
 }
 
 /// Samples until `stop` is set; sleeps while nothing is watched. The owner unparks it after every change.
@@ -185,6 +262,7 @@ pub fn run(shared: &Shared, mut pace: Pace) {
             let cpu_ns = thread_cpu_ns();
             shared.cpu_ns.store(cpu_ns, Ordering::Relaxed);
             pace.follow(
+                shared.take_useful_hz(),
                 cpu_ns - followed.1,
                 u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
             );
@@ -258,6 +336,24 @@ mod tests {
     fn one_sample_of_an_idle_device_ends_what_was_unbroken() {
         assert!(seen(&[(0, 1), (1, 1)]).unbroken_since.is_some());
         assert!(seen(&[(1, 1), (0, 0)]).unbroken_since.is_none());
+    }
+
+    #[test]
+    fn fewer_samples_do_where_they_vary_less() {
+        let useful_hz = |counts: &[u64]| {
+            let mut spread = Spread::default();
+            for count in counts {
+                spread.add(*count, Some(*count));
+            }
+            spread.useful_hz()
+        };
+        for steady in [&[][..], &[0, 0], &[3, 3, 3]] {
+            assert!(useful_hz(steady) < 1e-6);
+        }
+        // Busy for half of the time, with one at a time; the variance is the mean squared.
+        assert!((useful_hz(&[0, 1, 0, 1]) - 625.0).abs() < 1e-6);
+        assert!(useful_hz(&[0, 0, 0, 1]) > 1800.0);
+        assert!(useful_hz(&[1, 9, 1, 9]) > 900.0);
     }
 
     #[test]

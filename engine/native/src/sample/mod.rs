@@ -7,9 +7,11 @@ mod block_reader;
 mod counters;
 mod diskstats;
 mod files;
+mod group_files;
+mod group_reader;
+mod group_text;
 mod inflight;
 mod inflight_thread;
-mod numbers;
 mod pace;
 mod snapshot;
 mod stat_files;
@@ -22,7 +24,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<block_reader::BlockReader>()?;
     module.add_class::<inflight::InflightSampler>()?;
     module.add_class::<attribute_watch::AttributeWatch>()?;
+    module.add_class::<group_reader::GroupReader>()?;
     module.add_function(wrap_pyfunction!(attribute_watch::is_sysfs_folder, module)?)?;
-    module.add_function(wrap_pyfunction!(numbers::numbers_in, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::read_attributes, module)?)
 }

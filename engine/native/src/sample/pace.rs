@@ -1,9 +1,11 @@
 //! How often the sampler samples, within the CPU time it may use.
 
-/// The period between samples: the nominal one, longer where sampling is expensive.
+/// The period between samples: the nominal one, longer where fewer samples are as exact or sampling is expensive.
 pub struct Pace {
     nominal_ns: f64,
     cpu_share: f64,
+    /// The shortest useful one.
+    least_ns: f64,
     period_ns: f64,
     random: u64,
 }
@@ -11,25 +13,31 @@ pub struct Pace {
 /// The longest period, in nominal ones: a mean over a tick needs enough samples.
 const SLOWEST: f64 = 100.0;
 
+/// The longest period while samples are cheap, in nominal ones: loads change, and intervals of 0.1 s need samples, too.
+const SLOWEST_IF_CHEAP: f64 = 1.6;
+
 impl Pace {
     pub fn new(rate_hz: f64, cpu_share: f64, seed: u64) -> Self {
         let nominal_ns = 1e9 / rate_hz;
         Self {
             nominal_ns,
             cpu_share,
+            least_ns: nominal_ns,
             period_ns: nominal_ns,
             random: seed | 1,
         }
     }
 
-    /// Adapts to the cost of the recent samples.
+    /// Adapts to the samples per second that the recent ones call for, and to their cost.
     ///
     /// The cost of a sample does not depend on the period, so the period at which it meets the share is computed directly;
     /// going half of the way damps what other loads do to the measurement.
-    pub fn follow(&mut self, cpu_ns: u64, elapsed_ns: u64) {
+    pub fn follow(&mut self, useful_hz: f64, cpu_ns: u64, elapsed_ns: u64) {
         if elapsed_ns == 0 {
             return;
         }
+        let least_ns = (1e9 / useful_hz).clamp(self.nominal_ns, self.nominal_ns * SLOWEST_IF_CHEAP);
+        self.least_ns = f64::midpoint(self.least_ns, least_ns);
         #[expect(
             clippy::cast_precision_loss,
             reason = "spans of seconds in nanoseconds fit into 53 bits"
@@ -37,7 +45,7 @@ impl Pace {
         let used = cpu_ns as f64 / elapsed_ns as f64;
         let wanted = self.period_ns * used / self.cpu_share;
         let period = f64::midpoint(self.period_ns, wanted);
-        self.period_ns = period.clamp(self.nominal_ns, self.nominal_ns * SLOWEST);
+        self.period_ns = period.clamp(self.least_ns, self.nominal_ns * SLOWEST);
     }
 
     /// Time to the next sample: the period at random phase, so that no regular load stays between two samples.
@@ -66,7 +74,7 @@ mod tests {
         for _ in 0..40 {
             let samples = 1000;
             let elapsed_ns: u64 = (0..samples).map(|_| pace.next_ns()).sum();
-            pace.follow(samples * u64::from(sample_ns), elapsed_ns);
+            pace.follow(f64::INFINITY, samples * u64::from(sample_ns), elapsed_ns);
         }
         f64::from(sample_ns) / pace.period_ns
     }
@@ -92,6 +100,20 @@ mod tests {
         let mut pace = Pace::new(1000.0, 0.01, 3);
         settle(&mut pace, 1_000_000_000);
         assert!(pace.period_ns <= 1e8);
+    }
+
+    #[test]
+    fn the_rate_follows_what_is_useful() {
+        let mut pace = Pace::new(2000.0, 0.5, 5);
+        let settled = |pace: &mut Pace, useful_hz: f64| {
+            for _ in 0..20 {
+                pace.follow(useful_hz, 1, 1_000_000);
+            }
+            1e9 / pace.period_ns
+        };
+        assert!((settled(&mut pace, 1500.0) - 1500.0).abs() < 1.0);
+        assert!((settled(&mut pace, f64::INFINITY) - 2000.0).abs() < 1.0);
+        assert!((settled(&mut pace, 0.0) - 1250.0).abs() < 1.0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The exact section of `engine/_native.pyi`.
 
 mod reader;
+mod rpc;
 mod throttle;
 mod tracer;
 
@@ -20,6 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::TraceReader>()?;
     module.add_class::<tracer::BlockTracer>()?;
     module.add_class::<throttle::ThrottleTracer>()?;
+    module.add_class::<rpc::NfsTracer>()?;
     module.add_function(wrap_pyfunction!(tracer_refusal, module)?)
 }
 

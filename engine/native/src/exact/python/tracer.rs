@@ -16,7 +16,6 @@ use super::reader::{TraceReader, table};
 use crate::exact::counters::COLUMNS;
 use crate::exact::failure::Failure;
 use crate::exact::maps;
-use crate::exact::programs::Part;
 use crate::exact::tracer::Tracer;
 use crate::exact::view::View;
 use crate::load::lock::lock;
@@ -104,12 +103,13 @@ impl BlockTracer {
             let mut losses: HashMap<_, _> = view.losses().into_iter().collect();
             losses.insert("healed", tracer.healed);
             losses.insert("recursion_misses", tracer.programs.recursion_misses());
+            losses.extend(tracer.tag_sleeps().map(|sleeps| ("tag_sleeps", sleeps)));
             losses
         })
     }
 
     fn watch_tag_wait(&self, py: Python<'_>, on: bool) -> PyResult<()> {
-        Ok(self.with(py, |tracer| tracer.switch(Part::TagWaits, on))??)
+        Ok(self.with(py, |tracer| tracer.time_tag_waits(on))??)
     }
 
     fn rescan(&self, py: Python<'_>) -> PyResult<()> {

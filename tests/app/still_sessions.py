@@ -1,0 +1,41 @@
+"""What measurements that stand still share: requests are remembered, events are recorded in given samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from collectors.model import Sample
+from engine.events import Event, EventKind
+
+
+class RemembersRequests:
+    """Takes the requests of the screen instead of a session."""
+
+    asked: list[object]
+
+    @property
+    def message(self) -> str:
+        return "" if not self.asked else f"asked: {self.asked[-1]}"
+
+    def toggle_pause(self) -> None:
+        self.asked.append("pause")
+
+    def skip(self) -> None:
+        self.asked.append("skip")
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+
+def with_events(
+    samples: Sequence[Sample], happened: Iterable[tuple[str, Mapping[str, object]]], first: int
+) -> list[Sample]:
+    """The samples with an event of the load in each from `first` on."""
+    recorded = list(samples)
+    for number, (text, data) in enumerate(happened, start=first):
+        sample = recorded[number]
+        event = Event(EventKind.LOAD, text, sample.time_ns, sample.monotonic_ns, json.loads(json.dumps(dict(data))))
+        recorded[number] = replace(sample, events=(*sample.events, event))
+    return recorded

@@ -1,0 +1,31 @@
+"""`lunscope watch` from its source to the summary of what was seen."""
+
+from __future__ import annotations
+
+from engine.events import Event
+from engine.running.control import LoadControl
+from tui.headless.after_screens import sum_up
+from tui.options.watching import Watching, open_source
+from tui.start import start_live
+from tui.sweep.series import SweepSeries
+from tui.watched import Watched
+
+
+def watch_host(watching: Watching, theme: str | None, *, mouse: bool) -> int:
+    """Show this host until the screens are left; returns the exit code."""
+    control = LoadControl()
+    source, recording = open_source(watching, control)
+    sweeps, events = SweepSeries(), list[Event]()
+    code = start_live(
+        source,
+        control=control,
+        recording=recording,
+        theme=theme,
+        sweeps=sweeps,
+        alerts=watching.alerts,
+        mouse=mouse,
+        watched=Watched(),
+        tune_root=watching.sysfs,
+        keep_events=events.extend,
+    )
+    return sum_up(control, recording, code, sweeps, events)

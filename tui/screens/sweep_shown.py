@@ -1,0 +1,70 @@
+"""Which measurement the sweep screen shows: the last one, or a chosen one, of this process or of the recording."""
+
+from __future__ import annotations
+
+from engine.events import Event
+from engine.sweep.points import SweepPoints
+from tui.app_state import AppState
+from tui.sweep.recorded import State, recorded_states
+from tui.sweep.series import Session
+from tui.sweep.state import SweepState
+
+
+class ShownMeasurement:
+    """Finds states by their number; without a choice it follows the last."""
+
+    def __init__(self, app_state: AppState) -> None:
+        self._app_state = app_state
+        self._number: int | None = None
+        self._recorded: tuple[list[Event], tuple[State, ...]] | None = None
+        """Events of a recording up to the moment that is shown, and the measurements in them."""
+
+    @property
+    def session(self) -> Session | None:
+        """The measurement of this process; None if there is none."""
+        sessions = self._app_state.sweeps.sessions
+        return sessions[self._position(len(sessions))] if sessions else None
+
+    def states(self) -> tuple[State, ...]:
+        """All sweeps, searches and isolation curves, in their order."""
+        sessions = self._app_state.sweeps.sessions
+        if sessions:
+            return tuple(session.state for session in sessions)
+        frame = self._app_state.frame
+        if frame is None:
+            return ()
+        past = [event for event in self._app_state.events.all() if event.monotonic_ns <= frame.monotonic_ns]
+        if self._recorded is None or past != self._recorded[0]:
+            self._recorded = past, recorded_states(past)
+        return self._recorded[1]
+
+    def state(self) -> State | None:
+        """Return the one that is shown; None if there is none."""
+        states = self.states()
+        return states[self._position(len(states))] if states else None
+
+    def closed_loop(self) -> SweepPoints | None:
+        """Points of the closed loops that were measured before the one that is shown."""
+        states = self.states()
+        before = states[: len(states) if self._number is None else self._position(len(states))]
+        return next((each.points for each in reversed(before) if isinstance(each, SweepState)), None)
+
+    @property
+    def number_text(self) -> str:
+        """Its number of all, where it is not the last; otherwise empty."""
+        count = len(self.states())
+        return "" if self._number is None or self._number >= count - 1 else f"({self._number + 1} of {count}) "
+
+    def follow_last(self) -> None:
+        """Show the last one from now on."""
+        self._number = None
+
+    def choose_next(self) -> None:
+        """Show the next one, after the last the first."""
+        count = len(self.states())
+        if count:
+            number = (count if self._number is None else self._position(count) + 1) % count
+            self._number = None if number == count - 1 else number
+
+    def _position(self, count: int) -> int:
+        return count - 1 if self._number is None else min(self._number, count - 1)

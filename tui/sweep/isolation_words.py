@@ -1,0 +1,86 @@
+"""What the sweep screen says of an isolation curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.isolation.study import point_name
+from engine.text import safe_text
+from tui.sweep.isolation_rows import IsolationRow
+from tui.sweep.isolation_state import IsolationState
+from tui.sweep.state import SweepPhase
+from tui.sweep.words import fitting_text, left_text, not_complete_text
+
+_PARTS = ("; the aggressor", " (", ", has ", " at every", "; ")
+"""Where a verdict can end: what follows is in the view answer."""
+
+
+def isolation_progress_text(state: IsolationState) -> str:
+    """How far it is, what is measured now, and how long it still takes."""
+    count, now = len(state.study.points), state.now
+    done = f"{count}/{state.expected} points"
+    match state.phase:
+        case SweepPhase.WAITING:
+            return f"waits to begin: {state.expected} points"
+        case SweepPhase.PREPARING:
+            return "prepares the victim"
+        case SweepPhase.ENDED:
+            if state.is_complete:
+                return f"COMPLETE: {count} points"
+            return not_complete_text(state, f"{count} points were measured")
+    name = "" if now is None else point_name(now.aggressor, now.cap)
+    if state.phase is SweepPhase.PAUSED:
+        return f"PAUSED   {done}{f'   after this point: {name}' if name else ''}"
+    return f"{done}{left_text(state.left_s)}{f'   now {name}' if name else ''}"
+
+
+def isolation_verdict_text(state: IsolationState, width: int) -> str:
+    """Say in one line which cap keeps the victim within its limit, shorter where it does not fit."""
+    text = _verdict(state)
+    parts = (text[: text.find(end)] for end in _PARTS if end in text)
+    return text if len(text) <= width else next((part for part in parts if len(part) <= width), text)
+
+
+def _verdict(state: IsolationState) -> str:
+    study, baseline = state.study, state.study.baseline
+    if state.phase is SweepPhase.ENDED:
+        return study.answer if study.points else "nothing was measured"
+    if baseline is None:
+        return "measures the victim alone first"
+    limit_ms = baseline.typical_ns * study.within / 1e6
+    return (
+        f"{study.figure} of the victim alone: {baseline.typical_ns / 1e6:.3f} ms; isolated up to {limit_ms:.3f} ms "
+        f"({study.within:g} x)"
+    )
+
+
+def isolation_answer_text(state: IsolationState) -> Iterator[str]:
+    """Write the answer and what it is made of."""
+    study, baseline = state.study, state.study.baseline
+    if not study.points:
+        return
+    yield study.answer if state.phase is SweepPhase.ENDED else "not over yet: the answer comes with the last point"
+    yield f"  isolation: {study.figure} of the victim alone / beside the aggressor, each second; 1 is not affected"
+    yield f"  p5: the 5th percentile of the seconds of a point; isolated from {1 / study.within:.2f} on"
+    if baseline is not None:
+        drift = study.drift
+        again = "" if drift is None or len(study.points) < state.expected else f"; at the end {drift:.2f} x of that"
+        yield f"  the victim alone: {study.figure} {baseline.typical_ns / 1e6:.3f} ms, {study.rate_iops:g} IOPS{again}"
+    yield from (f"  left out: {safe_text(name)}" for name in study.left_out)
+    if study.ended:
+        yield f"not complete: {safe_text(study.ended)}"
+
+
+def isolation_point_text(row: IsolationRow, width: int) -> str:
+    """Write the figures of a point, as many as fit, none of them cut."""
+    parts = [row.name]
+    for name, title, digits in (
+        ("other", "aggressor {} IOPS", 0),
+        ("iops", "victim {} IOPS", 0),
+        ("mean", "mean {} ms", 3),
+        ("p99", "p99 {} ms", 3),
+        ("factor", "isolation p5 {}", 2),
+    ):
+        value = row.figure(name)
+        parts += [] if value is None else [title.format(f"{value:,.{digits}f}")]
+    return fitting_text(parts, width)

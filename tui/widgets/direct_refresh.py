@@ -1,0 +1,29 @@
+"""Widgets that the screen paints with its next frame, without messages for each of them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from textual.geometry import Region
+from textual.widget import Widget
+
+
+class DirectRefresh(Widget):
+    """Tells the screen at once what is to be painted.
+
+    Textual sends each refreshed widget a message, and that one the screen another: for the few lines that most changes
+    are, this takes longer than drawing them.
+    """
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Paint these regions of the widget, or all of it, with the next frame of its screen."""
+        if layout or recompose or not repaint or not (self.is_mounted and self.is_attached):
+            return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+        self._layout_cache.clear()
+        self.clear_cached_dimensions()
+        self._set_dirty(*regions)
+        screen = self.screen
+        if self.display and screen in screen._compositor:
+            screen._dirty_widgets.add(self)
+            screen.check_idle()
+        return self
