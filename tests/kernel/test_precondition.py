@@ -21,6 +21,7 @@ from tests import needs
 from tests.kernel import forked_command
 from tests.kernel.conftest import Storage
 from tests.kernel.throttle import slowed, throttle
+from tests.kernel.trial_files import wait_for_trials
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -159,16 +160,18 @@ def test_what_cannot_be_preconditioned(lunscope: Lunscope, arguments: tuple[str,
 
 @needs.root
 @needs.loop
-def test_a_sweep_begins_after_it(storage: Storage, lunscope: Lunscope) -> None:
-    device = storage.loop(SIZE)
+def test_a_sweep_begins_after_it(storage: Storage, tmp_path: Path) -> None:
+    device, trials = storage.loop(SIZE), tmp_path / "trials"
     writes = Writes(device)
-    options = ("--precondition", "--target", device, "--allow-write", device, "--json")
-    done = lunscope("sweep", "--vary", "qd=1,2", *options)
-    assert "preconditioning: done after" in done.stderr
-    document = json.loads(done.stdout)
-    assert document["ended"] == "complete"
-    assert {trial["load"] for trial in document["curves"][0]["trials"]} >= {1, 2}
+    options = ("--precondition", "--target", device, "--allow-write", device, "--trials", str(trials), "--json")
+    process = started(tmp_path, "sweep", "--vary", "qd=1,2", *options)
+    wait_for_trials(trials, 1)
     assert 2 * SIZE <= writes.bytes < 2.1 * SIZE
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert "preconditioning: done after" in errors
+    assert json.loads(output)["curves"][0]["trials"][0]["load"] == 1
+    assert writes.bytes < 2.1 * SIZE
 
 
 @needs.root

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepRunner
 from engine.sweep.trial import Trial
 from tests.kernel.forked_command import lunscope
+from tests.kernel.trial_files import trial_lines, wait_for_trials
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tui", "sweep")
@@ -122,14 +122,14 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
         env=_environment(tmp_path),
         start_new_session=True,
     )
-    _wait_for_trials(trials, 1)
+    wait_for_trials(trials, 1)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait(60)
-    before = _trial_lines(trials)[0]
+    before = trial_lines(trials)[0]
     interrupted = subprocess.Popen(
         [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(tmp_path)
     )
-    _wait_for_trials(trials, 2)
+    wait_for_trials(trials, 2)
     interrupted.send_signal(signal.SIGINT)
     out, errors = interrupted.communicate(timeout=120)
     assert interrupted.returncode == 130
@@ -141,15 +141,3 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
     loads = [trial["load"] for trial in document["curves"][0]["trials"]]
     assert loads[:2] == [1, 2]
     assert document["curves"][0]["trials"][0]["ios"] == json.loads(before)["ios"]
-
-
-def _trial_lines(path: Path) -> list[bytes]:
-    """Whole lines of measurements, without those of head and host."""
-    return [line for line in path.read_bytes().split(b"\n")[:-1] if line.startswith(b'{"curve"')]
-
-
-def _wait_for_trials(path: Path, count: int) -> None:
-    deadline_s = time.monotonic() + 120
-    while not path.exists() or len(_trial_lines(path)) < count:
-        assert time.monotonic() < deadline_s, "no trial was ever written"
-        time.sleep(0.05)
