@@ -21,11 +21,12 @@ from engine.text import safe_text
 _OWN_FOLDER = "run-"
 _LEAST_INTERVALS = 2
 """fio-plot draws a line between two points at least."""
-_FIGURES: dict[str, Callable[[DirectionDelta, float], float]] = {
+_FIGURES: dict[str, Callable[[DirectionDelta, float], float | None]] = {
     "bw": lambda growth, length_s: growth.bytes / length_s / 1024,
     "iops": lambda growth, length_s: growth.ios / length_s,
-    "lat": lambda growth, _length_s: growth.latency_ns / growth.ios,
+    "lat": lambda growth, _length_s: growth.latency_ns / growth.ios if growth.ios else None,
 }
+"""A figure of an interval, None where there is none: without I/Os the rate is 0 and the latency unknown."""
 
 
 def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
@@ -73,11 +74,15 @@ def write_results(folder: Path, runs: Sequence[tuple[RunResult, Sequence[LoadInt
     return missing
 
 
-def _log_lines(intervals: Sequence[LoadInterval], figure: Callable[[DirectionDelta, float], float]) -> Iterator[str]:
-    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, two unused columns."""
+def _log_lines(
+    intervals: Sequence[LoadInterval], figure: Callable[[DirectionDelta, float], float | None]
+) -> Iterator[str]:
+    """Yield a line per interval and direction in use: time in ms, value, 0 or 1 for writes, two unused columns."""
     begin_s = intervals[0].end_s - intervals[0].length_s
+    used = [any(each.read.ios for each in intervals), any(each.write.ios for each in intervals)]
     for each in intervals:
         for number, growth in enumerate((each.read, each.write)):
-            if growth.ios:
+            value = figure(growth, each.length_s) if used[number] else None
+            if value is not None:
                 time_ms = round((each.end_s - begin_s) * 1000)
-                yield f"{time_ms}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"
+                yield f"{time_ms}, {round(value)}, {number}, 0, 0\n"

@@ -94,8 +94,8 @@ def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> 
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for_samples(growing, 30)
-        words = (f"{growing}@..1", f"{growing}@1..", "--table", "host", "--json")
+        split_s = _time_of_sample(growing, 15, of_at_least=30)
+        words = (f"{growing}@..{split_s}", f"{growing}@{split_s}..", "--table", "host", "--json")
         done = _lunscope(tmp_path, "compare", *words)
     finally:
         recorder.terminate()
@@ -106,11 +106,14 @@ def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> 
     assert "more intervals" in document["rows"][0]["fields"][0]["reason"]
 
 
-def _wait_for_samples(path: Path, count: int) -> None:
+def _time_of_sample(path: Path, number: int, of_at_least: int) -> float:
+    """Seconds from the first sample of a growing recording to another, once it holds enough of them."""
     end_s = time.monotonic() + 60
     while time.monotonic() < end_s:
         with contextlib.suppress(LunscopeError), SessionReader(path) as reader:
-            if len(reader) >= count:
-                return
+            if len(reader) >= of_at_least:
+                times = reader.times_at(number)
+                assert times is not None
+                return (times[0] - reader.start_ns) / 1e9
         time.sleep(0.2)
-    pytest.fail(f"{path}: no {count} samples within 60 s")
+    pytest.fail(f"{path}: no {of_at_least} samples within 60 s")

@@ -225,6 +225,7 @@ def test_threads_turned_on_a_stalled_device_keep_the_depth(make_loop: MakeLoop) 
         assert engine.stop()
 
 
+@pytest.mark.alone  # Whoever runs beside a thousand threads gets a thousandth of a processor.
 @needs.io_uring
 def test_a_thousand_threads_come_and_go(tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")

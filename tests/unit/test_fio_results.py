@@ -114,6 +114,14 @@ def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> N
     assert (tmp_path / "randread-iodepth-8-numjobs-1_lat.1.log").read_text().startswith("1000, 50000, 0, 0, 0\n")
 
 
+def test_an_interval_without_ios_is_a_rate_of_0_and_has_no_latency(tmp_path: Path) -> None:
+    intervals = [interval(0, end_s, ios) for end_s, ios in ((1.0, 50), (2.0, 0), (3.0, 50))]
+    write_results(tmp_path, [(run(Knobs(1)), intervals)])
+    logs = {what: (tmp_path / f"randread-iodepth-1-numjobs-1_{what}.1.log").read_text() for what in ("iops", "lat")}
+    assert logs["iops"] == "1000, 50, 0, 0, 0\n2000, 0, 0, 0, 0\n3000, 50, 0, 0, 0\n"
+    assert logs["lat"] == "1000, 50000, 0, 0, 0\n3000, 50000, 0, 0, 0\n"
+
+
 def test_knobs_that_share_a_name_have_folders(tmp_path: Path) -> None:
     result = run(Knobs(4), replace(Knobs(4), blocks=(BlockShare(8192),)), Knobs(9))
     missing = write_results(tmp_path, [(result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])])
