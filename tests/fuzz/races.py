@@ -296,7 +296,7 @@ def _open_descriptors() -> set[tuple[str, str]]:
     opened = set()
     for path in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            opened.add((path.name, os.readlink(path)))
+            opened.add((path.name, str(path.readlink())))
     return {each for each in opened if not each[1].endswith(f"/{os.getpid()}/fd")}
 
 
