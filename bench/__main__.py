@@ -25,6 +25,7 @@ PARTS = {
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
     "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",
+    "key_delay": "delay from a key to the screen beside a load on all processors, and over 19,800 devices",
     "sent": "bytes to the terminal by screen, CPU per key",
     "exact": "cost of exact time to a running load, and of reading it",
     "paint": "repainting grids, charts and heat maps",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.prompt_thread import respond_promptly
 from engine.syscalls import return_freed_memory
 from tui.garbage import loading
 from tui.headless.end_load import end_load
@@ -78,6 +79,7 @@ def start_live(
     """
     _prepare_environment()
     return_freed_memory()
+    respond_promptly()
     closing = _Closing(control, source, recording, before_close)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:

@@ -12,6 +12,7 @@ from collectors.baseline import LatencyBaseline
 from collectors.model import Frame, Source, Step
 from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
+from engine.prompt_thread import respond_promptly
 from tui.history.charts import EventHistory, History
 from tui.transport import ReplayTransport, Transport
 
@@ -86,6 +87,8 @@ class Feed:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        # It shares the interpreter with the thread of the screens, which would wait for it.
+        respond_promptly()
         try:
             self._events.add(self._transport.events())
             for step in self._source.steps(self._stop):
