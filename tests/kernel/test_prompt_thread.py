@@ -16,6 +16,8 @@ from engine.config import SCRATCH_ENV
 from engine.prompt_thread import NICE
 from tests import needs
 
+_IS_ORDINARY = os.getpriority(os.PRIO_PROCESS, 0) == 0 and os.sched_getscheduler(0) == os.SCHED_OTHER
+pytestmark = pytest.mark.skipif(not _IS_ORDINARY, reason="needs the ordinary priority: the tests run at another one")
 PATIENCE_S = 60.0
 Watch = Callable[..., Terminal]
 _ASKED = (
