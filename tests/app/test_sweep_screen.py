@@ -188,7 +188,7 @@ async def test_any_axes_and_windows_are_shown(
     async with on_stage(make_app(source, control, sweep=session), size) as pilot:
         await play(pilot, source, 2)
         await pilot.press(*"vvvvvco", "enter", "down", "up", "pagedown")
-        assert session.asked
+        await until(pilot, lambda: session.asked)
 
 
 async def test_without_a_sweep_the_screen_says_how_to_make_one(control: LoadControl) -> None:

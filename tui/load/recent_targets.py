@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from tui.replaced_file import replace_file
 
 MOST_KEPT = 20
 _LARGEST_BYTES = 1 << 20
@@ -46,7 +47,7 @@ class RecentTargets:
         before, self._names = self._names, tuple(dict.fromkeys((*names, *self._names)))[:MOST_KEPT]
         if self._file is not None and self._names != before:
             with suppress(OSError, UnicodeError):
-                _write(self._file, json.dumps(self._names))
+                replace_file(self._file, json.dumps(self._names))
 
 
 def _read(file: Path) -> tuple[str, ...]:
@@ -57,16 +58,3 @@ def _read(file: Path) -> tuple[str, ...]:
     except (OSError, ValueError, RecursionError):
         return ()
     return tuple(name for name in names if isinstance(name, str))[:MOST_KEPT] if isinstance(names, list) else ()
-
-
-def _write(file: Path, text: str) -> None:
-    """Replace a file as a whole, so that two processes at once leave one of both lists."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
-            new.write(f"{text}\n")
-        Path(name).replace(file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

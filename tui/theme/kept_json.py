@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.text import short_text
+from tui.replaced_file import replace_file
 
 _LARGEST_BYTES = 1 << 20
 
@@ -50,20 +49,7 @@ class KeptJson:
         if self.problem:
             return f"{self._what} kept until you leave: {self.problem}"
         try:
-            _replace(self._file, json.dumps(document, indent=1))
+            replace_file(self._file, json.dumps(document, indent=1))
         except OSError as error:
             return f"{self._what} kept until you leave: {self._file}: {error.strerror or error}"
         return ""
-
-
-def _replace(file: Path, text: str) -> None:
-    """Replace a file as a whole, so that it is never half written."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
-            new.write(f"{text}\n")
-        Path(name).replace(file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
