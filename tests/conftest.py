@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -20,8 +21,10 @@ WITH_ALONE = ("fuzz", "kernel")
 
 MOST_OF_A_NAME = 200
 
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+settings.register_profile("any machine", deadline=None, derandomize=True)
+"""The same examples in each run, so that a change is judged by what it changed."""
+settings.register_profile("new examples", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any machine"))
 
 
 def pytest_configure() -> None:
