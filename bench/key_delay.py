@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.scale_screen import drain_for, moving
+from bench.scale_screen import HOSTS, LUNS, TARGETS, drain_for, moving
 from bench.shown_text import FILTER_PROMPT, ShownText
 from bench.terminal import Terminal
 from tests.fake_kernel import FakeKernel
@@ -42,7 +42,7 @@ def main(*, quick: bool = False) -> None:
             measure(f"a load of {depth} threads", ("run", *load, f"--qd={depth}"), "running", "1", rounds)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         kernel = FakeKernel(Path(folder))
-        FakeScsi(kernel, 8, 4, 600).build()
+        FakeScsi(kernel, HOSTS, TARGETS, LUNS).build()
         with moving(kernel):
             roots = ("--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs))
             measure(f"{len(kernel.disks):,} devices", ("watch", *roots), "dm-", "5x", rounds)

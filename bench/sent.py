@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.scale_screen import drain_for, moving
+from bench.scale_screen import HOSTS, LUNS, TARGETS, drain_for, moving
 from bench.terminal import Terminal
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import SD_MAJOR, FakeScsi, sd_name
@@ -53,7 +53,7 @@ def _disks(kernel: FakeKernel) -> None:
 
 
 def _paths(kernel: FakeKernel) -> None:
-    FakeScsi(kernel, 8, 4, 600).build()
+    FakeScsi(kernel, HOSTS, TARGETS, LUNS).build()
 
 
 def on_tree(build: Callable[[FakeKernel], object], seen: str, goal_kb: float, seconds: float) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.prompt_thread import respond_promptly
 from engine.syscalls import return_freed_memory
 from tui.garbage import loading
 from tui.headless.end_load import end_load
+from tui.prompt_thread import respond_promptly
 from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops

@@ -12,8 +12,8 @@ from collectors.baseline import LatencyBaseline
 from collectors.model import Frame, Source, Step
 from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
-from engine.prompt_thread import respond_promptly
 from tui.history.charts import EventHistory, History
+from tui.prompt_thread import respond_promptly
 from tui.transport import ReplayTransport, Transport
 
 REFILLS = (60, 600)
