@@ -16,6 +16,7 @@ from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
+from engine.sweep.little import LITTLE_HOLDS
 from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl, fit_usl
@@ -39,8 +40,6 @@ _DENSE_PER_OCTAVE = 16
 _CONFIDENCE = 0.95
 _RESOLUTION = 2 ** (1 / STEPS_PER_OCTAVE)
 """A knee is not searched more finely than this, which is the least width of its interval."""
-_LITTLE = 0.05
-"""Deviation from Little's law that is named."""
 _UNSEEN = math.log(1.5)
 """Effect over the whole axis that scatter may hide at most where a curve is called flat."""
 _NOISY = 0.25
@@ -75,7 +74,7 @@ class LittleCheck:
     @property
     def holds(self) -> bool:
         """Whether the figures fit each other within 5 %."""
-        return abs(self.deviation) <= _LITTLE
+        return abs(self.deviation) <= LITTLE_HOLDS
 
 
 @dataclass(frozen=True, slots=True)

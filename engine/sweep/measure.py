@@ -18,6 +18,7 @@ from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
+from engine.sweep.little import LITTLE_HOLDS, little_deviation
 from engine.sweep.target_share import target_shares
 from engine.sweep.trial import Trial
 from engine.sweep.watch import NotWatched, PointWatch
@@ -34,6 +35,8 @@ _MOST_SETTLING_S = 15.0
 """How long I/Os of before may take; a point that begins later still has measured nothing."""
 _SETTLING_POLL_S = 0.005
 _ATTEMPTS = 3
+_ROUNDS = 100
+"""As many completed I/Os per I/O in flight, and those that outlast the epoch hardly count."""
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
 
 
@@ -178,8 +181,23 @@ class PointMeter:
             stop = self.rule.decide(interval, windows.ios[-1] - windows.ios[0], windows.elapsed_s, noise)
             if spent_s >= self.rule.most_s:
                 stop = Stop.TIME
+            elif stop is not Stop.GO_ON and self._is_cut_short(windows):
+                continue
             if stop is not Stop.GO_ON:
                 return _Series(windows, interval, stop, trend_of(rates))
+
+    def _is_cut_short(self, windows: _Windows) -> bool:
+        """Whether the epoch is too short for its slowest I/Os, which outlast it and are missing in the latencies.
+
+        Little's law tells: more are in flight than throughput x latency explains.
+        """
+        in_flight, epoch = float(np.mean(windows.in_flight)), self.load.last_epoch()
+        if epoch is None or windows.ios[-1] - windows.ios[0] >= _ROUNDS * in_flight:
+            return False
+        total = epoch.split.total
+        deviation = little_deviation(in_flight, _per_second(total.ios, epoch), total.mean_ns or 0.0)
+        # Half, as the epoch goes on for a moment until it is read.
+        return deviation is not None and deviation > LITTLE_HOLDS / 2
 
     def _add_windows(self, windows: _Windows, *bounds_s: float) -> None:
         """Add as many windows as are judged together, fewer where a time is over at which something may end."""

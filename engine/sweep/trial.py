@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
+from engine.sweep.little import little_deviation
 from engine.sweep.target_share import TargetShare
 from engine.sweep.watch import Observed
 
@@ -58,8 +59,7 @@ class Trial:
     @property
     def little(self) -> float | None:
         """Relative deviation of the I/Os in flight from throughput x latency (Little's law); None without latency."""
-        explained = self.iops * self.latency_ns / 1e9
-        return self.in_flight / explained - 1 if explained > 0 else None
+        return little_deviation(self.in_flight, self.iops, self.latency_ns)
 
     def latency_of(self, metric: str) -> float | None:
         """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""

@@ -27,6 +27,8 @@ class FakeLoad:
         """How long throughput rises after each turn."""
         self.settling_s = 0.0
         """How long I/Os of before are outstanding when an epoch is parted: it counts from then on."""
+        self.outlasting_s = 0.0
+        """In a shorter epoch the slowest I/Os do not end: latencies are too low by the share that is missing of it."""
         self.fails_at_depth = 1 << 30
         self.driven = 2
         """Targets inside the stripe width."""
@@ -87,6 +89,8 @@ class FakeLoad:
         """Measure an epoch whose I/Os took what Little's law says."""
         ios, duration_s = int(self._done - self._epoch_ios), max(self.now_s - self._epoch_s, 0.0)
         latency_ns = int(self.turns[-1].queue_depth * duration_s / max(ios, 1) * 1e9)
+        if duration_s < self.outlasting_s:
+            latency_ns = int(latency_ns * duration_s / self.outlasting_s)
         total = Measured(
             ios,
             4096 * ios,

@@ -77,6 +77,24 @@ def test_slow_ios_of_before_cost_time_and_no_figure() -> None:
     assert {trial.ios for trial in _run(load, _plan("qd=16,32")).curves[0].trials} == {0}
 
 
+def test_point_goes_on_until_its_slowest_ios_are_among_its_latencies() -> None:
+    load = FakeLoad(lambda _: 400.0)
+    load.outlasting_s = 8.0
+    trials = _run(load, _plan("qd=32,64")).curves[0].trials
+    assert min(trial.duration_s for trial in trials) >= 7.5
+    assert all(trial.little == pytest.approx(0, abs=0.05) for trial in trials)
+    load = FakeLoad(lambda _: 400.0)
+    assert max(trial.duration_s for trial in _run(load, _plan("qd=32,64")).curves[0].trials) <= 4
+
+
+def test_point_whose_figures_never_fit_takes_no_longer_than_any_other() -> None:
+    slow, fast = FakeLoad(lambda _: 400.0), FakeLoad(lambda _: 40_000.0)
+    slow.outlasting_s = fast.outlasting_s = 1e6
+    assert max(trial.duration_s for trial in _run(slow, _plan("qd=32,64")).curves[0].trials) <= 15.5
+    # Many rounds of I/Os: no few that outlast the epoch explain it.
+    assert max(trial.duration_s for trial in _run(fast, _plan("qd=32,64")).curves[0].trials) <= 4
+
+
 def test_noisy_device_is_called_noisy_and_does_not_take_for_ever() -> None:
     result = _run(FakeLoad(corner(16), noise=3.0))
     stops = [trial.stop for trial in result.curves[0].trials]
