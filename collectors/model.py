@@ -370,8 +370,8 @@ class SeekableSource(Source, Protocol):
     def seek(self, time_ns: int) -> None:
         """Go to the sample at or before a wall time."""
 
-    def window(self, end_ns: int, count: int) -> list[Step]:
-        """Up to `count` steps ending at a wall time, oldest first; for charts after a seek."""
+    def window(self, end_ns: int, count: int) -> Iterator[Step]:
+        """Read up to `count` steps ending at a wall time, oldest first, one at a time in memory."""
 
     def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
         """Read the steps of a range of wall time, one at a time in memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias, cast
 
 from collectors.model import Frame, SeekableSource, Source, Step
@@ -119,10 +119,6 @@ class LiveTransport:
         """Seek by seconds from the frame shown."""
         self.seek(self.position_ns + round(seconds * SECOND_NS))
 
-    def past(self, _end_ns: int, _count: int) -> list[Step]:
-        """Nothing: the past of a live host is known only from received frames."""
-        return []
-
     def events(self) -> list[Event]:
         """Nothing: live events come with the frames."""
         return []
@@ -226,8 +222,8 @@ class ReplayTransport:
         """Multiply the speed, within limits."""
         self._source.set_speed(min(max(self.speed * factor, SLOWEST), FASTEST))
 
-    def past(self, end_ns: int, count: int) -> list[Step]:
-        """Fetch steps up to a moment, for the charts after a seek."""
+    def past(self, end_ns: int, count: int) -> Iterator[Step]:
+        """Read steps up to a moment, oldest first, one at a time in memory."""
         return self._source.window(end_ns, count)
 
     def events(self) -> list[Event]:

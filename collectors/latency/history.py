@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from collectors.latency.interval_ios import IntervalIos, IoReader, driven_devices, slowest, slowest_matched
@@ -83,6 +83,7 @@ class LatencyHistory:
         self._ios = IoReader()
         self._subject: LatencySubject | None = None
         self._track: LatencyTrack | None = None
+        self._lacks_past = False
 
     def add(self, step: Step) -> None:
         """Add the histograms of one sample; an interval of unknown length is a gap."""
@@ -90,25 +91,42 @@ class LatencyHistory:
         with self._lock:
             self._take(*kept)
 
-    def replace(self, steps: Iterable[Step]) -> None:
-        """Replace the history, oldest first, as after a seek."""
-        past = [self._kept_of(step) for step in steps]
+    def emptied(self) -> LatencyHistory:
+        """Make an empty one of the same subject, to be filled with another past."""
         with self._lock:
-            self._sources, self._track = {}, None
-            self._moments.clear()
-            for kept in past:
-                self._take(*kept)
+            other = LatencyHistory(self._budget_bytes)
+            other._subject = self._subject
+            return other
+
+    def take_over(self, other: LatencyHistory) -> None:
+        """Replace the history by that of another, which is not used any more; the subject stays."""
+        with self._lock:
+            if other._subject != self._subject:
+                other._restart_track(self._subject)
+            self._sources, self._moments, self._track = other._sources, other._moments, other._track
+            self._ios = other._ios
+            self._lacks_past = False
+
+    @property
+    def lacks_past(self) -> bool:
+        """Whether old ticks of the subject were dropped while another was followed."""
+        return self._lacks_past
+
+    @property
+    def forgotten_ns(self) -> int:
+        """Newest time before which ticks were dropped to stay within the budget; 0 if none were."""
+        with self._lock:
+            return max((source.ticks[0].time_ns for source in self._sources.values() if source.forgotten), default=0)
 
     def follow(self, subject: LatencySubject) -> bool:
         """Follow this subject from now on; return whether its history is as long as that of all rows."""
         with self._lock:
             if subject == self._subject:
                 return True
-            self._subject, self._track = subject, None
+            self._restart_track(subject)
             source = self._sources.get(subject.source)
-            for kept in source.ticks if source is not None else ():
-                self._follow(kept.tick)
-            return source is None or not source.forgotten
+            self._lacks_past = source is not None and source.forgotten
+            return not self._lacks_past
 
     def ticks(self) -> LatencyTicks | None:
         """Return the history of the followed subject; None while there is none."""
@@ -167,6 +185,12 @@ class LatencyHistory:
             source.add(tick, self._budget_bytes)
             if self._subject is not None and name == self._subject.source:
                 self._follow(tick)
+
+    def _restart_track(self, subject: LatencySubject | None) -> None:
+        self._subject, self._track = subject, None
+        source = None if subject is None else self._sources.get(subject.source)
+        for kept in source.ticks if source is not None else ():
+            self._follow(kept.tick)
 
     def _follow(self, tick: LatencyTick) -> None:
         assert self._subject is not None, "asked only with one"

@@ -184,10 +184,10 @@ class ReplaySource:
         with self._changed:
             self._want(index, forward=False)
 
-    def window(self, end_ns: int, count: int) -> list[Step]:
-        """Up to `count` steps ending at a wall time, oldest first."""
+    def window(self, end_ns: int, count: int) -> Iterator[Step]:
+        """Up to `count` steps ending at a wall time, oldest first, one at a time in memory."""
         last = self._history.index_at(end_ns)
-        return list(self._history.steps(last - count + 1, last)) if count > 0 else []
+        return self._history.steps(last - max(count, 0) + 1, last)
 
     def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
         """Read the steps of a range of wall time, one at a time in memory."""

@@ -267,9 +267,9 @@ class ListRecording(ListSource):
             self._position = min(max(position, 0), len(self.samples) - 1)
             self._wake.notify_all()
 
-    def window(self, end_ns: int, count: int) -> list[Step]:
+    def window(self, end_ns: int, count: int) -> Iterator[Step]:
         last = max(number for number, sample in enumerate(self.samples) if sample.time_ns <= end_ns)
-        return [self._step(number) for number in range(max(0, last - count + 1), last + 1)]
+        return (self._step(number) for number in range(max(0, last - count + 1), last + 1))
 
     def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
         times = [sample.time_ns for sample in self.samples]

@@ -217,7 +217,7 @@ async def test_seeking_refills_the_charts() -> None:
         await rewind_to(pilot, source, 120)
 
         def past() -> int:
-            series = app.app_state.history.series("disks", "sdc@2")
+            series = app.app_state.history.series("disks", "sdc@2", source.position_ns)
             assert series is not None
             is_there = series.times_ns[-1] == source.samples[source.position].time_ns
             return len(series) if is_there else -1

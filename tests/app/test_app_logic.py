@@ -11,7 +11,7 @@ import pytest
 
 from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.hotness import hottest
-from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
+from collectors.model import Frame, FrameTable, HostFacts, Rows, Step, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.job.knobs import StepContext
@@ -133,7 +133,9 @@ def test_history_ends_where_it_is_asked_to() -> None:
     held = history.series("disks", "vda@0", samples[4].time_ns)
     assert held is not None
     assert held.times_ns[-1] == samples[4].time_ns
-    history.replace([derive(samples[0], samples[1])])
+    filling = history.filling()
+    filling.add(Step(samples[0], samples[1]), derive(samples[0], samples[1]))
+    history.take(filling)
     other = history.series("disks", "vda@0")
     assert other is not None
     assert len(other) == 1

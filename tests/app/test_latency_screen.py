@@ -10,6 +10,7 @@ from collectors.latency.cache_bands import CacheBands
 from collectors.latency.heat_map import LatencyRange
 from collectors.latency.history import LatencyHistory
 from collectors.latency.subjects import LatencySubject
+from collectors.model import Step
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
@@ -182,26 +183,35 @@ async def test_the_waterfall_tells_who_owns_the_slowest_ios(source: ListSource) 
 # the past that is kept
 
 
+def _fill(past: LatencyHistory, steps: list[Step]) -> None:
+    for step in steps:
+        past.add(step)
+
+
 def test_another_subject_reaches_as_far_back_as_the_budget() -> None:
-    steps = ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS)
+    steps = list(ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS))
     whole, small = LatencyHistory(), LatencyHistory(budget_bytes=30_000)
     for past in (whole, small):
         assert past.follow(LatencySubject("all", "load", frozenset()))
-        past.replace(steps)
+        _fill(past, steps)
     one = LatencySubject("one", "load", frozenset({LOAD_ROWS.keys[0]}))
     assert whole.follow(one)
     assert not small.follow(one)
     kept = [len(past.ticks() or ()) for past in (whole, small)]
     assert kept[0] == TICKS - 1
     assert 0 < kept[1] < TICKS // 2
-    small.replace(steps)
+    assert small.lacks_past
+    other = small.emptied()
+    _fill(other, steps)
+    small.take_over(other)
+    assert not small.lacks_past
     assert len(small.ticks() or ()) == TICKS - 1
 
 
 def test_a_first_sample_belongs_to_no_known_interval() -> None:
     past = LatencyHistory()
     past.follow(LatencySubject("all", "load", frozenset()))
-    past.replace(ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS)[:1])
+    _fill(past, list(ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS))[:1])
     assert past.ticks() is None
     assert past.peaks(0, 2**62, 5) == []
     assert past.slow_ios(0, 2**62, 5) == []

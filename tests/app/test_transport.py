@@ -120,7 +120,7 @@ async def test_charts_show_the_past_of_the_moment(session: Path) -> None:
         await at(pilot, app, COUNT - 1)
 
         def ticks() -> int:
-            series = app.app_state.history.series("disks", "sdc@2")
+            series = app.app_state.history.series("disks", "sdc@2", app.app_state.transport.position_ns)
             return 0 if series is None else len(series)
 
         await until(pilot, lambda: ticks() == COUNT)

@@ -41,7 +41,9 @@ def slow_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _swept(device: str, tags: int, axis: str) -> CurveResult:
-    Path("/sys/block", Path(device).name, "queue/nr_requests").write_text(str(tags))
+    requests = Path("/sys/block", Path(device).name, "queue/nr_requests")
+    before = requests.read_text()
+    requests.write_text(str(tags))
     plan = make_plan(JobSpec(targets=(TargetSpec(device),)), (parse_axis(axis),), rule=RULE)
     control = LoadControl()
     try:
@@ -51,6 +53,7 @@ def _swept(device: str, tags: int, axis: str) -> CurveResult:
         result = SweepRunner(plan, control).run()
     finally:
         control.close()
+        requests.write_text(before)  # whoever attaches the device next has it as it was
     assert (result.ended, result.troubles) == ("complete", ())
     return result.curves[0]
 

@@ -227,7 +227,7 @@ def test_a_window_is_what_straight_decoding_gives(path: Path) -> None:
     with SessionReader(path) as reader:
         straight = list(reader.steps(0, 199))
     for last, count in ((150, 100), (5, 100), (199, 1), (0, 5), (150, 0)):
-        window = source.window(straight[last].current.time_ns, count)
+        window = list(source.window(straight[last].current.time_ns, count))
         expected = straight[max(0, last - count + 1) : last + 1] if count else []
         assert len(window) == len(expected)
         for step, other in zip(window, expected, strict=True):

@@ -6,13 +6,14 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.roles import ALL_DISKS, total_disks
-from collectors.model import Frame, FrameTable, Rows
+from collectors.model import Frame, FrameTable, Rows, Step
 from collectors.series import Series
 from collectors.totals.cleared import ClearedCounters
 from engine.events import Event
@@ -117,13 +118,26 @@ def kept_fields() -> Mapping[str, tuple[str, ...]]:
     return {**{subject.table: subject.charts for subject in SUBJECTS if subject.charts}, ALL_DISKS: _OF_ALL_DISKS}
 
 
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Another past that is being read, oldest step first."""
+
+    rings: Mapping[str, Ring]
+    latencies: LatencyHistory
+
+    def add(self, step: Step, frame: Frame) -> None:
+        """Add a step and its frame."""
+        _put(self.rings, frame.time_ns, _tables(frame))
+        self.latencies.add(step)
+
+
 class History:
     """The history of disks and load; filled by the feed thread for every frame, drawn or not."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
-        self._rings: dict[str, Ring] = {}
+        self._rings: Mapping[str, Ring] = {}
         """By table; made when they are first used."""
         self._followed = Followed(budget_bytes)
         self.totals = ClearedCounters()
@@ -149,7 +163,7 @@ class History:
     def _empty(self) -> dict[str, Ring]:
         return {table: Ring(fields, self._budget_bytes) for table, fields in kept_fields().items()}
 
-    def _made_rings(self) -> dict[str, Ring]:
+    def _made_rings(self) -> Mapping[str, Ring]:
         if not self._rings:
             self._rings = self._empty()
         return self._rings
@@ -161,14 +175,29 @@ class History:
             _put(self._made_rings(), frame.time_ns, tables)
             self._followed.add(frame.time_ns, tables)
 
-    def replace(self, frames: Iterable[Frame]) -> None:
-        """Replace the history after a seek; frames are oldest first."""
-        rings = self._empty()
-        for frame in frames:
-            _put(rings, frame.time_ns, _tables(frame))
+    def filling(self) -> Filling:
+        """Begin another past, which `take` puts in place."""
+        return Filling(self._empty(), self.latencies.emptied())
+
+    def take(self, filling: Filling) -> None:
+        """Replace the history by another past."""
+        self.latencies.take_over(filling.latencies)
         with self._lock:
-            self._rings = rings
+            self._rings = filling.rings
             self._followed = Followed(self._budget_bytes)
+
+    @property
+    def forgotten_ns(self) -> int:
+        """Newest time before which figures were dropped to stay within the budget; 0 if none were."""
+        with self._lock:
+            dropped = max((ring.forgotten_ns for ring in self._rings.values()), default=0)
+        return max(dropped, self.latencies.forgotten_ns)
+
+    def has_rows_of(self, frame: Frame) -> bool:
+        """Whether every row of a frame is known, also one that vanished later."""
+        with self._lock:
+            kept = ((self._rings[name].rows, table.rows) for name, table in frame.tables.items() if name in self._rings)
+            return all(rows is held or rows.positions.keys() <= held.positions.keys() for held, rows in kept)
 
     def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
         """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown.

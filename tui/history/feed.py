@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 from textual.message import Message
 
-from collectors.baseline import LatencyBaseline
 from collectors.model import Frame, Source, Step
 from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
 from tui.history.charts import EventHistory, History
+from tui.history.recorded_past import LivePast, RecordedPast
 from tui.prompt_thread import respond_promptly
 from tui.transport import ReplayTransport, Transport
-
-REFILLS = (60, 600)
-"""Steps read for the charts after a seek: first a few, then more than the columns of a wide terminal."""
 
 
 class FrameArrived(Message, bubble=False):
@@ -60,8 +56,7 @@ class Feed:
         self._observe: Callable[[Step], None] = lambda _step: None
         self._sum_up: Callable[[Frame], None] = lambda _frame: None
         self._thread = threading.Thread(target=self._run, name="lunscope-feed", daemon=True)
-        self._last_ns: int | None = None
-        self._baseline = LatencyBaseline()
+        self._past = RecordedPast(history, transport) if isinstance(transport, ReplayTransport) else LivePast(history)
 
     def observed_by(self, observe: Callable[[Step], None]) -> None:
         """Call this with every step, in the thread of the feed; before `start`."""
@@ -104,16 +99,10 @@ class Feed:
 
     def _take(self, step: Step) -> None:
         generation = self._transport.seeks
-        jumped = self._is_jump(step)
-        if jumped:
-            self._baseline.reset()
-        frame, step = self._frame_of(step), Step(step.previous, step.current)
-        if not jumped:
-            self._keep(step, frame)
+        frame, step = self._past.frame_of(step), Step(step.previous, step.current)
         self._sum_up(frame)
         self._history.totals.take(step.current)
         self._history.gone_paths.follow(frame)
-        self._last_ns = step.current.time_ns
         self._events.add(frame.events)
         if self._transport.seekable:
             self._history.load.move(step)
@@ -121,8 +110,8 @@ class Feed:
             self._history.load.add(step)
             self._history.intervals.add(step, frame)
         self._post(FrameArrived(frame))
-        if jumped:
-            self._refill(step, frame, generation)
+        for filled in self._past.fill(step, frame, lambda: self._transport.seeks != generation or self._stop.is_set()):
+            self._post(FrameArrived(filled))
         transport = self._transport
         if isinstance(transport, ReplayTransport) and self._fetch_load(step, transport):
             self._post(FrameArrived(frame))
@@ -130,34 +119,3 @@ class Feed:
     def _fetch_load(self, step: Step, transport: ReplayTransport) -> bool:
         """Read the load's intervals around its last turn, which the cursor may have skipped; returns whether it did."""
         return self._history.load.fetch(self._events.all(), transport, step, self._source.interval_s)
-
-    def _keep(self, step: Step, frame: Frame) -> None:
-        self._history.add(frame)
-        self._history.latencies.add(step)
-
-    def _frame_of(self, step: Step) -> Frame:
-        """Derive the frame with the usual latencies, unless the source did."""
-        from collectors.rates import derive  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
-
-        return step.frame or self._baseline.add(derive(step.previous, step.current))
-
-    def _is_jump(self, step: Step) -> bool:
-        """Whether the charts' history does not reach this step; fast replay skips samples without a jump."""
-        if self._last_ns is None or step.previous is None or step.current.time_ns <= self._last_ns:
-            return True
-        return step.previous.time_ns - self._last_ns > self._transport.stride_ns
-
-    def _refill(self, step: Step, frame: Frame, generation: int) -> None:
-        """Fill the history after the frame is posted; another seek cancels the rest."""
-        for count in REFILLS:
-            past = self._transport.past(step.current.time_ns, count)
-            if not past:
-                self._keep(step, frame)
-                return
-            self._history.latencies.replace(past)
-            self._baseline.reset()
-            frames = [self._frame_of(earlier) for earlier in past]
-            self._history.replace(frames)
-            self._post(FrameArrived(replace(frame, usual_ms=frames[-1].usual_ms)))
-            if len(past) < count or self._transport.seeks != generation or self._stop.is_set():
-                return

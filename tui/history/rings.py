@@ -25,6 +25,7 @@ class Ring:
         self._values = np.zeros((0, len(fields), 0), np.float32)
         self._next = 0
         self._filled = 0
+        self._has_dropped = False
 
     @property
     def rows(self) -> Rows:
@@ -36,6 +37,11 @@ class Ring:
         """Whether it holds less than the history of charted rows."""
         return 0 < len(self._times) < MOST_TICKS
 
+    @property
+    def forgotten_ns(self) -> int:
+        """Oldest time that is kept, if older ones were dropped; else 0."""
+        return int(self._times[self._order()[0]]) if self._has_dropped and self._filled else 0
+
     def add(self, time_ns: int, table: FrameTable) -> None:
         """Add one frame."""
         if table.rows is not self._rows:
@@ -46,6 +52,7 @@ class Ring:
         for position, field_id in enumerate(self._fields):
             column = table.columns.get(field_id)
             slot[position] = np.nan if column is None else column
+        self._has_dropped |= self._filled == len(self._times)
         self._times[self._next] = time_ns
         self._next = (self._next + 1) % len(self._times)
         self._filled = min(self._filled + 1, len(self._times))
@@ -88,6 +95,7 @@ class Ring:
         times, values = self._times[order], self._values[order]
         ticks = self._ticks(len(rows))
         kept = min(len(times), ticks)
+        self._has_dropped |= kept < len(times)
         self._times = np.zeros(ticks, np.int64)
         self._values = np.empty((ticks, len(self._fields), len(rows)), np.float32)
         self._values[:kept] = np.nan

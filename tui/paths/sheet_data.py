@@ -99,5 +99,5 @@ def _recorded_totals(
 
 
 def _sample_at(transport: ReplayTransport, time_ns: int) -> Sample | None:
-    steps = transport.past(time_ns, 1)
+    steps = list(transport.past(time_ns, 1))
     return steps[-1].current if steps else None
