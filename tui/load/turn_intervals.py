@@ -17,6 +17,8 @@ MOST_TICKS = 2400
 FAST = 30.0
 """Replay speed above which intervals without a turn are skipped."""
 _SPARE_S = 3
+_AHEAD_S = 10
+"""How much more is read than is needed when the cursor moves back, so that not every step reads."""
 
 
 class TurnIntervals:
@@ -61,16 +63,23 @@ class TurnIntervals:
         turns = _turns_of_run(events, newest.end_ns)
         begin_ns, end_ns = _stretch(turns, newest.end_ns)
         with self._lock:
-            held = self._stretch_ns[0] <= begin_ns <= end_ns <= self._stretch_ns[1]
+            (held_begin_ns, held_end_ns), held_ticks = self._stretch_ns, self._ticks
         racing = not transport.paused and transport.speed > FAST
-        if held or not (turns or (newest.run and not racing)):
+        if held_begin_ns <= begin_ns <= end_ns <= held_end_ns or not (turns or (newest.run and not racing)):
             return False
+        begin_ns -= _AHEAD_S * SECOND_NS
         ahead_ns = end_ns + OPENING_S * SECOND_NS
+        kept: list[LoadTick] = []
+        if begin_ns < held_begin_ns <= end_ns <= held_end_ns and len(held_ticks) < MOST_TICKS:
+            # The cursor moved back: what is held goes on from what is read.
+            ahead_ns, kept = held_begin_ns, held_ticks
         to_wall_ns = step.current.time_ns - step.current.monotonic_ns
         count = math.ceil((ahead_ns - begin_ns) / SECOND_NS / max(interval_s, 1e-3)) + 1
         ticks = [tick_of(one) for one in transport.past(ahead_ns + to_wall_ns, min(count, MOST_TICKS))]
+        after_ns = ticks[-1].end_ns if ticks else begin_ns
         with self._lock:
-            self._ticks, self._stretch_ns = ticks, (begin_ns, ahead_ns)
+            self._ticks = [*ticks, *(tick for tick in kept if tick.end_ns > after_ns)]
+            self._stretch_ns = begin_ns, max(ahead_ns, held_end_ns) if kept else ahead_ns
         return True
 
 
