@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+
+_AS_NEW = {"scheduler": "none", "nr_requests": "128", "nomerges": "0"}
+"""What drivers/block/loop.c and the block layer begin with; a number that is used again has what was set before."""
 
 
 def attach_one(*command: str) -> str:
@@ -16,4 +20,13 @@ def attach_one(*command: str) -> str:
         fcntl.flock(control, fcntl.LOCK_EX)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
-    return done.stdout.strip()
+    attached = done.stdout.strip()
+    if attached.startswith("/dev/loop"):
+        _reset(Path("/sys/block", Path(attached).name, "queue"))
+    return attached
+
+
+def _reset(queue: Path) -> None:
+    for name, value in _AS_NEW.items():
+        with suppress(OSError):
+            (queue / name).write_text(value)
