@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -152,10 +153,10 @@ class _Recording(ReplayTransport):
     def paused(self) -> bool:
         return True
 
-    def past(self, end_ns: int, count: int) -> list[Step]:
+    def past(self, end_ns: int, count: int) -> Iterator[Step]:
         self.reads += 1
         upto = [step for step in self._run.steps if step.current.time_ns <= end_ns]
-        return upto[-count:]
+        return iter(upto[-count:])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,7 @@ def groups_in_sight(events: Sequence[Event], scale: TimeScale, frame: ChartFrame
     return sorted(closed, key=lambda group: (group.cell, group.events[0].time_ns))
 
 
+@functools.lru_cache(1024)
 def shortened(text: str, width: int, ellipsis: str) -> str:
     """Cut a text after a whole word to at most `width` cells; empty if less than half of it fits."""
     if width_of(text) <= width:
