@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from collectors.graph import ports_of
-from collectors.model import Frame, Sample, Topology
+from collectors.model import Frame, Topology
 from collectors.paths.groups import lun_name
 from collectors.sheets.path_history import NO_HISTORY, PathHistories, path_histories
-from collectors.sheets.sheet import Sheet, SheetData
+from collectors.sheets.sheet import Sheet, SheetData, SheetSection
 from collectors.sheets.total_facts import totals_section
-from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
+from collectors.totals.between import LevelTotals
 from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
-from engine.events import Event
 from engine.text import safe_text
 from tui.app_state import AppState
+from tui.paths.recorded_totals import RecordedTotals
 from tui.transport import ReplayTransport
 
-MOST_SAMPLES = 7200
-"""Samples of a recording that are read for the largest latency since a mark."""
-TOO_LONG = f"more than {MOST_SAMPLES:,} samples since: lunscope report --from FILE --since-mark NAME"
-"""Why there is no largest latency of a long time of a recording."""
+_NOT_CLEARED = "its counters were not cleared yet"
 _TABLES = {"LUN": "disks", "path": "paths", "HBA port": "hbas"}
 
 
@@ -37,12 +35,19 @@ def subject_of(topology: Topology, table: str, key: str) -> CountSubject:
 
 
 class SheetSource:
-    """Makes the data of one sheet at each frame; histories and totals of an unchanged moment are kept."""
+    """Makes the data of one sheet at each frame; histories of an unchanged moment are kept."""
 
-    def __init__(self, app_state: AppState) -> None:
+    def __init__(self, app_state: AppState, changed: Callable[[], object]) -> None:
+        """Take the state; `changed` is called from a thread when totals of a recording were read."""
         self._state = app_state
         self._history: tuple[tuple[int, int], PathHistories] = (-1, -1), NO_HISTORY
-        self._totals: dict[tuple[CountLevel, str], tuple[tuple[int, int], LevelTotals | None]] = {}
+        transport = app_state.transport
+        self._recorded = RecordedTotals(transport, changed) if isinstance(transport, ReplayTransport) else None
+
+    def close(self) -> None:
+        """Give up what is being read of a recording."""
+        if self._recorded is not None:
+            self._recorded.close()
 
     def data(self, frame: Frame) -> SheetData:
         """Collect the data at a frame."""
@@ -52,27 +57,18 @@ class SheetSource:
 
     def with_totals(self, sheet: Sheet, frame: Frame) -> Sheet:
         """Add the totals of the sheet's own level and of the host since they were cleared."""
-        own, host = subject_of(frame.topology, _TABLES[sheet.kind], sheet.key), WHOLE_HOST
-        reason = "its counters were not cleared yet"
-        sections = [totals_section("Since it was cleared", self.totals(own, frame), reason)]
-        if (totals := self.totals(host, frame)) is not None:
-            sections.append(totals_section("The host since it was cleared", totals, ""))
+        own = subject_of(frame.topology, _TABLES[sheet.kind], sheet.key)
+        sections = [_section("Since it was cleared", self.totals(own, frame))]
+        if (host := self.totals(WHOLE_HOST, frame)) != _NOT_CLEARED:
+            sections.append(_section("The host since it was cleared", host))
         return replace(sheet, sections=(*sheet.sections[:1], *sections, *sheet.sections[1:]))
 
-    def totals(self, subject: CountSubject, frame: Frame) -> LevelTotals | None:
-        """Return the totals of a subject since it was cleared; of a recording, at the frame."""
-        transport = self._state.transport
-        if not isinstance(transport, ReplayTransport):
-            return self._state.history.totals.totals(subject)
+    def totals(self, subject: CountSubject, frame: Frame) -> LevelTotals | str:
+        """Return the totals of a subject since it was cleared, of a recording at the frame; or why there are none."""
+        if self._recorded is None:
+            return self._state.history.totals.totals(subject) or _NOT_CLEARED
         mark = cleared_at(self._state.events.all(), subject, frame.time_ns)
-        if mark is None:
-            return None
-        moment = mark.time_ns, frame.time_ns
-        known = self._totals.get((subject.level, subject.key))
-        if known is None or known[0] != moment:
-            known = moment, _recorded_totals(transport, mark, subject, frame)
-            self._totals[subject.level, subject.key] = known
-        return known[1]
+        return _NOT_CLEARED if mark is None else self._recorded.of(subject, mark.time_ns, frame.time_ns)
 
     def _histories(self, frame: Frame) -> PathHistories:
         log = self._state.events
@@ -85,19 +81,5 @@ class SheetSource:
         return self._history[1]
 
 
-def _recorded_totals(
-    transport: ReplayTransport, mark: Event, subject: CountSubject, frame: Frame
-) -> LevelTotals | None:
-    """Add up the samples of a recording between a mark and a frame."""
-    base, now = (_sample_at(transport, time_ns) for time_ns in (mark.time_ns, frame.time_ns))
-    if base is None or now is None:
-        return None
-    if (now.time_ns - base.time_ns) / 1e9 > MOST_SAMPLES * transport.source.interval_s:
-        return replace(level_totals(base, now, subject, None), latency_reason=TOO_LONG)
-    between = (step.current for step in transport.source.between(base.time_ns + 1, now.time_ns))
-    return level_totals(base, now, subject, largest_latency_ns(between, subject))
-
-
-def _sample_at(transport: ReplayTransport, time_ns: int) -> Sample | None:
-    steps = list(transport.past(time_ns, 1))
-    return steps[-1].current if steps else None
+def _section(title: str, totals: LevelTotals | str) -> SheetSection:
+    return totals_section(title, None, totals) if isinstance(totals, str) else totals_section(title, totals, "")

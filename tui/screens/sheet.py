@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from collectors.model import Frame, Topology
@@ -50,6 +52,10 @@ def has_sheet(topology: Topology, table: str, key: str) -> bool:
     return key in keys.get(table, ())
 
 
+class TotalsRead(Message):
+    """Totals were read from the recording."""
+
+
 class SheetView(View):
     """Sections of facts that scroll; a missing one has its reason."""
 
@@ -64,7 +70,7 @@ class SheetView(View):
     def __init__(self, app_state: AppState, table: str, key: str) -> None:
         super().__init__(app_state)
         self._table, self._key = table, key
-        self._source = SheetSource(app_state)
+        self._source = SheetSource(app_state, lambda: self.post_message(TotalsRead()))
         self._shown: tuple[Sheet, int] | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -77,6 +83,14 @@ class SheetView(View):
         """Let the arrows scroll."""
         super().on_mount()
         self.query_one("#sheet-scroll", VerticalScroll).focus()
+
+    def on_unmount(self) -> None:
+        """Read no further."""
+        self._source.close()
+
+    @on(TotalsRead)
+    def _totals_read(self) -> None:
+        self.refresh_view()
 
     def show_frame(self, frame: Frame) -> None:
         """Write the sheet anew if anything in it changed; it stays if its subject vanished."""
