@@ -33,7 +33,7 @@ class _Largest:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ReadTotals:
     """Reads for one subject and moment."""
 
     mark_ns: int
@@ -49,7 +49,7 @@ class RecordedTotals:
         self._transport = transport
         self._changed = changed
         """Called from a thread when totals are there."""
-        self._readings: dict[tuple[CountLevel, str], _Reading] = {}
+        self._readings: dict[tuple[CountLevel, str], _ReadTotals] = {}
         self._largest: dict[tuple[CountLevel, str], _Largest] = {}
 
     def of(self, subject: CountSubject, mark_ns: int, now_ns: int) -> LevelTotals | str:
@@ -59,7 +59,7 @@ class RecordedTotals:
         if reading is None or (reading.mark_ns, reading.now_ns) != (mark_ns, now_ns):
             if reading is not None:
                 reading.given_up.set()
-            self._readings[which] = reading = self._begun(subject, _Reading(mark_ns, now_ns))
+            self._readings[which] = reading = self._begun(subject, _ReadTotals(mark_ns, now_ns))
         if reading.call is None or not reading.call.done.wait(_AT_ONCE_S):
             return BEING_READ
         try:
@@ -72,7 +72,7 @@ class RecordedTotals:
         for reading in self._readings.values():
             reading.given_up.set()
 
-    def _begun(self, subject: CountSubject, reading: _Reading) -> _Reading:
+    def _begun(self, subject: CountSubject, reading: _ReadTotals) -> _ReadTotals:
         def read() -> LevelTotals | str:
             try:
                 return self._read(subject, reading)
@@ -82,7 +82,7 @@ class RecordedTotals:
         reading.call = BackgroundCall(read, "lunscope-totals")
         return reading
 
-    def _read(self, subject: CountSubject, reading: _Reading) -> LevelTotals | str:
+    def _read(self, subject: CountSubject, reading: _ReadTotals) -> LevelTotals | str:
         base, now = (self._sample_at(time_ns) for time_ns in (reading.mark_ns, reading.now_ns))
         if base is None or now is None:
             return _NOTHING
@@ -90,7 +90,7 @@ class RecordedTotals:
             return replace(level_totals(base, now, subject, None), latency_reason=TOO_LONG)
         return level_totals(base, now, subject, self._largest_latency_ns(subject, reading, base))
 
-    def _largest_latency_ns(self, subject: CountSubject, reading: _Reading, base: Sample) -> int | None:
+    def _largest_latency_ns(self, subject: CountSubject, reading: _ReadTotals, base: Sample) -> int | None:
         which = subject.level, subject.key
         known = self._largest.get(which)
         if known is None or known.mark_ns != reading.mark_ns or known.upto_ns > reading.now_ns:
