@@ -43,7 +43,7 @@ def _load_threads() -> int:
     for task in Path("/proc/self/task").iterdir():
         try:
             names.append((task / "comm").read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             continue
     names += [thread.name for thread in threading.enumerate()]
     return sum(name.startswith(("load", "lunscope-aio")) for name in names)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from collectors.session.writer import SessionWriter
+from tests.ended import has_ended
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.kernel.forked_command import Around, Forker
 from tests.session_samples import Machine
@@ -144,19 +145,11 @@ def _started(
 def _wait_until_it_serves(process: int, path: Path) -> None:
     """Wait until the helper can be asked, and end it; or until it has ended by itself."""
     deadline_s = time.monotonic() + LONGEST_S
-    while not path.exists() and not _is_gone(process):
+    while not path.exists() and not has_ended(process):
         assert time.monotonic() < deadline_s, "the helper neither serves nor ends"
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGTERM)
-
-
-def _is_gone(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"
 
 
 def assert_clean(done: Done) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.ended import has_ended
 from tests.kernel.conftest import Storage
 from tests.kernel.forked_command import lunscope
 from tests.kernel.throttle import throttle
@@ -78,13 +79,6 @@ def _members(group: Path) -> list[int]:
     return [int(line) for line in (group / "cgroup.procs").read_text().split()]
 
 
-def _has_ended(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
-
-
 def test_each_point_has_its_seconds_and_the_cap_holds_and_it_goes_on_from_the_points_kept(
     begun: subprocess.Popen[str], command: list[str], tmp_path: Path
 ) -> None:
@@ -122,7 +116,7 @@ def test_nothing_is_left_after_a_signal(begun: subprocess.Popen[str], number: si
     os.kill(begun.pid, number)
     out, errors = begun.communicate(timeout=300)
     _wait_for(lambda: not group.exists())
-    _wait_for(lambda: all(map(_has_ended, members)))
+    _wait_for(lambda: all(map(has_ended, members)))
     if number is signal.SIGINT:
         assert begun.returncode == 130, errors
         document = json.loads(out)

@@ -20,6 +20,7 @@ from engine.backend.outstanding import Outstanding
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
+from tests.ended import has_ended
 from tests.kernel.stalling import StallingDisk, stalling_disk
 
 pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
@@ -251,8 +252,7 @@ def test_nothing_is_left_of_a_process_that_gave_up(disk: StallingDisk) -> None:
     (child,) = children_of(run.process.pid)
     run.process.send_signal(signal.SIGTERM)
     assert run.end()[0] == 128 + signal.SIGTERM
-    left = Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2][0] if Path(f"/proc/{child}").exists() else "Z"
-    assert left == "Z", "its process has ended; threads that the kernel holds are all that is left"
+    assert has_ended(child), "its process has ended; threads that the kernel holds are all that is left"
     disk.thaw()
     deadline_s = time.monotonic() + 20
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline_s:
