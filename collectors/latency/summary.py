@@ -99,8 +99,8 @@ def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
     tick = np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
     if set(series) >= set(ticks.series):
         return SeriesCells(tick, ticks.bucket, ticks.count)
-    wanted = np.array([name in series for name in ticks.series] + [False])
-    kept = wanted[np.minimum(ticks.series_index, len(ticks.series))]
+    wanted = np.array([name in series for name in ticks.series])
+    kept = wanted[ticks.series_index]
     return SeriesCells(tick[kept], ticks.bucket[kept], ticks.count[kept])
 
 

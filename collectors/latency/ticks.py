@@ -77,8 +77,8 @@ class LatencyTicks:
     """Histogram cells of one subject over many intervals, oldest first.
 
     Interval i ended at `times_ns[i]`, lasted `spans_ns[i]` and has the cells from `first_cell[i]` up to, not including,
-    `first_cell[i + 1]`; without cells it had no I/O. Times do not decrease. `peaks_ns` has a column per entry of
-    `peak_columns`, 0 where there was none.
+    `first_cell[i + 1]`, one for each series and bucket; without cells it had no I/O. Times do not decrease.
+    `peaks_ns` has a column per entry of `peak_columns`, 0 where there was none.
     """
 
     source: str
@@ -153,15 +153,18 @@ class LatencyTrack:
         if not chosen.any():
             return
         cells = tick.histograms
-        kept = np.flatnonzero(chosen[np.minimum(cells.row, len(chosen) - 1)])
+        mine = chosen[np.minimum(cells.row, len(chosen) - 1)]
+        # A damaged recording may name series that it has not.
+        kept = np.flatnonzero(mine & (cells.series_index < len(self.series)))
         times = self._times.values
         time_ns = max(tick.time_ns, int(times[-1]) if len(times) else tick.time_ns)
         self._times.extend(np.array([time_ns], np.int64))
         self._spans.extend(np.array([tick.span_ns], np.int64))
-        self._first.extend(np.array([len(self._bucket.values) + len(kept)], np.int64))
-        self._series.extend(cells.series_index[kept])
-        self._bucket.extend(cells.bucket[kept])
-        self._count.extend(cells.count[kept])
+        series, bucket, count = _added_up(cells.series_index[kept], cells.bucket[kept], cells.count[kept])
+        self._first.extend(np.array([len(self._bucket.values) + len(count)], np.int64))
+        self._series.extend(series)
+        self._bucket.extend(bucket)
+        self._count.extend(count)
         self._peaks.extend(self._own_peaks(tick.peaks))
         if len(self._times.values) > MOST_TICKS * 5 // 4 or len(self._bucket.values) > MOST_CELLS * 5 // 4:
             self._forget()
@@ -203,6 +206,19 @@ class LatencyTrack:
         self._first.extend(rest)
         self._series, self._bucket = self._series.without(cells), self._bucket.without(cells)
         self._count = self._count.without(cells)
+
+
+def _added_up(
+    series: NDArray[np.uint8], bucket: NDArray[np.uint16], count: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+    """Add the cells of all rows: one for each series and bucket, which for many disks are a tenth as many."""
+    if not len(count):
+        return series, bucket, count
+    buckets = int(bucket.max()) + 1
+    total = np.zeros((int(series.max()) + 1) * buckets, np.uint64)
+    np.add.at(total, series.astype(np.intp) * buckets + bucket, count)
+    cell = np.flatnonzero(total)
+    return (cell // buckets).astype(np.uint8), (cell % buckets).astype(np.uint16), total[cell]
 
 
 class _Chooser:

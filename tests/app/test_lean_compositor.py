@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 from rich.console import RenderableType
+from textual.app import App, ComposeResult
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widgets import Static
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, until
 from tui.terminal.cells import Piece
 from tui.terminal.frame_update import LinesUpdate, Update, pieces_of
+from tui.theme.lean_compositor import LeanCompositor
 
 Cell = tuple[str, object]
 SIZE = 120, 40
@@ -63,3 +67,36 @@ async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.Monk
         await play(pilot, source, 7)
         await assert_same(pilot, shown, "frames")
     assert shown.line_updates > 5
+
+
+class Leaving(Static):
+    """Has its sibling leave when it is painted, and the screen arranged anew, as one does that asks for its place."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        for sibling in self.siblings:
+            sibling.display = False
+        compositor = self.screen._compositor
+        compositor._full_map_invalidated = True
+        assert compositor.full_map
+        return super().render_lines(crop)
+
+
+class Pair(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Leaving("first")
+        yield Leaving("second")
+
+
+async def test_a_widget_that_leaves_while_another_is_painted() -> None:
+    async with Pair().run_test(size=(20, 5)) as pilot:
+        screen = pilot.app.screen
+        for widget in screen.children:
+            widget.display = True
+        screen._compositor = compositor = LeanCompositor()
+        compositor.reflow(screen, pilot.app.size)
+        compositor._dirty_regions.clear()
+        for widget in screen.children:
+            widget.refresh()
+        compositor.update_widgets(set(screen.children))
+        assert isinstance(compositor.render_partial_update(), LinesUpdate)
+        assert not set(screen.children) <= compositor.visible_widgets.keys()

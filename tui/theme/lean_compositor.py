@@ -67,24 +67,24 @@ class LeanCompositor(Compositor):
 
     def _pieces(self, changes: Mapping[Widget, list[Region]]) -> list[Piece] | None:
         """Lines of the widgets that changed; None if a part of one is covered."""
-        pieces: list[Piece] = []
         places = self.visible_widgets
+        # All are looked up before one is rendered: a widget that asks for its place then may have the screen arranged
+        # anew, without those that have left it since.
+        shown = {widget: self._shown(widget, places) for widget in changes}
+        pieces: list[Piece] = []
         for widget, parts in changes.items():
-            if widget not in places:
+            if (seen := shown[widget]) is None:
                 return None
-            shown, (region, _) = self._shown(widget), places[widget]
-            if shown is None:
-                return None
-            pieces += _lines(widget, shown, region, parts)
+            pieces += _lines(widget, seen, places[widget][0], parts)
         pieces.sort(key=_TOP_LEFT)
         return pieces
 
-    def _shown(self, widget: Widget) -> Region | None:
-        """Look up what shows of a widget, once per layout."""
-        if self._places is not self.visible_widgets:
-            self._places, self._in_front = self.visible_widgets, {}
+    def _shown(self, widget: Widget, places: Places) -> Region | None:
+        """Look up what shows of a widget, once per layout; None if it is not in this one."""
+        if self._places is not places:
+            self._places, self._in_front = places, {}
         if widget not in self._in_front:
-            self._in_front[widget] = shown_of(widget, self._places, self.size.region)
+            self._in_front[widget] = shown_of(widget, places, self.size.region) if widget in places else None
         return self._in_front[widget]
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
