@@ -364,8 +364,8 @@ class SeekableSource(Source, Protocol):
     def set_speed(self, speed: float) -> None:
         """Set recorded seconds per second, 0.1 to 1000."""
 
-    def step(self, count: int) -> None:
-        """Pause, then move by `count` samples, back if negative."""
+    def step(self, count: int) -> int | None:
+        """Pause, then move by `count` samples, back if negative; returns its wall time, None if that cannot be read."""
 
     def seek(self, time_ns: int) -> None:
         """Go to the sample at or before a wall time."""

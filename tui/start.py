@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.syscalls import return_freed_memory
+from tui.closing import Closing
 from tui.garbage import loading
-from tui.headless.end_load import end_load
 from tui.prompt_thread import respond_promptly
 from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from engine.events import Event
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
-    from engine.tune.held import HeldChanges
     from tui.app import LunscopeApp
     from tui.compare_asked import CompareAsked
     from tui.load.fleet_load_controller import FleetLoadController
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
 SLOW_LINK_FPS = "15"
-HASTY_S = 0.4
-"""Longest wait for outstanding I/Os after the terminal was lost."""
 
 
 def start_live(
@@ -80,7 +77,7 @@ def start_live(
     _prepare_environment()
     return_freed_memory()
     respond_promptly()
-    closing = _Closing(control, source, recording, before_close)
+    closing = Closing(control, source, recording, before_close)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
@@ -222,77 +219,3 @@ async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
 
     watch.run_under(leave)
     await app.run_async(mouse=app.wants_mouse)
-
-
-class _Closing:
-    """Close the load, then the source and its recording, each even if another fails."""
-
-    def __init__(
-        self,
-        control: LoadControl | None,
-        source: Source,
-        recording: RecordingSource | None,
-        before_close: Callable[[], None] | None,
-    ) -> None:
-        self._control = control
-        self._recording = recording
-        self._before_close = before_close
-        self._steps: tuple[Callable[[], None], ...] = (
-            self._end_load,
-            self._restore,
-            self._record_the_end,
-            source.close,
-        )
-        self._is_done = False
-        self.changes: Callable[[], HeldChanges | None] = lambda: None
-        """Changes of tunables that the screens hold."""
-        self.restored: list[str] = []
-        """A line for each change that was in force, safe to print."""
-        self.code = 0
-        """Exit code of the signal that gave up a load that did not end; 0 if none did."""
-
-    @property
-    def urgent_steps(self) -> tuple[Callable[[], None], ...]:
-        """The same within a short limit: the recording is completed without waiting for its source."""
-        finish = () if self._recording is None else (self._recording.finish,)
-        return (self._stop_load_hastily, self._record_the_end, *finish)
-
-    def close(self) -> None:
-        """Close all parts once; raises the first error."""
-        if self._is_done:
-            return
-        self._is_done = True
-        failures = []
-        for close in self._steps:
-            try:
-                close()
-            except Exception as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
-
-    def _end_load(self) -> None:
-        """Stop the load, if there is one, and report on stderr what is outstanding; in the main thread."""
-        if self._control is not None:
-            self.code = end_load(self._control)
-        if self._before_close is not None:
-            self._before_close()
-
-    def _restore(self) -> None:
-        """Restore the tunables that are not kept; without an answer of the kernel in time the watchdogs do."""
-        held = self.changes()
-        if held is None:
-            return
-        from tui.tune.leaving_changes import restore_all  # noqa: PLC0415 (few change any)
-
-        self.restored = restore_all(held, self._recording)
-
-    def _stop_load_hastily(self) -> None:
-        if self._control is not None:
-            self._control.stop(verify=False, give_up_s=HASTY_S)
-
-    def _record_the_end(self) -> None:
-        """Record the end of the load and its reason, which come after the last sample."""
-        if self._recording is not None and self._control is not None:
-            for event in self._control.take_events():
-                self._recording.add_event(event)

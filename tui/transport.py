@@ -204,9 +204,9 @@ class ReplayTransport:
         self._aim_ns = None
 
     def step(self, count: int) -> None:
-        """Pause, and move by samples."""
+        """Pause, and move by samples from the requested position."""
         self.seeks += 1
-        self._source.step(count)
+        self._aim_ns = self._source.step(count)
 
     def seek(self, time_ns: int) -> None:
         """Go to a wall time within the recording."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event as StopFlag
@@ -18,6 +19,9 @@ _PATIENCE_S = 0.05
 """Longest wait of the screen for the commit of a sample, which usually takes 0.1 ms."""
 _MOST_WAITING = 64
 """Samples buffered while the disk takes no writes; further ones are left out and reported."""
+_OF_LOAD = frozenset({EventKind.KNOB, EventKind.LOAD, EventKind.MONITOR})
+"""Kinds of events that may come twice: in a sample, and by themselves when the load ends."""
+_MOST_KNOWN = 64
 
 
 class RecordingSource(RelayingSource):
@@ -82,7 +86,7 @@ class RecordingSource(RelayingSource):
             yield self._with_own_event(step)
 
     def add_event(self, event: Event) -> None:
-        """Record an event outside any sample, such as a note; does not wait."""
+        """Record an event outside any sample, such as a note, unless it was recorded already; does not wait."""
         self._offer(_Job(event=event))
 
     def close(self) -> None:
@@ -144,10 +148,11 @@ class RecordingSource(RelayingSource):
         return True
 
     def _write_all(self) -> None:
+        known: deque[Event] = deque(maxlen=_MOST_KNOWN)
         while (job := self._queue.get()) is not None:
             try:
                 if not self._trouble:
-                    job.write(self._writer)
+                    job.write(self._writer, known)
             except LunscopeError as error:
                 self._trouble = str(error)
             except (
@@ -165,8 +170,13 @@ class _Job:
         self._gap = gap
         self.done = threading.Event()
 
-    def write(self, writer: SessionWriter) -> None:
+    def write(self, writer: SessionWriter, known: deque[Event]) -> None:
+        """Write the sample or the event; `known` are the last events of the load that are in the file."""
         if self._sample is not None:
-            writer.write(self._sample, gap=self._gap)
-        if self._event is not None:
+            events = tuple(event for event in self._sample.events if event not in known)
+            whole = len(events) == len(self._sample.events)
+            writer.write(self._sample if whole else replace(self._sample, events=events), gap=self._gap)
+            known.extend(event for event in events if event.kind in _OF_LOAD)
+        if self._event is not None and self._event not in known:
             writer.add_event(self._event)
+            known.append(self._event)

@@ -171,12 +171,14 @@ class ReplaySource:
             self._speed = speed
             self._restart_clock()
 
-    def step(self, count: int) -> None:
-        """Pause, then move by `count` samples, back if negative."""
+    def step(self, count: int) -> int | None:
+        """Pause, then move by `count` samples, back if negative; returns its wall time, None if that cannot be read."""
         with self._changed:
             self._paused = True
             origin = self._wanted if self._wanted is not None else self._shown
-            self._want((self._history.first if origin is None else origin) + count, forward=count > 0)
+            wanted = self._want((self._history.first if origin is None else origin) + count, forward=count > 0)
+        times = self._history.times_at(wanted)
+        return None if times is None else times[0]
 
     def seek(self, time_ns: int) -> None:
         """Go to the sample at or before a wall time."""
@@ -210,10 +212,11 @@ class ReplaySource:
         self._reader.close()
         self._history.close()
 
-    def _want(self, index: int, *, forward: bool) -> None:
+    def _want(self, index: int, *, forward: bool) -> int:
         self._forward = forward
-        self._wanted = min(max(index, self._history.first), len(self._history) - 1)
+        self._wanted = wanted = min(max(index, self._history.first), len(self._history) - 1)
         self._changed.notify_all()
+        return wanted
 
     def _restart_clock(self) -> None:
         self._shown_s = self._clock.now_s()

@@ -243,6 +243,11 @@ class LoadControl:
         """Return the events since the last call; one caller."""
         return self._status_store.take_events()
 
+    @property
+    def recent_events(self) -> tuple[Event, ...]:
+        """The events since the last `take_events` and those it took: their sample may come too late to be recorded."""
+        return self._status_store.recent_events
+
     def reading(self) -> LoadReading | None:
         """Counters of the running load, once more after it ended, then None; one caller."""
         driver = self._driver

@@ -99,6 +99,7 @@ class StatusStore:
         self._lock = threading.Lock()
         self._status = LoadStatus()
         self._events: list[Event] = []
+        self._taken: tuple[Event, ...] = ()
 
     @property
     def status(self) -> LoadStatus:
@@ -121,8 +122,14 @@ class StatusStore:
         with self._lock:
             self._events.append(event)
 
+    @property
+    def recent_events(self) -> tuple[Event, ...]:
+        """The events that were taken last, and those since."""
+        with self._lock:
+            return (*self._taken, *self._events)
+
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call; one caller."""
         with self._lock:
-            taken, self._events = self._events, []
-        return tuple(taken)
+            self._taken, self._events = tuple(self._events), []
+            return self._taken

@@ -255,9 +255,10 @@ class ListRecording(ListSource):
     def set_speed(self, speed: float) -> None:
         self.speed = speed
 
-    def step(self, count: int) -> None:
+    def step(self, count: int) -> int:
         self.paused = True
         self._go(self._position + count)
+        return self.samples[self._position].time_ns
 
     def seek(self, time_ns: int) -> None:
         self._go(max(0, *(number for number, sample in enumerate(self.samples) if sample.time_ns <= time_ns)))

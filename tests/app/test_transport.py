@@ -175,6 +175,15 @@ def test_the_transport_fits_the_source(session: Path) -> None:
     source.close()
 
 
+def test_a_step_counts_from_what_was_asked_for_although_it_is_not_shown_yet(session: Path) -> None:
+    source = ReplaySource(session)
+    transport = ReplayTransport(source)
+    transport.seek(START_NS + 7 * SECOND_NS + SECOND_NS // 2)
+    transport.step(-1)
+    assert transport.position_ns == transport.moment_ns == START_NS + 6 * SECOND_NS
+    source.close()
+
+
 async def test_events_between_samples_are_passed_one_by_one(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:

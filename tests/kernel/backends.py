@@ -97,7 +97,7 @@ def knobs_of(queue_depth: int = 4, block_bytes: int = 4096, **others: Any) -> Kn
     return Knobs(queue_depth=queue_depth, blocks=(BlockShare(block_bytes),), **others)
 
 
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0, every_s: float = 0.001) -> None:
     """Wait for a condition; the limit only ends a test that would otherwise hang."""
     began = time.monotonic()
     deadline = began + timeout_s
@@ -105,7 +105,7 @@ def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0
         now = time.monotonic()
         assert now < deadline, f"never came: {what}"
         # To ask a backend of a thousand threads takes time that these threads need.
-        time.sleep(max(0.001, 2 * (now - began)))
+        time.sleep(max(every_s, 2 * (now - began)))
         began = time.monotonic()
 
 

@@ -288,7 +288,7 @@ def test_calls_from_another_thread_wake_a_waiting_feed(path: Path) -> None:
 
     thread = threading.Thread(target=feed)
     thread.start()
-    moves: list[Callable[[], None]] = [
+    moves: list[Callable[[], object]] = [
         lambda: source.seek(source.end_ns),
         lambda: source.step(-3),
         lambda: source.seek(0),

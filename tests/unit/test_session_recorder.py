@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -14,8 +15,12 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
-from engine.events import EventKind
+from engine.events import Event, EventKind
 from tests.session_samples import Machine, assert_same, note
+
+
+def _started() -> Event:
+    return Event(EventKind.LOAD, "load started", 5, 5)
 
 
 class Samples:
@@ -156,3 +161,20 @@ def test_whatever_ends_the_writer_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(seen) == 5
     assert "RuntimeError: no version" in source.trouble
     assert any("recording stopped" in event.text for step in seen for event in step.current.events)
+
+
+@pytest.mark.parametrize("in_sample_first", [True, False])
+def test_an_event_that_comes_twice_is_recorded_once(tmp_path: Path, *, in_sample_first: bool) -> None:
+    first, second, third = _samples(3)
+    samples = [first, replace(second, events=(_started(),)), third]
+    source = RecordingSource(Samples(samples), SessionWriter(tmp_path / "a.lun"))
+    steps = source.steps(StopFlag())
+    for _ in range(2 if in_sample_first else 1):
+        next(steps)
+    source.add_event(_started())
+    for _ in steps:
+        pass
+    source.close()
+    with SessionReader(tmp_path / "a.lun") as reader:
+        assert [event for event in reader.events() if event.kind is EventKind.LOAD] == [_started()]
+        assert len(reader) == 3
