@@ -49,6 +49,7 @@ class View(LaidOutOnce[None]):
 
     ENTRY: ClassVar[ScreenEntry]
     DEFAULT_CSS = """
+    View { overflow: hidden hidden; }
     View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
     View.-flat .extra { display: none; }
     View.-lite .chart-area, View.-dense KeyLine { display: none !important; }

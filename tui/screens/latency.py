@@ -129,9 +129,16 @@ class LatencyScreen(LatencyActions):
         """Show figures and peaks of the visible or marked range, and the slowest I/Os under the cursor."""
         self._show_subject()
         self._show_summary()
-        frame = self.app_state.frame
-        if frame is None:
-            return
+        if self.app_state.frame is not None:
+            self._show_panels(self.app_state.frame)
+
+    def show_moved(self) -> None:
+        """Show the figures, and the panels once cursor and window rest."""
+        self._show_subject()
+        self._show_summary()
+        self.draw_at_rest(self._show_panels)
+
+    def _show_panels(self, frame: Frame) -> None:
         asked = None if self._moment_ns is None else (self._moment_ns - 1, self._moment_ns)
         question = InQuestion(self._stretch(), self.heat.interval_ns or asked, *self._listed_peaks())
         peak_key = self.key_text("latency.next_peak")
@@ -213,7 +220,7 @@ class LatencyScreen(LatencyActions):
     def _moved(self) -> None:
         if self.heat.interval_ns is not None:
             self._moment_ns = None
-        self.show_figures()
+        self.show_moved()
 
     @on(LatencyPanels.PeakChosen)
     def _peak_chosen(self, event: LatencyPanels.PeakChosen) -> None:

@@ -69,7 +69,11 @@ class LatencyActions(View):
 
     @abstractmethod
     def show_figures(self) -> None:
-        """Update figures and lists: cursor, mark or window moved."""
+        """Update figures and lists."""
+
+    @abstractmethod
+    def show_moved(self) -> None:
+        """Update the figures, and the lists once cursor and window rest."""
 
     def follow(self, subject: LatencySubject | None) -> None:
         """Show another subject; in a replay its data are read again if not kept."""
@@ -121,12 +125,12 @@ class LatencyActions(View):
     def action_latency_zoom_in(self) -> None:
         """Half the time."""
         self.heat.zoom_time(0.5)
-        self.show_figures()
+        self.show_moved()
 
     def action_latency_zoom_out(self) -> None:
         """Twice the time."""
         self.heat.zoom_time(2.0)
-        self.show_figures()
+        self.show_moved()
 
     def action_latency_narrow(self) -> None:
         """Half the decades."""
@@ -139,7 +143,7 @@ class LatencyActions(View):
     def action_latency_zoom_off(self) -> None:
         """All of it."""
         self.heat.zoom_off()
-        self.show_figures()
+        self.show_moved()
 
     def action_latency_lines(self) -> None:
         """Percentile lines on or off."""
