@@ -312,3 +312,13 @@ async def test_what_lies_beyond_a_zoomed_picture_is_shown_to_be_there() -> None:
             heat.zoom_latency(0.5)
         await pilot.pause()
         assert text_of(heat)[1].count("▲") >= 50
+
+
+@pytest.mark.parametrize("key", ["left", "right", "up", "down", "shift+left"])
+async def test_keys_between_data_without_intervals_and_their_picture(key: str) -> None:
+    async with shown(STEADY) as (heat, pilot, _):
+        before = heat._picture
+        heat.show(ticks_of(STEADY).between(0, 1), ("read",), (), _at(59), 60 * SECOND_NS)
+        heat._picture = before
+        await pilot.press(key)
+        assert heat.is_attached

@@ -176,6 +176,8 @@ class HeatMap(Painted, can_focus=True):
         picture = self._picture
         if picture is None or self._data is None or not len(picture.columns):
             return
+        if not len(self._data.ticks):  # Newer than the picture, which is drawn with the next frame.
+            return
         last = len(picture.columns) - 1
         column = last + 1 if self._spot is None else picture.column_at(self._spot.time_ns) or 0
         wanted = column + columns
