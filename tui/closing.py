@@ -90,7 +90,7 @@ class Closing:
         """Give a load that is being stopped a moment more, so that its end is recorded; say so if it takes longer."""
         control = self._control
         if control is not None and control.status.state in _UNDER_WAY and not control.wait(HASTY_S):
-            control.note_load("the load had not ended when the recording was", {"ended": None})
+            control.note_load("the load had not ended when the recording was", {})
 
     def _record_the_end(self) -> None:
         """Record the end of the load and its reason, which come after the last sample."""
