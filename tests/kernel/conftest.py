@@ -71,7 +71,7 @@ class Storage:
         point.mkdir()
         script = f"mount {device} {point} && echo ready && read line"
         process = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+            ["unshare", "--mount", "--propagation", "slave", "sh", "-c", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -79,7 +79,9 @@ class SshHosts:
             f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {folder}/sshd_config"
         )
         with (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen([*inside, "unshare", "-m", "sh", "-c", script], stderr=log)
+            # A slave of the mounts outside: what other tests unmount must not stay mounted in here.
+            own = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", script]
+            self._process = subprocess.Popen([*inside, *own], stderr=log)
         self._await()
 
     @property
@@ -93,8 +95,13 @@ class SshHosts:
         return sorted((self.folder / "state" / "lunscope" / "fleet").glob("*.lun"))
 
     def close(self) -> None:
+        """End it and its connections: one whose link was cut would wait for ever."""
+        connections = _descendants(self._process.pid)
         self._process.terminate()
         self._process.wait(PATIENCE_S)
+        for pid in connections:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _await(self) -> None:
         """Wait without a connection, which tests would find in the log among those they count."""
@@ -103,6 +110,14 @@ class SshHosts:
             assert self._process.poll() is None, log.read_text()
             assert time.monotonic() < deadline_s, "sshd does not listen"
             time.sleep(0.05)
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return [each for child in children for each in (child, *_descendants(child))]
 
 
 def _free_port() -> int:

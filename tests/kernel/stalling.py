@@ -86,5 +86,5 @@ def under_silent_mount(folder: Path, *arguments: str | Path) -> list[str]:
     The mount is in a namespace of its own, so that nobody else waits in it, and goes with the process.
     """
     folder.mkdir()
-    own = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", _UNDER_SILENT_MOUNT]
+    own = ["unshare", "--mount", "--propagation", "slave", sys.executable, "-c", _UNDER_SILENT_MOUNT]
     return [*own, str(folder), *map(str, arguments)]

@@ -59,7 +59,7 @@ def claim(device: str) -> Iterator[None]:
 def another_namespace(*script: str) -> Iterator[int]:
     """Run a shell in namespaces of its own for as long as the block lasts; its pid."""
     lines = " && ".join((*script, "echo ready", "exec cat"))
-    command = ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", lines]
+    command = ["unshare", "--mount", "--net", "--propagation", "slave", "sh", "-c", lines]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -25,6 +25,10 @@ from tests.kernel.forked_command import lunscope
 ROOT = Path(__file__).parents[2]
 
 
+FIGURES = "1.5s"
+"""Time of a point whose figures are looked at: in less a busy host may not have served enough samples for any."""
+
+
 def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
     return lunscope("sweep", "--preset", *arguments, env=environment, timeout_s=300)
@@ -222,7 +226,7 @@ def _flashcache(tmp_path: Path, command: str) -> subprocess.CompletedProcess[str
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4 << 20))
     points = ("--target", str(file), "--allow-write", str(file), "--destroy-data", "--vary", "qd=1,8")
-    return _preset(tmp_path, "flashcache", *points, "--runtime", "0.3s", "--json", "--toggle", command)
+    return _preset(tmp_path, "flashcache", *points, "--runtime", FIGURES, "--json", "--toggle", command)
 
 
 def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> None:
@@ -252,7 +256,7 @@ def test_flashcache_ends_where_the_command_fails_and_keeps_what_was_measured(tmp
 def test_multipath_drives_each_policy_over_the_paths_of_a_lun(tmp_path: Path, storage: Storage) -> None:
     backing = storage.image(8 << 20)
     paths = [storage.loop(backing=backing), storage.loop(backing=backing)]
-    done = _preset(tmp_path, "multipath", "--lun", ",".join(paths), "--qd", "4", "--runtime", "0.3s", "--json")
+    done = _preset(tmp_path, "multipath", "--lun", ",".join(paths), "--qd", "4", "--runtime", FIGURES, "--json")
     assert done.returncode == 0, done.stderr
     assert f"all that writes is left out: allow it with --allow-write {paths[0]}" in done.stderr
     rows = json.loads(done.stdout)["tables"][0]["rows"]

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import pytest
 
@@ -36,10 +36,14 @@ PROMPT_S = 20.0
 def disk(tmp_path: Path) -> Iterator[StallingDisk]:
     with stalling_disk(tmp_path) as disk:
         yield disk
+        disk.thaw()
+        Run.kill_all()
 
 
 class Run:
     """`lunscope run` without a screen, with its standard error as it comes."""
+
+    _begun: ClassVar[list[Run]] = []
 
     def __init__(self, *arguments: str | Path) -> None:
         self.process = subprocess.Popen(
@@ -50,9 +54,18 @@ class Run:
             text=True,
             cwd=ROOT,
         )
+        self._begun.append(self)
         self.lines: list[tuple[float, str]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @classmethod
+    def kill_all(cls) -> None:
+        """Kill those that a test that failed has left: they would keep their disk busy."""
+        while cls._begun:
+            process = cls._begun.pop().process
+            process.kill()
+            process.wait(60)
 
     def _read(self) -> None:
         assert self.process.stderr is not None

@@ -56,6 +56,16 @@ def test_lines_come_at_the_beginning_and_the_end_and_not_all_the_time() -> None:
     assert said[1].startswith("8 I/Os on /dev/sdb came back after ")
 
 
+def test_the_end_of_a_wait_names_the_most_ios_and_the_oldest_though_some_came_back_before() -> None:
+    said: list[str] = []
+    lines = WaitLines(said.append)
+    since_ns = time.monotonic_ns() - 3_000_000_000
+    lines.show((Outstanding("/dev/sdb", 8, since_ns),))
+    lines.show((Outstanding("/dev/sdb", 3, since_ns + 2_000_000_000),))
+    lines.show(())
+    assert said[1].startswith("8 I/Os on /dev/sdb came back after 3.")
+
+
 def test_the_limit_is_a_key_of_job_files() -> None:
     job = parse_job('give_up = "5s"\n')
     assert job.give_up_s == 5.0

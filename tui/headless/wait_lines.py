@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.backend.outstanding import Outstanding, waiting_text
 
@@ -15,6 +15,7 @@ _MOST_S = 60.0
 @dataclass(slots=True)
 class _Named:
     waits: Outstanding
+    """The most I/Os there were, and the oldest of them: some come back before others."""
     next_s: float
     pause_s: float = 2.0
 
@@ -41,7 +42,8 @@ class WaitLines:
         if named is None:
             self._named[key] = _Named(waits, now_s + 2.0)
             return True
-        named.waits = waits
+        before = named.waits
+        named.waits = replace(waits, ios=max(waits.ios, before.ios), since_ns=min(waits.since_ns, before.since_ns))
         if now_s < named.next_s:
             return False
         named.pause_s = min(2 * named.pause_s, _MOST_S)
