@@ -95,9 +95,11 @@ def test_each_point_has_its_seconds_and_the_cap_holds_and_it_goes_on_from_the_po
     # A burst at its start, and the I/Os outstanding at its end.
     assert capped["aggressor_iops"] < 2 * _CAP
     for point in (alone, free, capped, end):
-        # Seconds that were read late on a busy machine are one.
-        assert 1 <= len(point["seconds"]) <= 3
-        assert sum(second["duration_s"] for second in point["seconds"]) > 2.5
+        seconds = [second["duration_s"] for second in point["seconds"]]
+        # On a busy machine two that were read late are one, and one that was read more than a second late is none.
+        assert 1 <= len(seconds) <= 3
+        assert all(0 < duration_s < 2 for duration_s in seconds)
+        assert len(seconds) < 3 or sum(seconds) > 2.5
         assert sum(second["ios"] for second in point["seconds"]) > 0
     assert document["isolation"]["answer"]
     file = tmp_path / "points"
