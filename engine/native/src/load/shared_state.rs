@@ -122,10 +122,13 @@ impl Core {
     /// Ends the load: closes its last epoch and lets the workers reap what is outstanding.
     pub fn finish(&self) {
         let timeline = lock(&self.timeline);
+        let (epoch, ended) = (timeline.current(), self.run.now());
         if self.run.life.started() && !self.run.life.stopping() {
-            self.end(timeline.current(), self.run.now());
+            epoch.end(ended);
         }
         if self.run.life.begin_stop() {
+            // Only now: reading the times of many threads takes a while, in which I/Os would still be issued.
+            epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
             if let Some(flow) = &self.run.flow {
                 flow.leave();
             }
@@ -134,9 +137,10 @@ impl Core {
             worker_handles
                 .iter()
                 .for_each(|handle| drop(handle.epoch()));
-            timeline.current().take_last_second();
-            if let Some(schedule) = &timeline.current().schedule {
-                schedule.end(self.run.clock.now());
+            epoch.take_last_second();
+            if let Some(schedule) = &epoch.schedule {
+                // What arrived since the epoch ended was never to be issued, so that it is not skipped either.
+                schedule.end(ended.ticks);
             }
             worker_handles.iter().for_each(|handle| handle.waker.wake());
         }
