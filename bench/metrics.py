@@ -6,7 +6,6 @@ import importlib.util
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from collectors.metrics.collection import MetricsCollection
 from collectors.metrics.registry import chosen_levels
 from collectors.model import Histograms, Step, Table
 from collectors.tables.block.schema import TRACE, TRACE_SERIES
+from engine.replacing import replace
 
 DEVICES = 2_000
 GOAL_MS = 50.0

@@ -11,7 +11,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -29,6 +28,7 @@ from collectors.tables.block.path_verdict import judge_paths
 from collectors.tables.block.schema import PATH_ERRORS
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import StatePoll
+from engine.replacing import replace
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi
 

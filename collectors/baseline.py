@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, Rows
+from engine.replacing import replace
 
 LEAST_SAMPLES = 20
 """Intervals with I/O before the latency of a disk counts as usual; their median is where the running one starts."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypedDict
 
+from msgspec import Struct
+
 from collectors.model import Tier
+from engine.replacing import replace
 from engine.statistics.verdict import Better
 
 
@@ -22,8 +24,7 @@ class Unit(StrEnum):
     BYTES = "B"
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """Values from which on a figure is coloured as a warning (`warm`) or critical (`hot`), in the field's unit."""
 
     warm: float
@@ -34,8 +35,7 @@ class Thresholds:
         return (value >= self.warm) + (value >= self.hot)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One figure: its table, title, unit, help text and tier."""
 
     id: str

@@ -7,8 +7,9 @@ fields are plain values, so that a session can store each list by columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+
+from msgspec import Struct
 
 USABLE_STATES = frozenset({"", "running", "live"})
 """States of a device or controller in which it takes I/O (drivers/scsi/scsi_sysfs.c, drivers/nvme/host/sysfs.c)."""
@@ -17,8 +18,7 @@ USABLE_ACCESS = frozenset({"", "optimized", "non-optimized", "active/optimized",
 """ALUA (SPC-4, 5.15.2.4) and ANA states in which a path serves reads and writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """One HBA port: the initiator port that carries paths. All hosts and controllers on one WWPN are one port."""
 
     key: str
@@ -56,8 +56,7 @@ class Port:
     supported_speeds: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPort:
+class TargetPort(Struct, frozen=True):
     """One port of the storage that paths lead to."""
 
     key: str
@@ -70,8 +69,7 @@ class TargetPort:
     """Alias set by the operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """One path to a LUN; a disk without multipath is its own only path."""
 
     key: str
@@ -134,8 +132,7 @@ class Path:
         return self.state in USABLE_STATES and self.access in USABLE_ACCESS and self.map_state != "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Lun:
+class Lun(Struct, frozen=True):
     """One whole disk on storage: the end of paths."""
 
     key: str
@@ -167,8 +164,7 @@ class Lun:
         return "queue_if_no_path" in self.features.split() if self.features else None
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """A block device built on others: partition, dm, md, LVM, crypt, bcache."""
 
     key: str
@@ -182,8 +178,7 @@ class Layer:
     """Keys of the devices it is built on."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountedFilesystem:
+class MountedFilesystem(Struct, frozen=True):
     """Use of a device by a filesystem or as swap."""
 
     key: str
@@ -192,8 +187,7 @@ class MountedFilesystem:
     filesystem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tape:
+class Tape(Struct, frozen=True):
     """One tape drive; it has one path, its own."""
 
     key: str
@@ -212,8 +206,7 @@ class Tape:
     """Alias set by the operator."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(Struct, frozen=True, eq=False, dict=True):
     """Everything between HBA ports and filesystems; empty if it was not scanned."""
 
     ports: tuple[Port, ...] = ()
@@ -225,14 +218,14 @@ class Graph:
     notices: tuple[str, ...] = ()
     """Inconsistencies, one line each: two disks of one identity, dangling links."""
     tapes: tuple[Tape, ...] = ()
-    paths_of: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
-    """Indices in `paths` of the paths of each LUN, by its key."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def paths_of(self) -> Mapping[str, tuple[int, ...]]:
+        """Indices in `paths` of the paths of each LUN, by its key."""
         paths_of: dict[str, list[int]] = {lun.key: [] for lun in self.luns}
         for position, path in enumerate(self.paths):
             paths_of.setdefault(path.lun, []).append(position)
-        object.__setattr__(self, "paths_of", {lun: tuple(positions) for lun, positions in paths_of.items()})
+        return {lun: tuple(positions) for lun, positions in paths_of.items()}
 
     def of_lun(self, lun: Lun) -> tuple[Path, ...]:
         """Paths of a LUN."""

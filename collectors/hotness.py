@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows, Tier, Topology
+from engine.replacing import replace
 from engine.text import safe_text
 
 _Values = NDArray[np.float64]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from threading import Event as StopFlag
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.graph import Graph
@@ -42,16 +43,14 @@ class Tier(IntEnum):
     EXACT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One raw column of a table."""
 
     id: str
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """Name and columns of a raw table; stored with sessions so that old files stay readable."""
 
     name: str
@@ -69,8 +68,7 @@ class Schema:
         raise KeyError(column_id)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False, dict=True):
     """Identity of the rows of a table; the same object until a row is added or removed, so compare by `is`.
 
     Keys are unique and never reused: a kernel name reused for another device has another key. Names are for display
@@ -79,18 +77,17 @@ class Rows:
 
     keys: tuple[str, ...]
     names: tuple[str, ...]
-    positions: Mapping[str, int] = field(init=False, repr=False)
-    """Row of each key; computed once."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "positions", dict(zip(self.keys, range(len(self.keys)), strict=True)))
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """Row of each key."""
+        return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     def __len__(self) -> int:
         return len(self.keys)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(Struct, frozen=True, eq=False):
     """Raw values of one subject at one time.
 
     `values` has shape (len(rows), len(schema.columns)) and dtype uint64; MISSING marks missing values.
@@ -105,8 +102,7 @@ class Table:
         return self.values[:, self.schema.index(column_id)]
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramScale:
+class HistogramScale(Struct, frozen=True):
     """Log-linear buckets: `unit_ns << n` splits into `2 ** sub_bits` equal buckets per octave.
 
     Values below `unit_ns * 2 ** sub_bits` have one bucket per unit; above, bucket
@@ -117,8 +113,7 @@ class HistogramScale:
     sub_bits: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Histograms:
+class Histograms(Struct, frozen=True, eq=False):
     """Latencies of the interval that ended with a sample, as sparse cells of log-linear histograms.
 
     Cell i says: `count[i]` (uint64) I/Os of row `row[i]` (uint32) and series `series[series_index[i]]` (uint8)
@@ -135,8 +130,7 @@ class Histograms:
     count: NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """Static facts of one block device, read only when the topology changes (sysfs, udev)."""
 
     key: str
@@ -175,8 +169,7 @@ class Device:
     """What buffered sequential reads fetch ahead, in units of 1024 bytes (queue/read_ahead_kb)."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostFacts(Struct, frozen=True):
     """Facts of the host needed to interpret its figures."""
 
     hostname: str = ""
@@ -194,8 +187,7 @@ class HostFacts:
     """Of the first processor, as /proc/cpuinfo names it; empty on machines that have no such line."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Topology:
+class Topology(Struct, frozen=True, eq=False, dict=True):
     """Devices and host facts; the same object until something changes, so compare by `is`."""
 
     devices: Mapping[str, Device] = field(default_factory=dict)
@@ -203,15 +195,16 @@ class Topology:
     host: HostFacts = field(default_factory=HostFacts)
     graph: Graph = field(default_factory=Graph)
     """Device graph; empty in recordings of versions without it."""
-    bio_based: frozenset[str] = field(init=False, repr=False)
-    """Keys of devices without a driver queue of their own."""
-    uncounted: frozenset[str] = field(init=False, repr=False)
-    """Keys of devices with accounting off (queue/iostats is 0): their counters do not change under load."""
 
-    def __post_init__(self) -> None:
-        devices = self.devices.values()
-        object.__setattr__(self, "bio_based", frozenset(device.key for device in devices if device.bio_based))
-        object.__setattr__(self, "uncounted", frozenset(device.key for device in devices if device.iostats is False))
+    @cached_property
+    def bio_based(self) -> frozenset[str]:
+        """Keys of devices without a driver queue of their own."""
+        return frozenset(device.key for device in self.devices.values() if device.bio_based)
+
+    @cached_property
+    def uncounted(self) -> frozenset[str]:
+        """Keys of devices with accounting off (queue/iostats is 0): their counters do not change under load."""
+        return frozenset(device.key for device in self.devices.values() if device.iostats is False)
 
     def same_as(self, other: Topology) -> bool:
         """Whether both are equal."""
@@ -219,8 +212,7 @@ class Topology:
         return mine == theirs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class Sample(Struct, frozen=True, eq=False):
     """All data read at one tick: raw and cumulative, exactly as recorded.
 
     Rates divide by differences of `monotonic_ns`; `time_ns` (CLOCK_REALTIME) is for display and may step.
@@ -238,8 +230,7 @@ class Sample:
     """CPU time the monitor itself spent since the previous sample."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FrameTable:
+class FrameTable(Struct, frozen=True, eq=False):
     """Derived values of one subject over one interval, by field id of the registry.
 
     Columns are float64 of shape (len(rows),) with NaN for missing. `tiers` holds uint8 codes of Tier per row for
@@ -256,8 +247,7 @@ class FrameTable:
         return float("nan") if column is None else float(column[row])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class Frame(Struct, frozen=True, eq=False):
     """Figures for screens, exports and reports: derived from two samples, immutable.
 
     Tables: "disks", "host" (one row), "processes", "load" (one row per target), "load_total" (one row), and with
@@ -283,8 +273,7 @@ class Frame:
     no session is followed, as in reports."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(Struct, frozen=True, eq=False):
     """A sample with the one before it in the recording; `previous` is None at a start and after a gap."""
 
     previous: Sample | None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class Series(Struct, frozen=True, eq=False):
     """History of one row: wall times of shape (n,), int64, and per field float64 of shape (n,), NaN for gaps."""
 
     times_ns: NDArray[np.int64]

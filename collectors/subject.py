@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
@@ -32,8 +32,7 @@ from collectors.sampling.throttle_program import ThrottleProgram
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
+class Interval(Struct, frozen=True, eq=False):
     """Two samples of a source and the time between them; `previous` is None if there is none to compare with."""
 
     previous: Sample | None
@@ -60,8 +59,7 @@ def interval_s(previous: Sample | None, current: Sample) -> float:
     return (current.monotonic_ns - previous.monotonic_ns) / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class SampledHost:
+class SampledHost(Struct, frozen=True):
     """Information for readers about the sampled host."""
 
     procfs: str
@@ -102,8 +100,7 @@ Readers = Callable[[SampledHost], Iterable[Collector]]
 are needed before the first screen and readers only after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """How `lunscope report` shows a subject."""
 
     option: str
@@ -157,8 +154,7 @@ def device_identity(key: str, topology: Topology) -> str:
     return safe_text(device.persistent_id if device is not None and device.persistent_id else key)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """One kind of measured object, with one row per object in its frame table."""
 
     table: str

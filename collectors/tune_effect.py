@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
+
+from msgspec import Struct
 
 from collectors.compare.collected import CollectedIntervals
 from collectors.compare.comparison import CompareOptions, Comparison, RowComparison, compare, wanted_fields
@@ -44,8 +45,7 @@ Between = Callable[[int, int], Iterable[WindowInterval]]
 """Yields the intervals that lie within a range of wall time, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class EffectWindows:
+class EffectWindows(Struct, frozen=True):
     """Ranges of wall time around a change."""
 
     before_ns: int
@@ -57,8 +57,7 @@ class EffectWindows:
     """Whether something else was changed since, so that no further sample comes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TuneEffect:
+class TuneEffect(Struct, frozen=True, eq=False):
     """A change with its samples, and the comparison once there are enough."""
 
     before: int

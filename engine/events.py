@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class EventKind(StrEnum):
@@ -21,8 +22,7 @@ class EventKind(StrEnum):
     TUNE = "tune"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One thing that happened, stamped on both clocks so that it lines up with samples."""
 
     kind: EventKind

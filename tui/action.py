@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual.binding import Binding
 
 ANYWHERE = ""
 """Screen of the actions that work on every screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing the operator can do; `load.start` calls `action_load_start` of its screen, or of the app."""
 
     id: str

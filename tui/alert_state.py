@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from collectors.model import Frame
 from engine.events import Event, EventKind
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from collectors.alerts.watch import ActiveAlert, RuleStatus
 
 
-@dataclass(frozen=True, slots=True)
-class RaisedAlert:
+class RaisedAlert(Struct, frozen=True):
     """One alert; texts are safe to print."""
 
     rule: str
@@ -26,8 +26,7 @@ class RaisedAlert:
     since_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class RaisedAlerts:
+class RaisedAlerts(Struct, frozen=True):
     """Everything that is raised, the worst first; `count` includes those not listed."""
 
     count: int = 0

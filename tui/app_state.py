@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
@@ -40,8 +41,7 @@ INTERVALS_PER_PEAK = 10
 """Least intervals for each peak that is drawn on the timeline and stepped through."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyJump:
+class LatencyJump(Struct, frozen=True):
     """What the latency screen is to show: subject and time; None leaves each unchanged."""
 
     subject: LatencySubject | None
@@ -77,8 +77,7 @@ class Recording(Protocol):
         """Record an event outside any sample; does not wait."""
 
 
-@dataclass(slots=True, eq=False)
-class AppState:
+class AppState(Struct, eq=False):
     """State shared by all screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
 
     transport: Transport

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collectors.compare.comparison import CompareOptions
 
 
-@dataclass(frozen=True, slots=True)
-class CompareAsked:
+class CompareAsked(Struct, frozen=True):
     """A and B as typed, and what to compare of them."""
 
     files: tuple[str, str]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from msgspec import Struct
+from textual._context import visible_screen_stack
+from textual.app import App
 from textual.strip import Strip
 
 from engine.config import config_file
@@ -18,8 +21,7 @@ MOST_OF_A_SECOND = 100
 SUFFIXES = (".svg", ".txt")
 
 
-@dataclass(frozen=True, slots=True)
-class SavedScreen:
+class SavedScreen(Struct, frozen=True):
     """A screen as SVG and as text, by suffix."""
 
     svg: str
@@ -29,6 +31,15 @@ class SavedScreen:
     def contents(self) -> tuple[str, str]:
         """In the order of SUFFIXES."""
         return self.svg, self.text
+
+
+def shown_lines(app: App[Any]) -> list[Strip]:
+    """Lines of the screen, with what shows behind a dialog.
+
+    Without this list, which belongs to the present task, a dialog has nothing behind it, and keeps that.
+    """
+    visible_screen_stack.set(app._background_screens)
+    return app.screen._compositor.render_strips()
 
 
 def text_of_lines(lines: Sequence[Strip]) -> str:

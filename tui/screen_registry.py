@@ -6,14 +6,15 @@ The views are named, not imported: each is imported when it is first shown, as t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.job.knobs import knob_rows
+from engine.replacing import replace
 from tui.action import Action
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenEntry:
+class ScreenEntry(Struct, frozen=True):
     """What is known of a screen before it is imported."""
 
     id: str

@@ -16,7 +16,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
 from tui.app_state import AppState
 from tui.axis_choice import AxisChoice
-from tui.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
+from tui.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
 from tui.screens.dialogs import Dialog
 from tui.text.format import SECOND_NS, day_and_clock, span_text
 from tui.theme.themed_app import ThemedApp
@@ -69,8 +69,7 @@ class SessionActions(ThemedApp[None]):
 
     def action_view_save(self) -> None:
         """Save the screen as SVG and text, and show where, or why not."""
-        lines = self.screen._compositor.render_strips()
-        screen = SavedScreen(self.export_screenshot(), text_of_lines(lines))
+        screen = SavedScreen(self.export_screenshot(), text_of_lines(shown_lines(self)))
         try:
             saved = save_screen(screen, screen_folders(self.save_folder))
         except LunscopeError as error:

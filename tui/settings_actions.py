@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import replace
 
+from engine.replacing import replace
 from tui.axis_choice import AxisChoice
 from tui.palette import PaletteActions
 from tui.reloading import Reloading

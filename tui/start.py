@@ -8,12 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
+from engine.replacing import replace
 from engine.syscalls import return_freed_memory
 from tui.closing import Closing
 from tui.garbage import loading
@@ -127,8 +128,7 @@ def _print_summary(app: LunscopeApp, watched: Watched | None, recording: Recordi
         click.echo(line if app.glyphs is UNICODE else plain_text(line))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """What the screens begin with."""
 
     sweeps: SweepSeries | None

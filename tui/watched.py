@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.exact.losses import loss_words
@@ -29,8 +29,7 @@ _HEAD_CELLS, _NAME_CELLS = 10, 18
 _HEAT, _IOS, _LATENCY, _BUSY, _P99, _PEAK = range(6)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedDisk:
+class WatchedDisk(Struct, frozen=True):
     """A disk over the whole time; NaN where a figure was never known."""
 
     key: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from collectors.advice.figures import NAN, DeviceFigures, FiguresBelow
 from collectors.graph import Path, Port
 from collectors.reports.run_devices import RunDevices, tier_of
+from engine.replacing import replace
 from engine.text import safe_text
 
 FIELDS = (

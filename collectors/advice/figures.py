@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.model import Tier
 
 NAN = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class TargetFigures:
+class TargetFigures(Struct, frozen=True):
     """One target inside the stripe width, as the engine measured it."""
 
     name: str
@@ -29,8 +29,7 @@ class TargetFigures:
         return self.iops * self.latency_ns / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class LoadFigures:
+class LoadFigures(Struct, frozen=True):
     """One load over one measured part, as the engine measured it."""
 
     queue_depth: int
@@ -70,8 +69,7 @@ class LoadFigures:
         return self.iops * self.latency_ns / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFigures:
+class DeviceFigures(Struct, frozen=True):
     """A disk, a path or a port below the targets, as the kernel counted it; I/Os of others are included."""
 
     name: str
@@ -110,8 +108,7 @@ class DeviceFigures:
         return self.tier(name).name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True):
     """A load and what was below it at the same time."""
 
     load: LoadFigures
@@ -126,8 +123,7 @@ class RunFigures:
         return tuple(disk for disk in self.disks if disk.is_top)
 
 
-@dataclass(frozen=True, slots=True)
-class FiguresBelow:
+class FiguresBelow(Struct, frozen=True):
     """What was below a load."""
 
     disks: tuple[DeviceFigures, ...] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Document: TypeAlias = dict[str, object]
 """A JSON object; every number in it is finite."""
@@ -95,8 +96,7 @@ class Confidence(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One figure that a finding rests on."""
 
     name: str
@@ -113,8 +113,7 @@ class Evidence:
         return f"{self.name} {_number(self.value)}{unit}" + (" (sampled)" if self.source == "sampled" else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One limit or one piece of advice."""
 
     kind: FindingKind

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
 from collectors.advice.finding import LIMITS, Finding, in_order
@@ -14,6 +13,7 @@ from collectors.advice.unknown import unknown_limit
 from engine.job.spec import Mode
 from engine.rate_search.runner import RateCurve, RateResult
 from engine.rate_search.trial import RateTrial
+from engine.replacing import replace
 
 
 def findings_of_rates(result: RateResult) -> tuple[Finding, ...]:

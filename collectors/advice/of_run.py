@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from collectors.advice.device_figures import figures_below
 from collectors.advice.device_rules import device_findings
@@ -14,6 +13,7 @@ from collectors.advice.of_state import findings_below
 from collectors.advice.run_rules import run_findings
 from collectors.reports.run_devices import RunDevices
 from engine.job.spec import Arrival, Backend, JobSpec, Mode
+from engine.replacing import replace
 from engine.results.result import EpochResult, RunResult
 
 

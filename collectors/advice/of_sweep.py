@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
 from collectors.advice.finding import LIMITS, Finding, FindingKind, in_order
@@ -16,6 +15,7 @@ from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from collectors.advice.unknown import full_devices, unknown_limit
 from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Mode
+from engine.replacing import replace
 from engine.sweep.axes import shown
 from engine.sweep.knee import Shape
 from engine.sweep.plan import SweepPlan

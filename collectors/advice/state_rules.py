@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from collectors.graph import Path, paths_of
@@ -35,8 +36,7 @@ _FULL_OF_DIRTY_PCT = 95.0
 _MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceStates:
+class DeviceStates(Struct, frozen=True, eq=False):
     """What the rules are applied to."""
 
     topology: Topology
@@ -241,8 +241,7 @@ def _caches(state: DeviceStates, only: Collection[str] | None) -> Iterator[Findi
             yield from _bypassed_cache(table, row, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cache:
+class _Cache(Struct, frozen=True):
     key: str
     name: str
     device: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from engine.job.sizes import format_size
@@ -32,8 +33,7 @@ _RAISE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPoint:
+class LoadPoint(Struct, frozen=True):
     """All measurements of one load on a curve."""
 
     load: float
@@ -56,8 +56,7 @@ class LoadPoint:
         return self.is_steady and self.iops > 0 and self.spread < _NOISY
 
 
-@dataclass(frozen=True, slots=True)
-class LoadCurve:
+class LoadCurve(Struct, frozen=True):
     """Points that differ in load alone, ascending."""
 
     name: str

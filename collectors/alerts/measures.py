@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.alerts.rule import AlertRule, RuleKind
@@ -20,8 +20,7 @@ from collectors.tables.block.path_verdict import LEAST_IOS, Peers, peers_of
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RuleValues:
+class RuleValues(Struct, frozen=True, eq=False):
     """Values of the objects of a rule; `reason` explains that of a row, or is empty."""
 
     rows: Rows

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.alerts.rule import CLEAR_SHARE, DEFAULT_HOLD_S, AlertRule, AlertSign, RuleKind
 from collectors.field import Field, Unit
@@ -31,8 +32,7 @@ _EXAMPLE = "write it like 'disks await_ms>20ms for 10s'"
 _DEFAULTS = {RuleKind.IMBALANCE: 1.5, RuleKind.HOT: 80.0}
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """A rule as written, in parts."""
 
     name: str

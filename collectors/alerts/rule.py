@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from collectors.field import Unit
 from engine.job.sizes import format_duration
@@ -35,8 +36,7 @@ class RuleKind(StrEnum):
     """Hotness of a disk, with its reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertRule:
+class AlertRule(Struct, frozen=True):
     """One rule; `limit` is in the unit of the field."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from collectors.alerts.rule import AlertRule
 from collectors.alerts.settings import AlertSettings
 from collectors.baseline import LatencyBaseline
 from collectors.model import Step
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from collectors.alerts.command import CommandRunner

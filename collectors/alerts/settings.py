@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.alerts.rule import AlertRule
 from engine.config import config_file
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.text import safe_text, short_text
 
 SECTION = "alerts"
@@ -19,8 +21,7 @@ MOST_RULES = 100
 _EXAMPLE = '[alerts.rules] and then lines such as slow = "disks await_ms>20ms for 10s"'
 
 
-@dataclass(frozen=True, slots=True)
-class AlertSettings:
+class AlertSettings(Struct, frozen=True):
     """Rules in force; invalid ones are left out and listed in `problems`."""
 
     rules: tuple[AlertRule, ...] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.alerts.measures import RuleValues, in_scope, labels_of, measure_of
@@ -33,8 +33,7 @@ _COMPARE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveAlert:
+class ActiveAlert(Struct, frozen=True):
     """An alert that is raised."""
 
     rule: AlertRule
@@ -228,8 +227,7 @@ def _what(rule: AlertRule) -> str:
     return rule.field_id if rule.kind.value == "field" else rule.kind.value
 
 
-@dataclass(frozen=True, slots=True)
-class RuleStatus:
+class RuleStatus(Struct, frozen=True):
     """One rule with its state, for screens."""
 
     rule: AlertRule

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.compare.measures import compared_fields, is_peak, main_fields, percentile_of
 from collectors.compare.rows import matched
@@ -27,8 +27,7 @@ from engine.statistics.percentile_difference import percentile_difference, value
 from engine.statistics.verdict import Verdict, judge
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
+class CompareOptions(Struct, frozen=True):
     """What to compare, and what counts as a difference."""
 
     delta: float = 0.05
@@ -40,8 +39,7 @@ class CompareOptions:
     """All fields, and rows without I/O."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(Struct, frozen=True):
     """What an undecided figure lacks."""
 
     side: str
@@ -50,8 +48,7 @@ class Needed:
     """About how many more of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldComparison:
+class FieldComparison(Struct, frozen=True):
     """One figure of one row."""
 
     field: Field
@@ -75,8 +72,7 @@ class FieldComparison:
         return amount / abs(self.a.mean) if self.a.mean else math.nan
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowComparison:
+class RowComparison(Struct, frozen=True, eq=False):
     """One disk, path, port or target."""
 
     a: SideRow
@@ -84,8 +80,7 @@ class RowComparison:
     fields: tuple[FieldComparison, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(Struct, frozen=True, eq=False):
     """Both sides, and what they have in common."""
 
     a: Side
@@ -154,8 +149,7 @@ def wanted_fields(table: str, options: CompareOptions) -> tuple[Field, ...]:
     return compared_fields(subject) if options.every else main_fields(subject)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class _Judged(Struct, frozen=True, eq=False):
     """How one figure of one pair of rows is judged."""
 
     field: Field

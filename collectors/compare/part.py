@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
@@ -22,8 +23,7 @@ _POINT = re.compile(r"(?:\d{1,9}:)?\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 _EPOCHS_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class PartText:
+class PartText(Struct, frozen=True):
     """What was typed, split at the last @."""
 
     path: Path
@@ -63,8 +63,7 @@ class PartText:
         return cls(path, epoch=part)
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimeRange(Struct, frozen=True):
     """Part of a recording by wall time; intervals that lie within are compared."""
 
     start_ns: int
@@ -73,8 +72,7 @@ class TimeRange:
     """Why this part, if it was not typed; else empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class WholeTime:
+class WholeTime(Struct, frozen=True):
     """All of a recording, or of what is kept of a live host, by wall time."""
 
     name: str

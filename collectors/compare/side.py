@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.compare.measures import Distribution
@@ -17,8 +17,7 @@ from engine.statistics.warmup import Trend
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Figure:
+class Figure(Struct, frozen=True, eq=False):
     """One figure of one row, in the unit of its field."""
 
     mean: float
@@ -35,8 +34,7 @@ class Figure:
     """Intervals in each value."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class Spread(Struct, frozen=True, eq=False):
     """Distribution of a row's latencies in milliseconds."""
 
     percentiles: Mapping[float, float]
@@ -45,8 +43,7 @@ class Spread:
     ios: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SideRow:
+class SideRow(Struct, frozen=True, eq=False):
     """A disk, path, port, target ... of one side."""
 
     table: str
@@ -71,8 +68,7 @@ class SideRow:
         return self.table, self.key
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False):
     """What was measured of A or of B."""
 
     text: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import (
@@ -33,8 +33,7 @@ _GAUGE_LIMIT = float(1 << 31)
 """In-flight counts from this value on are negative ones that some kernels print as unsigned."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DiskInterval:
+class DiskInterval(Struct, frozen=True, eq=False):
     """Sums over an interval for some disks of a table.
 
     `at` selects the rows. `sums` maps each quantity to float64, one value per row of `at`, NaN where missing:

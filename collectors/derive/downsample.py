@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from collectors.derive.percentiles import merged
 from collectors.model import MISSING, Column, Histograms, Kind, Rows, Sample, Step, Table
 from collectors.sampling.schedule import SECOND_NS
+from engine.replacing import replace
 
 _TOLERANCE = 0.98
 """A sample read slightly early still ends its interval."""

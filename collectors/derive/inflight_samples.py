@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, positions, present
@@ -127,8 +127,7 @@ _COVERED = 0.99
 """Share of an interval that samples must cover to represent it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupSamples:
+class GroupSamples(Struct, frozen=True, eq=False):
     """Sums by group key; `sums` maps to float64, one value per row of `rows`, 0 for groups that were not sampled.
 
     `sample_count`; `busy_sample_count`: samples with a request; `sampled_s`: time the samples represent; `busy_s`: of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import positions
@@ -29,8 +29,7 @@ _LARGEST_OCTAVE = 63
 """Largest bucket used: those of a damaged recording may be beyond any finite time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowCells:
+class RowCells(Struct, frozen=True, eq=False):
     """Histogram cells of rows, without series: `count[i]` I/Os of `row[i]` fell into `bucket[i]`."""
 
     scale: HistogramScale

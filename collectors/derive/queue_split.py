@@ -9,9 +9,9 @@ to divide the kernel's own time, and where the two disagree a figure is left out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
@@ -82,8 +82,7 @@ _WHOLE = 0.99
 """Share of an interval that samples must cover to give its busy time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Samples:
+class _Samples(Struct, frozen=True, eq=False):
     """Both counts of I/Os in flight over the sampled time, and the kernel's own sum of it, as I/Os times seconds."""
 
     driver_io_s: Values

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.graph import Graph
@@ -104,8 +104,7 @@ def _has_size(key: str, topology: Topology) -> bool:
 Positions = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Roles:
+class Roles(Struct, frozen=True, eq=False):
     """Positions in the disk table of the devices of the graph; the same object until rows or graph change."""
 
     disks: Rows

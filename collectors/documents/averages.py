@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.all_subjects import REPORTED
 from collectors.documents.content import Block, DocumentTable, Paragraph
@@ -24,8 +24,7 @@ MOST_ROWS = 200
 """Of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentOptions:
+class DocumentOptions(Struct, frozen=True):
     """What to show of a recording."""
 
     tables: tuple[str, ...] = ()

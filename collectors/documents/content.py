@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+
+class Facts(Struct, frozen=True):
     """Names with their values."""
 
     rows: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(Struct, frozen=True):
     """A list of sentences."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """A few sentences."""
 
     text: str
@@ -31,8 +29,7 @@ class Paragraph:
     """Whether it is the answer that a reader looks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentTable:
+class DocumentTable(Struct, frozen=True):
     """A table; the first `texts` columns are texts, all others numbers."""
 
     title: str
@@ -63,8 +60,7 @@ class Form(StrEnum):
     """A broken line through hollow diamonds: points of an open loop beside those of a closed one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnCurve:
+class DrawnCurve(Struct, frozen=True):
     """One series of a chart."""
 
     name: str
@@ -79,8 +75,7 @@ class DrawnCurve:
     """Of points."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A vertical line at a value, with a short label."""
 
     x: float
@@ -88,8 +83,7 @@ class Mark:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """A range on the horizontal axis, such as a confidence interval."""
 
     low: float
@@ -97,8 +91,7 @@ class Band:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnChart:
+class DrawnChart(Struct, frozen=True):
     """Series over one axis."""
 
     title: str
@@ -116,8 +109,7 @@ class DrawnChart:
     """Whether the vertical axis is logarithmic too; not with stacked areas."""
 
 
-@dataclass(frozen=True, slots=True)
-class Charts:
+class Charts(Struct, frozen=True):
     """Charts beside each other."""
 
     charts: tuple[DrawnChart, ...]
@@ -127,8 +119,7 @@ class Charts:
 Block: TypeAlias = Facts | Bullets | Paragraph | DocumentTable | Charts
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading with its contents."""
 
     title: str
@@ -138,8 +129,7 @@ class Section:
         return bool(self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A whole report."""
 
     title: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, get_type_hints
 
@@ -11,6 +10,7 @@ from collectors.documents.host import host_facts, tunables_grid
 from collectors.documents.json_values import Values, parts, text_of, texts
 from collectors.model import Device, HostFacts, Tier
 from collectors.reports.host_facts import DISK_FIELDS, HOST_FIELDS
+from engine.replacing import replace
 
 _Record = TypeVar("_Record", Device, HostFacts)
 _TIERS = {tier.name.lower(): tier for tier in Tier}
@@ -43,4 +43,4 @@ def _with_known(record: _Record, values: Mapping[str, Any], names: tuple[str, ..
         for name in names
         if name in values and hints[name] in (type(values[name]), type(values[name]) | None)
     }
-    return dataclasses.replace(record, **known)
+    return replace(record, **known)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
@@ -19,8 +19,7 @@ _BINS_PER_OCTAVE = 4
 _NAMES = {Part.TOTAL: "latency", Part.QUEUE: "Q", Part.SERVICE: "S"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class Distribution(Struct, frozen=True, eq=False):
     """Latencies of one subject and part over a whole recording."""
 
     title: str

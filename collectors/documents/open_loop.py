@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.documents.content import (
     Block,
@@ -24,8 +25,7 @@ _MAXIMUM = "maximum"
 _LATENCIES = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p99.9", "p99_9"))
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPoint:
+class OpenPoint(Struct, frozen=True):
     """All trials at one rate: medians; NaN where a figure is not known."""
 
     rate: float
@@ -37,8 +37,7 @@ class OpenPoint:
     skipped: float
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCurve:
+class OpenCurve(Struct, frozen=True):
     """One combination of knobs."""
 
     name: str

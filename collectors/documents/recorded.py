@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.all_subjects import averages_of
@@ -53,8 +53,7 @@ _LATE_SHARE = 0.5
 """Of the interval, from which on a sample counts as late."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeriesTable:
+class SeriesTable(Struct, frozen=True, eq=False):
     """Series of all rows of a table: times in seconds since the start, and per row and field its values."""
 
     times_s: tuple[float, ...]
@@ -65,8 +64,7 @@ class SeriesTable:
         return self.values.get((key, field_id), (float("nan"),) * len(self.times_s))
 
 
-@dataclass(slots=True)
-class LoadTotal:
+class LoadTotal(Struct):
     """I/O of the load over the whole recording."""
 
     ios: float = 0.0
@@ -76,8 +74,7 @@ class LoadTotal:
     elapsed_s: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class Recorded:
+class Recorded(Struct, eq=False):
     """What the pass found."""
 
     start_ns: int = 0

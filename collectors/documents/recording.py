@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from collectors.all_subjects import REPORTED
 from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
@@ -33,6 +32,7 @@ from collectors.reports.report import with_tier
 from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
 from engine.events import Event
+from engine.replacing import replace
 from engine.text import safe_text
 
 _MOST_SWEEPS = 8

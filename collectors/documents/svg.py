@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
+
+from msgspec import Struct
 
 from collectors.documents.content import Band, DrawnAxis, DrawnChart, DrawnCurve, Form, Mark
 from collectors.documents.scale import (
@@ -52,8 +53,7 @@ def heights(chart: DrawnChart) -> list[tuple[DrawnCurve, tuple[float, ...], tupl
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
+class _Drawing(Struct, frozen=True):
     chart: DrawnChart
     x: Scale
     y: Scale

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
 from collectors.documents.open_loop import OpenCurve, read_open_loop
@@ -18,6 +19,7 @@ from engine.job.knobs import KNOBS
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
 from engine.rate_search.recorded_result import recorded_result
+from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.events import RecordedSweep
@@ -33,8 +35,7 @@ _MOST = 1e30
 _LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
 
 
-@dataclass(frozen=True, slots=True)
-class SweptCurve:
+class SweptCurve(Struct, frozen=True):
     """Trials that differ in load alone."""
 
     name: str
@@ -42,8 +43,7 @@ class SweptCurve:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
+class Swept(Struct, frozen=True):
     """What either kind of file holds."""
 
     load: str

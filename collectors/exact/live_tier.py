@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collectors.model import Rows, Tier, Topology
 from engine.errors import LunscopeError
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from collectors.exact.collector import ExactCollector

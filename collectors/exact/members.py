@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.exact.tracer import Tracer
@@ -15,8 +15,7 @@ from collectors.model import MISSING, Kind, Rows, Table
 from collectors.tables.block.schema import TRACE, TRACE_GROUP, group_key
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """Rows of the trace_group table and the kernel names of the devices of each."""
 
     rows: Rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.exact.tracer import PROCESS_COLUMNS, ProcessIos
@@ -35,8 +35,7 @@ _READ_AGAIN = 3
 """Readings of a new process in which its name is read: it is that of its parent until it calls execve(2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
+class _Process(Struct, frozen=True):
     """One submitter of I/Os as the programs identify it."""
 
     kind: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from collectors.exact.probe.client import connect_nfs, connect_throttle, helper_path
 from collectors.exact.tracer_supervisor import full_refusal
@@ -24,8 +25,7 @@ class _Program(Protocol):
 Program = TypeVar("Program", bound=_Program)
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSource(Generic[Program]):
+class ProgramSource(Struct, Generic[Program], frozen=True):
     """Where one kind of program comes from."""
 
     attach: Callable[..., Program]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.filtering.values import Quantity
@@ -69,8 +69,7 @@ class Term(Protocol):
         """Whether each row meets it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """Rows found by a word, or those that are not."""
 
     text: str
@@ -91,8 +90,7 @@ _COMPARE: Mapping[Operator, Callable[[NDArray[np.float64], float], Mask]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FigureTerm:
+class FigureTerm(Struct, frozen=True):
     """Rows whose figure compares so; a missing figure matches nothing.
 
     Equal is what rounds to the figure as it was typed: `busy=50` finds 49.7. Only `=0` is exact.
@@ -115,8 +113,7 @@ class FigureTerm:
             return far if self.operator is Operator.UNEQUAL else distance <= self.quantity.half_digit
 
 
-@dataclass(frozen=True, slots=True)
-class TextTerm:
+class TextTerm(Struct, frozen=True):
     """Rows whose text compares so, ignoring case; a missing text matches nothing."""
 
     field_id: str
@@ -139,8 +136,7 @@ class TextTerm:
         return (self.text in value if contained else self.text == value) != negated
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """Alternatives, each of terms that must all be met; without any, all rows match."""
 
     alternatives: tuple[tuple[Term, ...], ...] = ()

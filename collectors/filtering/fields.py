@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.field import Field, Unit
 from engine.text import short_text
@@ -13,8 +14,7 @@ _MOST_NAMED = 8
 _LONGEST_NAME = 24
 
 
-@dataclass(frozen=True, slots=True)
-class FilterField:
+class FilterField(Struct, frozen=True):
     """One field of a filter: a figure with its unit, or a text."""
 
     id: str

@@ -10,7 +10,8 @@ A filter is terms between blanks, all of which must be met; `|` stands between a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.filtering.expression import (
     EVERY_ROW,
@@ -35,8 +36,7 @@ _VALUE = re.compile(r'[^\s"|]+')
 _LONGEST = 32
 
 
-@dataclass(frozen=True, slots=True)
-class FilterMistake:
+class FilterMistake(Struct, frozen=True):
     """What is wrong with a filter, and where."""
 
     position: int
@@ -45,8 +45,7 @@ class FilterMistake:
     """One line."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFilter:
+class ReadFilter(Struct, frozen=True):
     """A filter as far as it can be read."""
 
     expression: Expression

@@ -7,8 +7,9 @@ import platform
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.fleet.agent_load import AgentLoad
 from collectors.fleet.agent_streams import AgentOutput, LineInput
@@ -27,6 +28,7 @@ from collectors.sources.recorder import RecordingSource
 from engine.config import state_folder
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.version import version
 
@@ -38,8 +40,7 @@ LEASE_LOST_EXIT = 3
 Log = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
+class AgentSettings(Struct, frozen=True):
     """How an agent samples its host."""
 
     procfs: Path

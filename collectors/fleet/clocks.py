@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.sampling.schedule import SECOND_NS, SystemClock
 
@@ -14,8 +15,7 @@ _SHARE = 0.5
 """A sample that would come sooner than this share of the interval after the one before is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockOffset:
+class ClockOffset(Struct, frozen=True):
     """What is known of the other clock."""
 
     offset_ns: int

@@ -6,7 +6,8 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.fleet.connect_pace import AT_ONCE, MOST, RETRIES, ConnectPace, final_words, was_dropped
 from collectors.fleet.fleet_host import WRONG_CLOCK_NS, FleetHost, HostState
@@ -43,8 +44,7 @@ FULL_STREAM = 1
 """Streams of full samples have odd numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetSettings:
+class FleetSettings(Struct, frozen=True):
     """How the hosts are driven."""
 
     command: str = DEFAULT_COMMAND

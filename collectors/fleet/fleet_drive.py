@@ -6,7 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from collectors.fleet.controller import FleetController
 from collectors.fleet.fleet_load import FleetLoad, Interrupted
@@ -17,6 +18,7 @@ from engine.errors import LunscopeError, RefusedError, UsageError
 from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Knobs
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus, StatusStore
 
 Done = Callable[[str], None]
@@ -30,8 +32,7 @@ _TURN_CLOCKS_S = 1.0
 """How long a turn by hand waits for clocks that are not known well enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetWork:
+class FleetWork(Struct, frozen=True):
     """What to drive, and how."""
 
     jobs: Mapping[str, HostJob]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from collectors.fleet.clocks import ClockEstimate
 from collectors.fleet.frames import Frame
@@ -36,8 +37,7 @@ class HostState(StrEnum):
         return STATES.index(self.value)
 
 
-@dataclass(slots=True, eq=False)
-class FleetHost:
+class FleetHost(Struct, eq=False):
     """State of one host; written by the thread of the links only."""
 
     name: str

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.fleet.frames import Frame
 from collectors.reports.run_events import events_between, run_events_document
 from engine.events import Event
+from engine.replacing import replace
 from engine.results.histogram import SUB_BITS
 from engine.results.measured import Measured, Split, combine, combine_splits
 from engine.results.result_document import Document, split_document
@@ -20,8 +21,7 @@ _LONGEST_S = 1e9
 _MOST_BUCKETS = 64 << SUB_BITS
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostResult:
+class HostResult(Struct, frozen=True, eq=False):
     """What one host measured."""
 
     name: str
@@ -40,8 +40,7 @@ class HostResult:
         return self.started_ns + round((elapsed_s if known else self.duration_s) * 1e9)  # type: ignore[operator]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FleetResult:
+class FleetResult(Struct, frozen=True, eq=False):
     """What all of them measured."""
 
     hosts: tuple[HostResult, ...]

@@ -6,13 +6,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 
 from collectors.fleet.controller import INTERVAL_NS, FleetController
 from collectors.fleet.merge import FleetMerge
 from collectors.model import Sample, Source, Step
 from collectors.sampling.schedule import SECOND_NS
 from engine.events import Event
+from engine.replacing import replace
 
 GRACE_NS = 300_000_000
 """How long after the time of the grid frames are awaited."""

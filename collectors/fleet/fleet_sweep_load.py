@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from collectors.fleet.frames import Frame
 from collectors.fleet.host_jobs import HostJob
 from engine.errors import LunscopeError
 from engine.job.spec import Knobs
+from engine.replacing import replace
 from engine.results.measured import Split, combine_splits
 from engine.results.result import EpochResult, FsyncResult, TargetResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT

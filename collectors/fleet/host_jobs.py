@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.spec import JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.text import safe_text
 
 Expand = Callable[[str], Sequence[str]]
 """Names of the hosts of a node set; raises UsageError where it is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostJob:
+class HostJob(Struct, frozen=True):
     """What one host drives."""
 
     job: JobSpec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
 
 from collectors.fleet.fleet_host import FleetHost
 from collectors.graph import Graph
@@ -16,6 +16,7 @@ from collectors.tables.block.schema import DISK
 from collectors.tables.fleet.schema import FLEET, SERVICE
 from collectors.tables.load.schema import LOAD
 from engine.events import Event, EventKind
+from engine.replacing import replace
 
 _PAUSE = 50
 """Rows of all hosts are made anew at most in 1/50 of the time."""
@@ -31,8 +32,7 @@ def host_of(key: str) -> str:
     return key.partition("/")[0]
 
 
-@dataclass(slots=True, eq=False)
-class _MergedRows:
+class _MergedRows(Struct, eq=False):
     """Rows of one table of all hosts, made anew only where those of a host changed."""
 
     parts: tuple[Rows | None, ...] = ()

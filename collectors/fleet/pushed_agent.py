@@ -8,14 +8,15 @@ import platform
 import shlex
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+
+from msgspec import Struct
 
 _FOLDERS = ("engine", "collectors", "tui", "themes")
 _SUFFIXES = {".py", ".so", ".toml", ".tcss"}
 _LEFT_OUT = {"__pycache__", "native"}
-_NEEDS = ("numpy", "psutil", "pyudev", "click")
+_NEEDS = ("numpy", "psutil", "pyudev", "click", "msgspec")
 
 # It reads exactly the copy: what follows on standard input is for the agent. It stays as the parent of the agent, so
 # that the folder goes however the agent ends; sshd closes standard input when the controller is killed, which ends it.
@@ -58,8 +59,7 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PushedAgent:
+class PushedAgent(Struct, frozen=True):
     """What runs on a host, and what it reads before the first frame."""
 
     command: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from collectors.fleet.frames import Frame, FrameError, encode, pack, unpack, whole
@@ -14,6 +13,7 @@ from collectors.session.format import MAX_BLOB_BYTES, DamageError, seal
 from collectors.session.rows import StoredTick
 from engine.errors import LunscopeError
 from engine.events import Event
+from engine.replacing import replace
 
 _MOST_OBJECTS = 20_000
 """Objects kept of one segment of 30 minutes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from collectors.kernel.sysfs import text
 from collectors.model import Device
@@ -29,8 +30,7 @@ _EUI, _NAA, _RELATIVE_PORT, _PORT_GROUP, _NAME = 2, 3, 4, 5, 8
 _PREFIXES = {_NAA: "naa.", _EUI: "eui."}
 
 
-@dataclass(frozen=True, slots=True)
-class TargetIds:
+class TargetIds(Struct, frozen=True):
     """Identifiers of the target port of a path; empty or None if missing in the page."""
 
     port: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from collectors.kernel.device_ids import persistent_id, serial, vendor_name
@@ -12,6 +11,7 @@ from collectors.kernel.identity import SECTOR_BYTES, sysfs_name
 from collectors.kernel.sysfs import flag, number, text
 from collectors.model import Device
 from engine._native import read_attributes
+from engine.replacing import replace
 
 UdevLookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Mapping[str, str]]]
 """Properties of devices by kernel name; names without properties may be missing."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.kernel.identity import DeviceInstance, storable_name, sysfs_name
 from collectors.kernel.sysfs import text
@@ -25,8 +26,7 @@ class DiskChange(StrEnum):
     RESIZED = "resized"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One changed disk."""
 
     action: DiskChange

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine import _native
@@ -16,8 +16,7 @@ SECTOR_BYTES = 512
 """Unit of `size` and of all sector counters, whatever the device (include/linux/blk_types.h)."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInstance:
+class DeviceInstance(Struct, frozen=True):
     """Facts that distinguish successive devices of one name."""
 
     diskseq: int | None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from engine._native import read_attributes
@@ -96,8 +97,7 @@ _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _GROUPS = frozenset({"block", "virtual", "platform", "net", "nvme-fabrics", "nvme-subsystem", "ctl"})
 
 
-@dataclass(frozen=True, slots=True)
-class SysfsLocation:
+class SysfsLocation(Struct, frozen=True):
     """Kernel names of the parents of a device; empty where it has none."""
 
     parent: str = ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import bucket_midpoints_ns
@@ -35,8 +35,7 @@ _ENDS = (0.05, 0.95)
 """Part of a band that is marked."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheBands:
+class CacheBands(Struct, frozen=True):
     """Latencies of hits and of misses, and the share of I/Os in the fast band."""
 
     hit: LatencyRange

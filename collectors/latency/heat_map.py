@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import bucket_bounds_ns, bucket_midpoints_ns, minimum_ios
@@ -18,16 +17,14 @@ OVERLAY_PERCENTS = (50.0, 99.0)
 """Percentiles drawn over the heat map, together with the peak."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyRange:
+class LatencyRange(Struct, frozen=True):
     """Range of latencies of a heat map, with equal ratios from row to row."""
 
     low_ns: float
     high_ns: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeatRows:
+class HeatRows(Struct, frozen=True, eq=False):
     """Whole histogram buckets of each row, lowest row first: from `first` up to, not including, `after`.
 
     Rows end at bucket bounds, so that every count is a whole number of I/Os. Rows within one bucket are equal.
@@ -47,8 +44,7 @@ class HeatRows:
         return np.where(latency_ns >= self.low_ns[0], row, -1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeatColumns:
+class HeatColumns(Struct, frozen=True, eq=False):
     """I/Os by column and row; a column contains the intervals that ended within one step of the time axis.
 
     `counts` has shape (columns, rows), and so has `at_most`: the I/Os in a cell, all cells under it and below all rows.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.latency.interval_ios import IntervalIos, IoReader, driven_devices, slowest, slowest_matched
 from collectors.latency.packed_cells import PackedCells, pack_cells
@@ -23,8 +24,7 @@ _TICK_BYTES = 600
 """Of a tick beside its arrays."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _KeptTick:
+class _KeptTick(Struct, frozen=True, eq=False):
     """A tick in little memory."""
 
     time_ns: int
@@ -41,8 +41,7 @@ class _KeptTick:
         return LatencyTick(self.time_ns, self.span_ns, self.cells.histograms, self.peaks)
 
 
-@dataclass(slots=True)
-class _Source:
+class _Source(Struct):
     """Stored ticks of one set of histograms."""
 
     newest: Histograms
@@ -61,8 +60,7 @@ class _Source:
             self.forgotten = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(Struct, frozen=True):
     """Data of one tick besides histograms."""
 
     time_ns: int

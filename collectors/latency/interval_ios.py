@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.latency.load_ios import LoadIos, slow_load_ios
@@ -27,8 +27,7 @@ from collectors.model import Device, Sample, Topology
 from collectors.tables.load.schema import LOAD
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IntervalIos:
+class IntervalIos(Struct, frozen=True, eq=False):
     """The slowest I/Os of one interval."""
 
     slow: SlowIos
@@ -73,10 +72,11 @@ def slowest(intervals: Sequence[IntervalIos], most: int, subject: LatencySubject
     if not samples:
         return []
     values = np.concatenate([each.values for each in samples])
-    wanted = _is_wanted(values, samples, subject, intervals)
-    latency_ns = np.where(wanted, latencies_ns(values), -1)
+    wanted = np.flatnonzero(_is_wanted(values, samples, subject, intervals))
+    # Those of other devices, mostly many times as many, need no place in the order.
+    latency_ns = latencies_ns(values)[wanted]
     ends = np.cumsum([len(each) for each in samples])
-    order = np.argsort(-latency_ns, kind="stable")[: min(most, int(wanted.sum()))]
+    order = wanted[np.argsort(-latency_ns, kind="stable")[:most]]
     sample = np.searchsorted(ends, order, side="right")
     return [
         samples[which][position]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Rows, Sample
@@ -15,8 +16,7 @@ from collectors.tables.load.schema import LOAD, SLOW_LOAD
 _DIRECTIONS = ("read", "write")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadIo:
+class LoadIo(Struct, frozen=True):
     """One I/O from submit to reap; `issued_ns` is wall time."""
 
     target: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.latency.load_parts import FEWER, SHARED, SeriesOf, Stretch, within
 from collectors.model import Frame
@@ -17,8 +17,7 @@ AT_LIMIT_PCT = 90.0
 """A group that uses at least this share of a limit waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadThrottle:
+class LoadThrottle(Struct, frozen=True):
     """The control group of the load."""
 
     path: str

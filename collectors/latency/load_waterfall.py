@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.latency.history import LatencyHistory
 from collectors.latency.load_parts import FEWER, SHARED, TOO_MANY, SeriesOf, within
@@ -21,8 +21,7 @@ _NS_PER_MS = 1e6
 MOST_MATCHED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class LoadWaterfall:
+class LoadWaterfall(Struct, frozen=True):
     """Mean times, or why there are none; and the slowest I/Os matched with the kernel's."""
 
     mean: Waterfall | None

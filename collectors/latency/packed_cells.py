@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import Histograms, HistogramScale, Rows
@@ -17,8 +17,7 @@ _OVERHEAD_BYTES = 200
 """Of an object and its bytes beside the cells."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedCells:
+class PackedCells(Struct, frozen=True, eq=False):
     """Histograms whose four arrays are one string of bytes: 9 per cell as a rule, in place of 15 and four arrays."""
 
     scale: HistogramScale

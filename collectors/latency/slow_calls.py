@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.latency.nfs_subjects import mount_name
@@ -22,8 +23,7 @@ _ROW, _EXECUTE = _COLUMNS.index("row"), _COLUMNS.index("execute_ns")
 _UNKNOWN = int(MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowCall:
+class SlowCall(Struct, frozen=True):
     """One call and its times; None where unknown."""
 
     time_ns: int

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Device, Sample, Table
@@ -22,8 +23,7 @@ _MAJOR, _MINOR = _COLUMNS.index("major"), _COLUMNS.index("minor")
 _UNKNOWN = int(MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowIo:
+class SlowIo(Struct, frozen=True):
     """One I/O and its times; None where unknown."""
 
     time_ns: int

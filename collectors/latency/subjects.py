@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from collectors.derive.roles import present_disks
 from collectors.graph import Lun
@@ -32,8 +33,7 @@ class Direction(StrEnum):
     WRITE = "write"
 
 
-@dataclass(frozen=True, slots=True)
-class LatencySubject:
+class LatencySubject(Struct, frozen=True):
     """Rows of one set of histograms to add up: a disk, the paths of a LUN or port, the targets of the load."""
 
     title: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
@@ -16,8 +16,7 @@ PER_TICK = 3
 """Peaks stored per interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Struct, frozen=True):
     """The largest latency of one row in one interval."""
 
     time_ns: int
@@ -70,8 +69,7 @@ SECOND_NS = 1_000_000_000
 PERCENTS = (50.0, 99.0, 99.9)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencySummary:
+class LatencySummary(Struct, frozen=True):
     """One time range; NaN where there were too few I/Os, or none."""
 
     ios: int
@@ -85,8 +83,7 @@ class LatencySummary:
     """Number of them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeriesCells:
+class SeriesCells(Struct, frozen=True, eq=False):
     """Cells of some series: interval, bucket and I/Os of each."""
 
     tick: NDArray[np.intp]
@@ -97,11 +94,20 @@ class SeriesCells:
 def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
     """Select the cells of some series."""
     tick = np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
-    if set(series) >= set(ticks.series):
-        return SeriesCells(tick, ticks.bucket, ticks.count)
-    wanted = np.array([name in series for name in ticks.series])
-    kept = wanted[ticks.series_index]
+    kept = _kept_cells(ticks, series)
     return SeriesCells(tick[kept], ticks.bucket[kept], ticks.count[kept])
+
+
+def buckets_of(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.uint16]:
+    """Select the buckets of the cells of some series."""
+    return ticks.bucket[_kept_cells(ticks, series)]
+
+
+def _kept_cells(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.bool_] | slice:
+    """Find the cells of some series."""
+    if set(series) >= set(ticks.series):
+        return slice(None)
+    return np.array([name in series for name in ticks.series])[ticks.series_index]
 
 
 def means_ns(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.float64]:
@@ -109,7 +115,10 @@ def means_ns(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.float64]:
     cells = cells_of(ticks, series)
     count = cells.count.astype(np.float64)
     ios = np.bincount(cells.tick, count, len(ticks))
-    sums = np.bincount(cells.tick, count * bucket_midpoints_ns(ticks.scale, cells.bucket), len(ticks))
+    # There are many times as many cells as buckets.
+    buckets = np.arange(int(cells.bucket.max(initial=0)) + 1, dtype=np.uint16)
+    middle_ns = bucket_midpoints_ns(ticks.scale, buckets)[cells.bucket]
+    sums = np.bincount(cells.tick, count * middle_ns, len(ticks))
     means: NDArray[np.float64] = np.divide(sums, ios, out=np.full(len(ticks), np.nan), where=ios > 0)
     return means
 

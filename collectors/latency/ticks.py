@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.latency.subjects import LatencySubject
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Table
+from engine.replacing import replace
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -36,8 +37,7 @@ MOST_CELLS = 1 << 20
 """Histogram cells stored per subject: 12 MiB; a busy second of the engine fills some hundred."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowPeaks:
+class RowPeaks(Struct, frozen=True, eq=False):
     """Exact peaks of an interval, for rows that had any: `peak_ns` has shape (len(row), columns), float64."""
 
     rows: Rows
@@ -46,8 +46,7 @@ class RowPeaks:
     peak_ns: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LatencyTick:
+class LatencyTick(Struct, frozen=True, eq=False):
     """Histograms and peaks of one source in the interval that ended at `time_ns` and lasted `span_ns`."""
 
     time_ns: int
@@ -72,8 +71,7 @@ def row_peaks(source: str, table: Table | None) -> RowPeaks:
     return RowPeaks(table.rows, columns, row, raw[row].astype(np.float64))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LatencyTicks:
+class LatencyTicks(Struct, frozen=True, eq=False):
     """Histogram cells of one subject over many intervals, oldest first.
 
     Interval i ended at `times_ns[i]`, lasted `spans_ns[i]` and has the cells from `first_cell[i]` up to, not including,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collectors.latency.load_ios import LoadIo
@@ -42,8 +43,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Waterfall:
+class Waterfall(Struct, frozen=True):
     """Time per I/O by stage, in order; the sum is the whole time."""
 
     parts: tuple[tuple[Stage, float], ...]
@@ -89,8 +89,7 @@ def mean_waterfall(
     return Waterfall((*stages, (Stage.OUTSIDE, max(latency_ns - known, 0.0))))
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedIo:
+class MatchedIo(Struct, frozen=True):
     """One I/O of the load and its stages as traced in the kernel."""
 
     load: LoadIo

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Rows, Table
@@ -24,8 +24,7 @@ class FamilyKind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Name, type and help of one metric family."""
 
     name: str
@@ -41,8 +40,7 @@ class Family:
         return self.name.startswith("node_")
 
 
-@dataclass(frozen=True, slots=True)
-class MetricPart:
+class MetricPart(Struct, frozen=True):
     """Values of one raw column in a family that has several, such as one per operation."""
 
     column: str
@@ -50,8 +48,7 @@ class MetricPart:
     """Labels of the part, rendered: `operation="read"`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnFamily:
+class ColumnFamily(Struct, frozen=True):
     """A family whose values are raw columns, each value multiplied by `times` and divided by `per`."""
 
     family: Family
@@ -62,8 +59,7 @@ class ColumnFamily:
     """Values from this one on are wrong; kernels print some negative in-flight counts as unsigned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """Values of some label sets; all of them are known."""
 
     labels: Sequence[str]
@@ -73,8 +69,7 @@ class Values:
     """Labels that all of them have besides."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricHistogram:
+class MetricHistogram(Struct, frozen=True, eq=False):
     """Classic histograms of one family: one row per label set."""
 
     labels: Sequence[str]
@@ -85,8 +80,7 @@ class MetricHistogram:
     sums_s: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricPoint:
+class MetricPoint(Struct, frozen=True):
     """A family with all of its values; yielded at most once per exposition."""
 
     family: Family

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +25,7 @@ from collectors.metrics.states import DM_PATH_STATE, map_path_states
 from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows
 from collectors.tables.block.schema import DISK, PATH_ERRORS
+from engine.replacing import replace
 
 _LABELS = ("path", "device", "port")
 _NS = 1_000_000_000

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.graph import Graph, Lun, ports_of
 from collectors.graph import Path as LunPath
@@ -129,8 +130,7 @@ def map_path_states(view: MetricView) -> Iterator[MetricPoint]:
     yield from _known(DM_PATH_STATE, states)
 
 
-@dataclass(frozen=True, slots=True)
-class _Controller:
+class _Controller(Struct, frozen=True):
     name: str
     transport: str
     state: str

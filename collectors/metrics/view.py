@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.derive.roles import Roles, roles
 from collectors.metrics.family import Family, MetricPoint
@@ -11,8 +12,7 @@ from collectors.metrics.running_sums import LatencySums, PortSums
 from collectors.model import Rows, Sample, Table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MetricView:
+class MetricView(Struct, frozen=True, eq=False):
     """One moment; sums are valid until the next sample is added."""
 
     sample: Sample
@@ -36,8 +36,7 @@ class MetricView:
 _NO_ROWS = Rows((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class MetricLevel:
+class MetricLevel(Struct, frozen=True):
     """The families of one subject, exported or not."""
 
     id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from collectors.graph import Layer, MountedFilesystem, Path, layers_above, rootless_layers
 from collectors.model import Topology
@@ -28,8 +29,7 @@ class NodeKind(StrEnum):
     REST = "rest"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One element at one position of the tree; a LUN appears below each of its paths."""
 
     key: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.events import Event, EventKind
 from engine.text import safe_text
@@ -16,8 +17,7 @@ LEAST_EVENTS = 2
 _MOST_NAMED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class CauseGroup:
+class CauseGroup(Struct, frozen=True):
     """One event, or several with one cause."""
 
     events: tuple[Event, ...]

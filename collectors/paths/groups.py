@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.graph import Lun, Path, Port, TargetPort
@@ -27,8 +27,7 @@ class GroupBy(StrEnum):
     POLICY = "policy"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathGroups:
+class PathGroups(Struct, frozen=True, eq=False):
     """Groups of the rows of a "paths" table; the same object until rows or topology change."""
 
     by: GroupBy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from collectors.sampling.schedule import SECOND_NS
 from collectors.tables.block.path_verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
 from collectors.tables.block.schema import DISK, GROUP, TRACE, TRACE_GROUP, TRACER
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from engine.text import safe_text
 
 COMPARE_EVERY_S = 10.0

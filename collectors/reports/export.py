@@ -6,8 +6,9 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from collectors.all_subjects import SUBJECTS
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
@@ -55,8 +56,7 @@ HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
 Derive = Callable[[Sample | None, Sample], Frame]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selected tables and fields; no fields means all of them."""
 
     tables: tuple[str, ...] = ("disks",)
@@ -78,8 +78,7 @@ class Selection:
         return Selection(tuple(dict.fromkeys(self.tables)), tuple(dict.fromkeys(self.fields)) or known)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRow:
+class ExportRow(Struct, frozen=True):
     """One device at one sample, independent of the format."""
 
     head: tuple[str | None, int, float, str, str, str]

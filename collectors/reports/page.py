@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.all_subjects import REPORTED
 from collectors.field import TIER_MARKS, Unit
@@ -69,8 +69,7 @@ def figure_text(table: FrameTable, field_id: str, unit: Unit, row: int) -> tuple
     return text, "" if codes is None else TIER_MARKS[Tier(int(codes[row]))]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Formats the lines of one table; figures with a varying tier are followed by their tier mark."""
 
     subject: Subject
@@ -137,8 +136,7 @@ _LONG_SECOND = 1.5
 _TABLES = frozenset(subject.table for subject in REPORTED)
 
 
-@dataclass(frozen=True, slots=True)
-class PageOptions:
+class PageOptions(Struct, frozen=True):
     """Display options of a text report."""
 
     split: bool

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from collectors.all_subjects import REPORTED, SUBJECTS, averages_of
 from collectors.derive.downsample import downsample
@@ -17,6 +18,7 @@ from collectors.registry import subject_of
 from collectors.reports.page import PageOptions, ReportPage
 from collectors.session.time_format import iso_time
 from collectors.tables.block.schema import DISK
+from engine.replacing import replace
 from engine.text import safe_text
 
 _EXACT = frozenset(schema.name for subject in SUBJECTS for schema in subject.exact_raw)
@@ -108,8 +110,7 @@ def _number(value: float) -> float | None:
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(Struct, frozen=True):
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()

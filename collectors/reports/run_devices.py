@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from collectors.model import FrameTable, Rows, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
@@ -38,8 +39,7 @@ class Stored(Protocol):
         """Numbers of the devices of each."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunDevices:
+class RunDevices(Struct, frozen=True, eq=False):
     """Figures over a run, of everything below its targets; I/Os of others on these devices are included."""
 
     elapsed_s: float

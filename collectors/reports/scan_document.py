@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+
+from msgspec.structs import asdict
 
 from collectors.graph import Layer, Lun, MountedFilesystem, Path, Port, Tape, TargetPort
 from collectors.kernel.device_ids import plain_wwid
@@ -85,7 +86,7 @@ def _facts(device: Device | None, paths: Sequence[Device | None]) -> dict[str, o
 
 
 def _plain(record: Record) -> dict[str, object]:
-    return {field.name: _safe(value) for field, value in zip(fields(record), asdict(record).values(), strict=True)}
+    return {name: _safe(value) for name, value in asdict(record).items()}
 
 
 def _safe(value: object) -> object:

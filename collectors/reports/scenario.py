@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
@@ -12,13 +13,13 @@ from engine.job.file import parse_job
 from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, validate_scenario
 from engine.job.values import WrongTypeError
+from engine.replacing import replace
 from engine.text import safe_text
 
 _NS = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedLoad:
+class RecordedLoad(Struct, frozen=True):
     """One run of the load in a recording."""
 
     start: Event

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from msgspec import Struct
 
 from collectors.model import Topology
 from collectors.paths.groups import lun_name
@@ -23,8 +25,7 @@ _TABLES = ("disks", "paths", "hbas")
 _COLUMNS = ("reads", "writes", "read MB", "written MB", "errors", "timeouts", "retries", "failovers", "max ms")
 
 
-@dataclass(frozen=True, slots=True)
-class TotalsReport:
+class TotalsReport(Struct, frozen=True):
     """Totals of all subjects since one mark, to the end of the recording."""
 
     mark: Event

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from collectors.latency.slow_calls import SlowCall, slow_calls
 from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
@@ -17,8 +18,7 @@ Value = str | int | float | None
 _Slow = TypeVar("_Slow", SlowIo, SlowCall)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowTable(Generic[_Slow]):
+class SlowTable(Struct, Generic[_Slow], frozen=True):
     """One of them."""
 
     name: str

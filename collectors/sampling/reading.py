@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from collectors.model import Histograms, Table
 from engine.events import Event, EventKind
@@ -66,8 +67,7 @@ class BackgroundThread:
                 self._clock = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class Reading(Struct, frozen=True, eq=False):
     """Tables and histograms by schema name, and events since the previous reading."""
 
     tables: Mapping[str, Table] = field(default_factory=dict)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from threading import Event as StopFlag
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.events import Event, EventKind
 
@@ -90,8 +91,7 @@ class SampleFlag(StopFlag):
         return woken
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """Ticks at the start, after the warm-up if the interval is much longer, and at every interval from the start."""
 
     start_ns: int

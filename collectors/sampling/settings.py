@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from engine.config import config_file
 from engine.text import safe_text, short_text
@@ -17,8 +18,7 @@ TIERS = ("auto", "exact", "sampled", "kernel")
 """What may be asked for; "auto" is the best available."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingSettings:
+class ReadingSettings(Struct, frozen=True):
     """Settings in force; invalid ones are ignored and listed in `problems`."""
 
     aliases: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.graph import Graph
 from collectors.model import Table
@@ -16,8 +17,7 @@ FIRST_POLL_S = 0.1
 """Interval of checking for the device graph until there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlowPace:
+class SlowPace(Struct, frozen=True):
     """Rate of reading: limited by a share of one core and by the response time of the device."""
 
     least_s: float

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table, Topology
 from collectors.session import objects
@@ -163,8 +164,7 @@ class UnreadableError(DamageError):
         self.culprit = culprit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class Moment(Struct, frozen=True, eq=False):
     """A decoded sample."""
 
     sample: Sample

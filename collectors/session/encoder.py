@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table, Topology
 from collectors.session import objects
@@ -113,8 +113,7 @@ class _StoredRows:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedTick:
+class EncodedTick(Struct, frozen=True):
     """One row of the ticks table of a session file."""
 
     tick: int

@@ -1,4 +1,4 @@
-"""Format of a session file, shared by reader and writer, and records of one dataclass stored by columns.
+"""Format of a session file, shared by reader and writer, and records of one struct stored by columns.
 
 One SQLite database in WAL mode while it is written, one plain file after closing:
 
@@ -20,10 +20,12 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
 from enum import IntEnum
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from collectors.model import Tier
 
@@ -112,11 +114,11 @@ def _checksum(data: bytes, numbers: tuple[int, ...]) -> int:
     return zlib.crc32(data, zlib.crc32(struct.pack(f"<{len(numbers)}q", *numbers)))
 
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Struct)
 
 
 def columns_of(cls: type[_T], records: Iterable[_T]) -> dict[str, list[Any]]:
-    """Convert records of a dataclass to columns."""
+    """Convert records of a struct to columns."""
     everyone = tuple(records)
     return {name: [getattr(record, name) for record in everyone] for name in get_type_hints(cls)}
 
@@ -131,11 +133,11 @@ def records_of(cls: type[_T], columns: object) -> list[_T]:
         raise DamageError(f"no {cls.__name__} columns")
     hints = get_type_hints(cls)
     count = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
-    defaults = {field.name: field.default for field in fields(cls)}  # type: ignore[arg-type] # a dataclass
+    defaults = {field.name: field.default for field in fields(cls)}
     known = []
     for name, hint in hints.items():
-        default = defaults.get(name, MISSING)
-        values = columns.get(name, None if default is MISSING else [default] * count)
+        default = defaults.get(name, NODEFAULT)
+        values = columns.get(name, None if default is NODEFAULT else [default] * count)
         known.append(_typed_column(hint, values))
     if any(len(values) != count for values in known):
         raise DamageError(f"{cls.__name__} columns of different length")

@@ -6,9 +6,11 @@ A session file is untrusted input: every value is type-checked before use.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any, TypeVar, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, Tape, TargetPort
 from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Topology
@@ -60,8 +62,7 @@ _T = TypeVar("_T")
 _MAX_COLUMNS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramShape:
+class HistogramShape(Struct, frozen=True):
     """Scale and series shared by all histograms of one name."""
 
     name: str
@@ -204,7 +205,7 @@ def event_from_json(value: dict[str, Any]) -> Event:
 
 
 def _plain(record: Device | HostFacts | Event) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    return asdict(record)
 
 
 def _revive(cls: type[_T], value: object) -> _T:

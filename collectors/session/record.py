@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import Rows, Schema
@@ -13,8 +13,7 @@ from collectors.session.format import DamageError
 from engine._native import TableCodec
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     schema: Schema
     rows: Rows
     codec: TableCodec
@@ -73,8 +72,7 @@ _MAX_SECTIONS = 256
 _GAP = 1
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSection:
+class RecordSection(Struct, frozen=True):
     """One encoded table or histogram and the numbers of the objects it refers to."""
 
     shape_id: int
@@ -82,8 +80,7 @@ class RecordSection:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One tick as stored, encoded against another tick."""
 
     gap: bool

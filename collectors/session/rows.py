@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from collectors.session import objects
 from collectors.session.database import Database
@@ -69,8 +69,7 @@ class RecordedEvents:
 _SMALLEST_ROW_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTick:
+class StoredTick(Struct, frozen=True):
     """One row with a valid checksum."""
 
     tick: int

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from engine.events import Event, EventKind
+from engine.replacing import replace
 
 HOUR_NS = 3600 * 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class PathFailures:
+class PathFailures(Struct, frozen=True):
     """What happened to one path while it was observed; wall times."""
 
     failures: int = 0
@@ -41,16 +42,14 @@ class PathFailures:
         return self.down_ns + (0 if self.down_since_ns is None else max(0, now_ns - self.down_since_ns))
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchHistory:
+class SwitchHistory(Struct, frozen=True):
     """Changes of the group of paths that a map uses."""
 
     count: int = 0
     last_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathHistories:
+class PathHistories(Struct, frozen=True, eq=False):
     """Histories of all paths and maps by kernel name, over a range of wall time."""
 
     start_ns: int | None = None

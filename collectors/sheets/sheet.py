@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.model import MISSING, Table, Topology
 from collectors.sheets.path_history import NO_HISTORY, PathHistories
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True)
-class SheetFact:
+class SheetFact(Struct, frozen=True):
     """One titled value, safe to print."""
 
     title: str
@@ -21,8 +21,7 @@ class SheetFact:
     """Why it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class SheetSection:
+class SheetSection(Struct, frozen=True):
     """Facts of one kind."""
 
     title: str
@@ -31,8 +30,7 @@ class SheetSection:
     """Rows of a table in text, such as the paths of a LUN."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(Struct, frozen=True):
     """All sections of one LUN, path or port."""
 
     kind: str
@@ -41,8 +39,7 @@ class Sheet:
     sections: tuple[SheetSection, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SheetData:
+class SheetData(Struct, frozen=True, eq=False):
     """What sheets are made of: one sample, and what was observed before it."""
 
     topology: Topology

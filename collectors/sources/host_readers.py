@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from collectors.all_subjects import SUBJECTS
 from collectors.kernel.hotplug import HotplugMonitor
@@ -38,8 +39,7 @@ class Sampler(Protocol):
     """Whether it takes no samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostReaders:
+class HostReaders(Struct, frozen=True):
     """Hot-plug, the device graph, changes of tunables, the readers of all subjects, and the comparison of paths."""
 
     hotplug: HotplugMonitor

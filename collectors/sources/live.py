@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event as StopFlag
@@ -21,6 +20,7 @@ from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService

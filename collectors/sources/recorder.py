@@ -6,7 +6,6 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from threading import Event as StopFlag
 
 from collectors.model import Sample, Source, Step
@@ -14,6 +13,7 @@ from collectors.session.writer import SessionWriter
 from collectors.sources.relay import RelayingSource
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
+from engine.replacing import replace
 
 _PATIENCE_S = 0.05
 """Longest wait of the screen for the commit of a sample, which usually takes 0.1 ms."""

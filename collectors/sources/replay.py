@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from threading import Event as StopFlag
 from typing import Protocol
+
+from msgspec import Struct
 
 from collectors.model import Step
 from collectors.session.reader import SessionReader
@@ -44,8 +45,7 @@ class MonotonicClock:
         changed.wait(timeout_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The next sample to show, relative to the current one."""
 
     index: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.kernel.devices import HIDDEN_PATH
@@ -16,6 +17,7 @@ from collectors.topology.multipathd import UNKNOWN_PATH, DaemonFacts, DaemonPath
 from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of
 from collectors.topology.seen import DeviceRecord, Partition
 from collectors.topology.timeouts import timeouts_of
+from engine.replacing import replace
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:
@@ -61,8 +63,7 @@ _LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
 """Uuid prefixes of the tools that create dm devices."""
 
 
-@dataclass(slots=True)
-class Assembly:
+class Assembly(Struct):
     """The graph under construction."""
 
     records: Mapping[str, DeviceRecord]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from collectors.model import Device, Topology
 from engine.hostfs.storage import loop_storage_numbers
@@ -15,8 +16,7 @@ Users = dict[str, list[str]]
 """By key of a disk, path or port: the names of what is stored on it, or reached through it, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     """What is below some named targets."""
 
     disks: Users = field(default_factory=dict)

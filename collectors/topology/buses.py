@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from collectors.kernel.sysfs import Facts, class_link, read_class
 
@@ -24,8 +24,7 @@ _NVME = (
 _SUBSYSTEM = ("iopolicy", "subsysnqn")
 
 
-@dataclass(frozen=True, slots=True)
-class Buses:
+class Buses(Struct, frozen=True):
     """Facts by kernel name; Documentation/ABI/testing/sysfs-class-* and sysfs-ata, scsi_transport_*.c, nvme/host."""
 
     scsi_hosts: dict[str, Facts]

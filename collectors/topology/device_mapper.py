@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from collectors.graph import Graph, Path
 from collectors.model import Device
 from collectors.topology.multipathd import same_kernel
 from engine.hostfs.dm_control import CONTROL, Number, first_target
+from engine.replacing import replace
 from engine.text import whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class MapPath:
+class MapPath(Struct, frozen=True):
     """State of one path in a map."""
 
     state: str
@@ -28,8 +29,7 @@ class MapPath:
     """active, enabled or disabled; empty if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapState:
+class MapState(Struct, frozen=True):
     """One map: its path selector and its paths by device number."""
 
     policy: str

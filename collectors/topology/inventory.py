@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
@@ -25,6 +24,7 @@ from collectors.topology.state_changes import (
 )
 from collectors.topology.state_poll import MapEvents, StatePoll
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from engine.syscalls import trim_heap
 
 POLL_S = 0.5

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from collectors.graph import Port, TargetPort
 from collectors.kernel.sysfs import Facts, SysfsLocation, location_of
 from collectors.topology.buses import Buses
+from engine.replacing import replace
 from engine.text import whole_number
 
 _PHY_OF_HOST = re.compile(r"phy-(\d+):\d+")
@@ -39,8 +41,7 @@ def _sata(speed: str) -> str:
 _NATURAL = re.compile(r"(\d+)")
 
 
-@dataclass(slots=True)
-class PortTable:
+class PortTable(Struct):
     """Ports found so far, and the port of each SCSI host, NVMe controller and virtio device."""
 
     by_key: dict[str, Port] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from collectors.graph import Graph, MountedFilesystem
@@ -22,6 +21,7 @@ from collectors.topology.multipathd import NO_FACTS, DaemonFacts, MultipathDaemo
 from collectors.topology.seen import DeviceRecords, Partition, partitions_by_name, read_partitions
 from engine.errors import LunscopeError
 from engine.hostfs.kernel_files import unescape_octal
+from engine.replacing import replace
 from engine.text import safe_text, whole_number
 
 Numbers = Mapping[tuple[int, int], str]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.kernel.device_ids import NO_IDS, TargetIds, target_ids
 from collectors.kernel.devices import (
@@ -22,11 +23,11 @@ from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name,
 from collectors.kernel.sysfs import NOWHERE, SysfsLocation, flag, location_of, number, text
 from collectors.model import Device, Rows
 from engine._native import read_attributes
+from engine.replacing import replace
 from engine.text import whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """One partition of a disk."""
 
     name: str
@@ -83,8 +84,7 @@ def partitions_by_name(partitions: Iterable[Partition], keys: Mapping[str, str])
     return {part.name: f"{keys.get(part.disk, part.disk)}/{part.name}" for part in partitions}
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRecord:
+class DeviceRecord(Struct, frozen=True):
     """One device: its facts, its location, and its state as a path."""
 
     device: Device

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from collectors.model import Sample
 from collectors.tables.block.schema import DISK, PATH_ERRORS, PORT_ERRORS, TRACE
 from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
 from collectors.totals.level import CountLevel, CountSubject
+from engine.replacing import replace
 
 _NEEDED = (DISK.name, PATH_ERRORS.name, PORT_ERRORS.name, TRACE.name)
 
 
-@dataclass(slots=True)
-class _Base:
+class _Base(Struct):
     sample: Sample
     max_latency_ns: int | None = None
 

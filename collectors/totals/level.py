@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from collectors.derive.roles import is_base
 from collectors.model import Topology
@@ -24,8 +25,7 @@ class CountLevel(StrEnum):
     DISK = "disk"
 
 
-@dataclass(frozen=True, slots=True)
-class CountSubject:
+class CountSubject(Struct, frozen=True):
     """One host, port, LUN, path or disk."""
 
     level: CountLevel

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.aio.tally import CellCounter, Peaks, Tally
@@ -22,8 +22,7 @@ CpuTimes: TypeAlias = tuple[int, int, int]
 """CPU time in nanoseconds: of the engine, of the whole host, and of all its processors, idle or not."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EpochSnapshot:
+class EpochSnapshot(Struct, frozen=True, eq=False):
     """Statistics of one epoch as engine.backend.protocol.EpochStats."""
 
     index: int

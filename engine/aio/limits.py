@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.aio.plan import stripe_of
 from engine.job.distribution import Uniform
@@ -16,8 +17,7 @@ MAX_OUTSTANDING = 1024
 """Every outstanding I/O takes a thread of the executor here."""
 
 
-@dataclass(frozen=True, slots=True)
-class AioTarget:
+class AioTarget(Struct, frozen=True):
     """One target by an open descriptor, which the engine duplicates; see engine._native.LoadTarget."""
 
     fd: int

@@ -6,7 +6,8 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.aio.tally import READ, WRITE
 from engine.job.choices import Flush
@@ -36,8 +37,7 @@ class Fsyncs:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """A run of bytes on one target."""
 
     target: int
@@ -45,8 +45,7 @@ class Extent:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stripe:
+class Stripe(Struct, frozen=True):
     """`rows` rows of one unit on each of `width` targets."""
 
     width: int
@@ -79,8 +78,7 @@ def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | N
 _LOOKAHEAD = 16
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedIo:
+class PlannedIo(Struct, frozen=True):
     """One I/O on one target."""
 
     direction: int

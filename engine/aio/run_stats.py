@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from engine._native import content
@@ -27,8 +27,7 @@ _CLOSED_LOOP = (0, 0, 0)
 """Skipped arrivals and service times: this engine has no open loop."""
 
 
-@dataclass(slots=True)
-class _TargetStats:
+class _TargetStats(Struct):
     """Counters of one target since the start, and what it has outstanding."""
 
     tallies: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))

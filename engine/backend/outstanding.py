@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.text import safe_text
 
@@ -15,8 +16,7 @@ NAMED_AFTER_S = 1.0
 """How long an I/O may be outstanding before it is named: a slow disk answers within that, one that stalls does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outstanding:
+class Outstanding(Struct, frozen=True):
     """I/Os of one target that have not completed."""
 
     target: str
@@ -38,8 +38,7 @@ class Outstanding:
         return f"{self.ios:,} I/O{'' if self.ios == 1 else 's'} on {safe_text(self.target)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Struct, frozen=True):
     """A stall: I/Os of one target were outstanding for longer than NAMED_AFTER_S."""
 
     target: str

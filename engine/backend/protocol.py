@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine._native import FlowShare
@@ -17,8 +17,7 @@ Cells: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint1
 count."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadSettings:
+class LoadSettings(Struct, frozen=True):
     """What is fixed for a run of the native engine; engine._native.LoadEngine says what each does."""
 
     backend: Literal["uring", "threads"]

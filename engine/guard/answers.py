@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.guard import permission
@@ -26,8 +27,7 @@ from engine.job.target_text import format_target
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True)
-class GuardAnswer:
+class GuardAnswer(Struct, frozen=True):
     """What the guard says of one target; texts are safe to print, one line each."""
 
     name: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.guard.claims import Probe, Relative, below, claimed_relative, is_claimed, probes_of, stays_claimed
 from engine.guard.identity import is_gone
@@ -27,8 +28,7 @@ _PAUSES_PER_LEARNING = 9
 _Fingerprint = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """What to check for one node of a target."""
 
     shown: str

@@ -17,16 +17,16 @@ import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.loops_swaps import Loop
 from engine.hostfs.sysblock import BlockDevice, holders, look_up
 
 
-@dataclass(frozen=True, slots=True)
-class Relative:
+class Relative(Struct, frozen=True):
     """A device that shares bytes with the target, and how; the relation is empty for the target itself."""
 
     device: BlockDevice
@@ -45,8 +45,7 @@ def sharing(usage: UsageSnapshot, device: BlockDevice) -> Iterator[Relative]:
                 yield Relative(part, disk.relation)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherDisk:
+class OtherDisk(Struct, frozen=True):
     """A whole disk that shows the bytes of another one, with its partitions."""
 
     parts: tuple[BlockDevice, ...]
@@ -99,8 +98,7 @@ _BETWEEN_TRIES_S = 0.05
 """Programs that only probe (another lunscope, blkid) let go sooner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """The devices to check for one other path to a target's bytes."""
 
     asked: tuple[BlockDevice, ...]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.guard.claims import below
 from engine.guard.finding import Found
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, look_up, lun_of, read_text
+from engine.replacing import replace
 from engine.text import safe_text, whole_number
 
 _StoredRange = tuple[str, str | int, int, int]
 """Something that stores, and the bytes of it that a device shows: two devices with one in common are one LUN."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathFacts:
+class PathFacts(Struct, frozen=True):
     """What path policies need of a device node."""
 
     cell: int | None
@@ -104,8 +105,7 @@ _END = 1 << 63
 _Store = tuple[str, str | int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Extent:
+class _Extent(Struct, frozen=True):
     """Bytes on something that stores: a disk, a LUN, a file."""
 
     store: _Store

@@ -6,14 +6,16 @@ import errno
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine._native import content
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, look_up, on_disk, physical_block_bytes, rotational, write_cache
 from engine.job.sizes import format_size
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.text import safe_text
 
 _MAX_SEGMENTS = 4096
@@ -127,8 +129,7 @@ _ALL_SAMPLES = 1024
 """Samples over all targets of a job, so that hundreds of disks do not take minutes to sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetFacts:
+class TargetFacts(Struct, frozen=True):
     """Read once, when the target was opened."""
 
     unwritten_share: float = 0.0

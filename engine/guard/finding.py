@@ -9,8 +9,9 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text
@@ -34,8 +35,7 @@ _PROCESS_MEMORY = ("/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage")
 """Names that the kernel gives to files without one (mm/memfd.c, ipc/shm.c, mm/shmem.c, fs/hugetlbfs/inode.c)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """An inode found by name, held by an O_PATH descriptor that neither reads, writes nor wakes a device."""
 
     path: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import RefusedError
 from engine.guard.facts import unwritten_share
@@ -15,8 +16,7 @@ from engine.hostfs.sysblock import disk_sequence, look_up
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """An inode or device and what may not change about it during a run."""
 
     device: int

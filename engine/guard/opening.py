@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
@@ -27,8 +28,7 @@ from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True)
-class _Opener:
+class _Opener(Struct, frozen=True):
     """What all targets of one job are opened with."""
 
     job: JobSpec

@@ -11,8 +11,9 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from engine.errors import UsageError
 from engine.guard.duplicates import refuse_duplicates
@@ -24,8 +25,7 @@ from engine.text import safe_text
 _Identity = tuple[str, int, int] | tuple[str, str]
 
 
-@dataclass(slots=True)
-class SharedTargets:
+class SharedTargets(Struct):
     """Claims and files of several loads, from the first that is armed to the last; closed by its owner then."""
 
     held: set[int] = field(default_factory=set)

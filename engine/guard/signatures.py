@@ -9,15 +9,15 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _KIB = 1024
 _MIB = 1024 * _KIB
 _ZFS_LABEL_BYTES = 256 * _KIB
 
 
-@dataclass(frozen=True, slots=True)
-class Magic:
+class Magic(Struct, frozen=True):
     """Bytes at fixed offsets that identify a format."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
@@ -21,8 +22,7 @@ class TargetKind(StrEnum):
     BLOCK = "block"
 
 
-@dataclass(slots=True, eq=False)
-class OpenTarget:
+class OpenTarget(Struct, eq=False):
     """One target by its descriptor; nothing reaches it by name again."""
 
     name: str

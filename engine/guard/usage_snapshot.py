@@ -6,9 +6,10 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
@@ -33,8 +34,7 @@ _ATTRIBUTES = (
 """Documentation/nvme, drivers/nvme/target/configfs.c; drivers/target/target_core_configfs.c; scst sysfs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exports:
+class Exports(Struct, frozen=True):
     """Words such as "is exported by the NVMe target" by device number and by (st_dev, st_ino)."""
 
     devices: dict[int, str] = field(default_factory=dict)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _BLKROGET = 0x125E
 _BLKSSZGET = 0x1268
@@ -42,8 +43,7 @@ def disk_sequence(fd: int) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class LoopBacking:
+class LoopBacking(Struct, frozen=True):
     """The backing of a loop device: an inode, or another device (rdev is 0 for a regular file)."""
 
     device: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Number = tuple[int, int]
 
@@ -30,8 +31,7 @@ _BUFFER = 16 * 1024
 _LARGEST = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class MapAnswer:
+class MapAnswer(Struct, frozen=True):
     """What the device mapper says of one map."""
 
     flags: int

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Roots:
+
+class Roots(Struct, frozen=True):
     """The trees that say who uses what."""
 
     procfs: Path = Path("/proc")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from engine.hostfs import blockio
 from engine.hostfs.kernel_files import Roots, unescape_octal
@@ -13,8 +14,7 @@ from engine.hostfs.mounts import Overlay, inodes_below
 from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
 
 
-@dataclass(frozen=True, slots=True)
-class Swaps:
+class Swaps(Struct, frozen=True):
     """What the kernel swaps to."""
 
     devices: frozenset[int] = field(default_factory=frozenset)
@@ -40,8 +40,7 @@ def read_swaps(roots: Roots) -> Swaps:
     return Swaps(frozenset(devices), frozenset(files))
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """One attached loop device; backed by files (st_dev, st_ino) or by a device."""
 
     device: BlockDevice

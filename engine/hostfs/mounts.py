@@ -11,16 +11,16 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from engine.hostfs.kernel_files import Roots, unescape_octal
 from engine.hostfs.sysblock import parse_device_number, read_text
 from engine.text import whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class MountEntry:
+class MountEntry(Struct, frozen=True):
     """One line of mountinfo (proc(5))."""
 
     number: int
@@ -138,8 +138,7 @@ _LAYERS = re.compile(r"(?:^|,)(?:upperdir|lowerdir\+?|datadir\+)=((?:\\.|[^,\\])
 _COLON = re.compile(r"(?<!\\):+")
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
+class Overlay(Struct, frozen=True):
     """One overlay mount: where it is seen, from which of its folders on, and the folders it is made of."""
 
     point: PurePosixPath

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.hostfs.kernel_files import names_in, start_of, whole
 from engine.syscalls import share_files
@@ -22,8 +23,7 @@ _SHARED_WRITABLE = re.compile(
 _MEMORY = (b"/memfd:", b"/dev/zero (deleted)", b"/SYSV")
 
 
-@dataclass(frozen=True, slots=True)
-class WritableFile:
+class WritableFile(Struct, frozen=True):
     """Something a process can write to, by a path in /proc that leads to the very inode."""
 
     path: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.hostfs.kernel_files import device_text
 from engine.text import whole_number
@@ -16,8 +17,7 @@ _MAJORS, _MINORS = 1 << 12, 1 << 20
 """Device numbers of the kernel (include/linux/kdev_t.h)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice:
+class BlockDevice(Struct, frozen=True):
     """One disk or partition; the byte range is that on the whole disk."""
 
     number: int

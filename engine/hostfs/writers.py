@@ -11,7 +11,8 @@ import os
 import signal
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import MountEntry
@@ -20,8 +21,7 @@ from engine.hostfs.sysblock import read_text
 from engine.syscalls import Statx, statx
 
 
-@dataclass(slots=True)
-class Writers:
+class Writers(Struct):
     """Who writes to what: words such as "is open for writing by qemu (pid 812)"."""
 
     devices: dict[int, str] = field(default_factory=dict)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 import engine
 from engine.errors import LunscopeError, UsageError
@@ -20,8 +21,7 @@ _START = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LimitHierarchy:
+class LimitHierarchy(Struct, frozen=True):
     """Where groups with limits on I/O can be made."""
 
     root: Path

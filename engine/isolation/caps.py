@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.sizes import format_size
@@ -14,8 +14,7 @@ _V2 = {"riops": "io.max.riops", "rbps": "io.max.rbps"}
 NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Cap:
+class Cap(Struct, frozen=True):
     """Limits of one group on one device; without any it is not limited."""
 
     reads_per_s: int | None = None

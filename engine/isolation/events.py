@@ -6,10 +6,10 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from engine._native import HISTOGRAM_BUCKETS
 from engine.errors import UsageError
@@ -18,6 +18,7 @@ from engine.isolation.caps import parse_cap
 from engine.isolation.factor import FactorOf
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import VictimSecond
+from engine.replacing import replace
 from engine.text import safe_text, short_text
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ _DEEPEST = 1_000_000
 _LONGEST_BLOCK = 40
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedIsolation:
+class RecordedIsolation(Struct, frozen=True):
     """A recorded curve at one moment."""
 
     study: IsolationStudy

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 
 from engine.isolation.victim import VictimSecond
 
@@ -34,8 +34,7 @@ def value_ns(second: VictimSecond, figure: FactorOf) -> float | None:
     return second.p99_ns if figure is FactorOf.P99 else second.mean_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The victim alone."""
 
     figure: FactorOf

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.hostfs.sysblock import look_up
@@ -17,6 +18,7 @@ from engine.job.sizes import format_blocks
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.rate_search.plan import open_depth
+from engine.replacing import replace
 from engine.sweep.axes import SweepAxis, parse_axis
 
 POINT_S = 10
@@ -30,8 +32,7 @@ _BESIDE_S = 3
 """Beside what is measured of a point: a process that starts, and the second that it settles."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationPlan:
+class IsolationPlan(Struct, frozen=True):
     """What is to be measured."""
 
     victim: JobSpec

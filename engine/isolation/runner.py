@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, StoppedError
 from engine.isolation.aggressor import Aggressor
@@ -17,6 +18,7 @@ from engine.isolation.plan import IsolationPlan, disks_of
 from engine.isolation.point_file import PointFile, has_end, in_order
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import VictimMeter, VictimSecond
+from engine.replacing import replace
 from engine.sweep.interruptible import SkippingPoints
 from engine.sweep.measure import Load
 from engine.tune.change import make_change
@@ -36,8 +38,7 @@ class _SkippedError(Exception):
     """The point in hand is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationProgress:
+class IsolationProgress(Struct, frozen=True):
     """Where it stands."""
 
     now: IsolationPoint | None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.isolation.caps import NO_CAP, Cap
 from engine.isolation.factor import LOW_PERCENT, Baseline, FactorOf, baseline_of
@@ -29,8 +30,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AggressorLoad:
+class AggressorLoad(Struct, frozen=True):
     """What the aggressor does at one point."""
 
     queue_depth: int
@@ -42,8 +42,7 @@ class AggressorLoad:
         return f"QD {self.queue_depth}, {self.block}"
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationPoint:
+class IsolationPoint(Struct, frozen=True):
     """The victim at one point; alone where there is no aggressor."""
 
     aggressor: AggressorLoad | None
@@ -57,8 +56,7 @@ def point_name(load: AggressorLoad | None, cap: Cap) -> str:
     return "the victim alone" if load is None else f"beside {load.text}, cap {cap.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationStudy:
+class IsolationStudy(Struct, frozen=True):
     """All points in the order they were measured."""
 
     targets: tuple[str, ...]

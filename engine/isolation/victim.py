@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine._native import HISTOGRAM_BUCKETS
@@ -23,8 +23,7 @@ _LONGEST_S = 2.0
 P99 = 99.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VictimSecond:
+class VictimSecond(Struct, frozen=True, eq=False):
     """I/Os that completed in one second."""
 
     duration_s: float
@@ -47,8 +46,7 @@ class VictimSecond:
         return percentile_ns(self.buckets, self.counts, P99)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Totals:
+class _Totals(Struct, frozen=True, eq=False):
     """Statistics of an epoch up to a moment."""
 
     at_s: float

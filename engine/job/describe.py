@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
 from engine.job.sizes import format_duration, format_size
 from engine.job.spec import Access, Arrival, JobSpec
 
 
-@dataclass(frozen=True, slots=True)
-class KnobChange:
+class KnobChange(Struct, frozen=True):
     """One knob that was turned; before and after as people write them."""
 
     knob: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from engine.errors import UsageError
 from engine.job.sizes import adds_up, scaled_to_100
@@ -13,58 +15,54 @@ MAX_EXPONENT = 10.0
 MAX_ZONES = 256
 
 
-class _Shape:
+class _Shape(Struct, frozen=True):
     """What all distributions have in common."""
 
-    __slots__ = ()
     kind: ClassVar[str]
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """Everything but the kind, as engine._native takes it."""
-        return tuple(_flat(astuple(self)))  # type: ignore[call-overload]  # every distribution is a dataclass
+        return tuple(_flat(astuple(self)))
 
 
 def _flat(values: tuple[Any, ...]) -> Iterator[float]:
     for value in values:
-        if isinstance(value, tuple):
+        if isinstance(value, Struct):
+            yield from _flat(astuple(value))
+        elif isinstance(value, tuple):
             yield from _flat(value)
         else:
             yield float(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Uniform(_Shape):
+class Uniform(_Shape, frozen=True):
     """Every block alike."""
 
     kind: ClassVar[str] = "uniform"
 
 
-@dataclass(frozen=True, slots=True)
-class Permutation(_Shape):
+class Permutation(_Shape, frozen=True):
     """Every block exactly once per pass, in another order each pass; reads and writes together."""
 
     kind: ClassVar[str] = "permutation"
 
 
-@dataclass(frozen=True, slots=True)
-class Zipf(_Shape):
+class Zipf(_Shape, frozen=True):
     """The block of rank k comes k^-exponent times as often as the first; ranks are scattered over the space."""
 
     exponent: float
     kind: ClassVar[str] = "zipf"
 
 
-@dataclass(frozen=True, slots=True)
-class Pareto(_Shape):
+class Pareto(_Shape, frozen=True):
     """The share h of the space gets 1 - h of the I/Os, and so on within; ranks are scattered over the space."""
 
     hot_share: float
     kind: ClassVar[str] = "pareto"
 
 
-@dataclass(frozen=True, slots=True)
-class Normal(_Shape):
+class Normal(_Shape, frozen=True):
     """A bell; standard deviation and centre in percent of the space, draws outside it are drawn again."""
 
     deviation_pct: float
@@ -72,16 +70,14 @@ class Normal(_Shape):
     kind: ClassVar[str] = "normal"
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(Struct, frozen=True):
     """A stretch of the space and its share of the I/Os, both in percent."""
 
     ios_pct: float
     space_pct: float
 
 
-@dataclass(frozen=True, slots=True)
-class Zones(_Shape):
+class Zones(_Shape, frozen=True):
     """Zones that follow each other from the start of the space; I/Os are spread evenly within each."""
 
     zones: tuple[Zone, ...]

@@ -20,8 +20,9 @@ import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knobs, knob_problems
@@ -29,6 +30,7 @@ from engine.job.settings import HEAD, TAIL, Setting, access_and_mix
 from engine.job.spec import JobSpec
 from engine.job.validate import setting_problems
 from engine.job.values import WrongTypeError
+from engine.replacing import replace
 from engine.text import safe_text, short_text
 
 _SETTINGS = {setting.key: setting.field for setting in (*HEAD, *TAIL) if setting.field}
@@ -43,8 +45,7 @@ MOST_OF_A_KEY = 100
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data", "precondition")
 
 
-@dataclass(frozen=True, slots=True)
-class JobSource:
+class JobSource(Struct, frozen=True):
     """The text of a job file, to find the line of a key; tomllib gives no positions."""
 
     path: str

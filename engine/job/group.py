@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.job.spec import JobSpec
 
@@ -12,8 +13,7 @@ MOST_LOADS = 64
 """Each has threads of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPart:
+class FlowPart(Struct, frozen=True):
     """The part of a load in the I/Os of all loads with the same number (fio(1), flow)."""
 
     weight: int
@@ -22,8 +22,7 @@ class FlowPart:
     """How long the load waits at a time while it is ahead; None: as short as is reasonable."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedLoad:
+class GroupedLoad(Struct, frozen=True):
     """One of several loads."""
 
     job: JobSpec
@@ -34,8 +33,7 @@ class GroupedLoad:
     """Whether the others end if it fails."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadGroup:
+class LoadGroup(Struct, frozen=True):
     """Loads that begin together; each ends by itself."""
 
     loads: tuple[GroupedLoad, ...]

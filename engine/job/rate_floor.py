@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.sizes import format_duration, format_number, format_size, parse_duration, parse_size
@@ -15,8 +16,7 @@ LEAST_CYCLE_S = 0.1
 """The load is polled 20 times a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateFloor:
+class RateFloor(Struct, frozen=True):
     """A rate over all targets, reads and writes together; a load that falls below it is ended as failed."""
 
     per_s: float

@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import Any
+
+from msgspec import Struct
 
 from engine.errors import RefusedError, UsageError
 from engine.job.file import JobSource, dump_job, job_of, parse_toml, read_values
@@ -34,13 +36,13 @@ from engine.job.sizes import format_duration, parse_duration
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.job.validate import validate
 from engine.job.values import WrongTypeError, quoted
+from engine.replacing import replace
 from engine.text import safe_text
 
 MAX_TURNS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """Knobs turned together at one time of the run."""
 
     at_s: float
@@ -52,8 +54,7 @@ class Turn:
         return replace(knobs, **dict(self.changes))
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """A job, and the turns of its knobs in the order of time; without turns it is the job alone."""
 
     job: JobSpec

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.rate_floor import RateFloor, parse_rate_floor
@@ -62,8 +63,7 @@ def rw_word(access: Access, read_pct: float) -> str:
     return exact[0] if exact else "rw" if access is Access.SEQUENTIAL else "randrw"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting of a job."""
 
     key: str

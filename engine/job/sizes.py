@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from msgspec import Struct
+
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.text import decimal_number
 
 ROUNDING_PERCENT = 1e-6
@@ -38,8 +40,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 _MAX_BYTES = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class BlockShare:
+class BlockShare(Struct, frozen=True):
     """One block size of a mix and its share of the I/Os."""
 
     block_bytes: int

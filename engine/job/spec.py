@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.job.choices import Access, Arrival, Backend, Flush, Mode, PathPolicy
 from engine.job.knobs import Knobs
 from engine.job.limits import (
@@ -48,8 +50,7 @@ DEFAULT_GIVE_UP_S = 30.0
 DEFAULT_STEADY_ROUND_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class PathSpec:
+class PathSpec(Struct, frozen=True):
     """One device node of a LUN that has several."""
 
     path: str
@@ -59,8 +60,7 @@ class PathSpec:
     """The path of the policy preferred-path; without one it is the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetSpec:
+class TargetSpec(Struct, frozen=True):
     """One target by the name the operator gave it; None is a scratch file."""
 
     path: str | None = None
@@ -152,8 +152,7 @@ class JobSpec:
         return self.poll or self.arrival is not Arrival.CLOSED
 
 
-@dataclass(frozen=True, slots=True)
-class Permissions:
+class Permissions(Struct, frozen=True):
     """What the operator allowed beyond reading; every entry is a path exactly as given."""
 
     allow_write: frozenset[str] = frozenset()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.rate_search.bounds import LoadClass, classify, conditional_throughput
 from engine.rate_search.grid import RateGrid
@@ -24,8 +25,7 @@ class RateVerdict(StrEnum):
     """It was stopped before the bounds were near enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateBound:
+class RateBound(Struct, frozen=True):
     """A rate with its class."""
 
     rate: float
@@ -56,8 +56,7 @@ class RateBound:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RateAnswer:
+class RateAnswer(Struct, frozen=True):
     """The highest rate that keeps one limit."""
 
     limit: Limit
@@ -71,8 +70,7 @@ class RateAnswer:
     """Rates between the bounds, measured and neither."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateAnswers:
+class RateAnswers(Struct, frozen=True):
     """Everything a search says."""
 
     limits: tuple[RateAnswer, ...]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.events import Event
@@ -16,6 +18,7 @@ from engine.rate_search.plan import RatePlan, RateRange
 from engine.rate_search.search import RateSearch
 from engine.rate_search.trial import RateTrial
 from engine.rate_search.trial_file import read_rate_trial
+from engine.replacing import replace
 from engine.sweep.limit import Limit
 
 Data: TypeAlias = Mapping[str, str | float | None]
@@ -26,8 +29,7 @@ _DEEPEST = 1_000_000
 _SEARCH = "search for the highest rate"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRates:
+class RecordedRates(Struct, frozen=True):
     """A recorded search at one moment."""
 
     plan: RatePlan

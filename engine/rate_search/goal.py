@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.sizes import parse_duration
+from engine.replacing import replace
 from engine.sweep.limit import Limit
 
 _EXCEEDANCES = 10
@@ -23,8 +26,7 @@ def allowed_share(limit: Limit) -> float:
     return 1 - float(limit.metric[1:]) / 100 if limit.metric.startswith("p") else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One pass of the search; each narrows the bounds of the one before with more and longer trials."""
 
     trial_s: float

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LOWEST_SHARE = 1 / 256
 """Of the maximum, where nothing else is asked for: whatever exceeds a limit there does so at any rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateGrid:
+class RateGrid(Struct, frozen=True):
     """Rates by index: 0 is the highest, each further one lower by a step. All limits search the same rates."""
 
     highest: float

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
 
 from engine.job.spec import Knobs
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import Arrivals, RateTrial, excess_share
+from engine.replacing import replace
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, SKIPPED
@@ -33,8 +34,7 @@ class _TrialGapError(Exception):
     """The trial is worth nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(Struct, frozen=True):
     """Counters that no epoch has in the result so far."""
 
     errors: int
@@ -42,8 +42,7 @@ class _Counts:
     failing: frozenset[int]
 
 
-@dataclass
-class RateMeter:
+class RateMeter(Struct):
     """Measures trials of a running open loop."""
 
     load: Load

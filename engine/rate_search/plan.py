@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from engine.errors import UsageError
 from engine.job.knobs import Knobs
@@ -15,6 +16,7 @@ from engine.job.validate import validate
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RateTrial
+from engine.replacing import replace
 from engine.sweep.limit import Limit
 
 DEPTH = 128
@@ -25,8 +27,7 @@ _NOISY = 2.5
 _RANGE = re.compile(r"\s*rate\s*=\s*([0-9.e+]{0,18})\s*\.\.\s*([0-9.e+]{0,18})\s*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class RateRange:
+class RateRange(Struct, frozen=True):
     """Rates between which to search; None: as far as the load goes."""
 
     low: float | None = None
@@ -59,8 +60,7 @@ def parse_rate_range(text: str) -> RateRange | None:
     return RateRange(low, high)
 
 
-@dataclass(frozen=True, slots=True)
-class RatePlan:
+class RatePlan(Struct, frozen=True):
     """A search for each combination of the other axes, over one open-loop job."""
 
     job: JobSpec

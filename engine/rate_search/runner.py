@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.rate_search.answer import RateAnswers, rate_answers
@@ -23,8 +24,7 @@ Note = Callable[[str, Mapping[str, str | float | None]], None]
 """Takes text and data of an event of the session."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateCurve:
+class RateCurve(Struct, frozen=True):
     """What was measured of one combination, and what it says."""
 
     name: str
@@ -34,8 +34,7 @@ class RateCurve:
     answers: RateAnswers
 
 
-@dataclass(frozen=True, slots=True)
-class RateResult:
+class RateResult(Struct, frozen=True):
     """A whole search, or as much of it as was measured."""
 
     plan: RatePlan
@@ -51,8 +50,7 @@ class RateResult:
         return self.ended == "complete"
 
 
-@dataclass(frozen=True, slots=True)
-class RateProgress:
+class RateProgress(Struct, frozen=True):
     """Where a search stands."""
 
     done: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from engine.job.limits import MAX_ARRIVALS_PER_S
 from engine.rate_search.bounds import LoadClass, classify
@@ -45,8 +46,7 @@ class RateStage(StrEnum):
     """Of given rates; no search at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTrial:
+class WantedTrial(Struct, frozen=True):
     """What to measure next."""
 
     rate: float
@@ -54,8 +54,7 @@ class WantedTrial:
     stage: RateStage
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Indices of the relevant bounds of one limit; None where there is none."""
 
     lower: int | None
@@ -67,8 +66,7 @@ class Bounds:
     uppers: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RateSearch:
+class RateSearch(Struct, frozen=True):
     """The search for all limits at once."""
 
     limits: tuple[Limit, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
 from engine.job.knobs import Knobs
@@ -14,6 +13,7 @@ from engine.rate_search.grid import rounded
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import RateSearch, RateStage, WantedTrial
 from engine.rate_search.trial import RateTrial
+from engine.replacing import replace
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import summaries
 
@@ -25,8 +25,7 @@ _IOS = 2000
 """Of a point: 20 of them are beyond p99."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPlan(RatePlan):
+class StepPlan(RatePlan, frozen=True):
     """One trial at each of some rates, for each combination."""
 
     rates: tuple[tuple[float, ...], ...] = ()

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.rate_search.goal import allowed_share
 from engine.results.histogram import middles_ns
 from engine.results.measured import Measured
@@ -64,8 +66,7 @@ def kept_by(limit: Limit) -> Callable[[RateTrial], bool]:
     return lambda trial: trial.is_sustained and trial.excess.get(text, 1.0) <= allowed
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """How many I/Os were due in a trial, and what became of those that did not complete."""
 
     rate: float

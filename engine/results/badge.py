@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+
+from engine.replacing import replace
 
 
 class BadgeKind(StrEnum):
@@ -34,8 +37,7 @@ class BadgeKind(StrEnum):
     """It got slower over time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Badge:
+class Badge(Struct, frozen=True):
     """One thing to know before believing a figure."""
 
     kind: BadgeKind

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 GB = 1e9
 """Bytes, as sold; sizes that people type count in 1024."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuUse:
+class CpuUse(Struct, frozen=True):
     """CPU time over the measured part of one epoch or several."""
 
     engine_ns: int

@@ -7,9 +7,9 @@ import math
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.errors import UsageError
@@ -17,6 +17,7 @@ from engine.job.formats.fio_options import fio_options
 from engine.job.settings import rw_word
 from engine.job.sizes import format_blocks, format_duration
 from engine.job.spec import JobSpec, Knobs
+from engine.replacing import replace
 from engine.results.histogram import Latencies, middles_ns
 from engine.results.measured import DirectionDelta, LoadInterval, Measured, combine, combine_splits, share_between
 from engine.results.result import EpochResult, RunResult
@@ -107,8 +108,7 @@ def latency_shares(measured: Measured) -> Figures:
     return shares
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnobSetting:
+class KnobSetting(Struct, frozen=True, eq=False):
     """All epochs of a run that had the same knobs."""
 
     result: RunResult
@@ -121,8 +121,7 @@ class KnobSetting:
         return run_name(self.result.about.job, self.epochs[0].knobs)
 
 
-@dataclass(frozen=True, slots=True)
-class RunName:
+class RunName(Struct, frozen=True):
     """What names a run among those of a sweep, in the words of fio."""
 
     read_write: str

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from engine.replacing import replace
 from engine.results.measured import Measured, Split, combine_splits
 from engine.results.result import ErrorCount, RunResult
 
 _LAST_ENDINGS = ("stopped", "failed")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedResult:
+class NamedResult(Struct, frozen=True):
     """What one of the loads measured."""
 
     name: str
     result: RunResult
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupResult:
+class GroupResult(Struct, frozen=True, eq=False):
     """All loads of a group, at least one."""
 
     loads: tuple[NamedResult, ...]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine._native import HISTOGRAM_BUCKETS, HISTOGRAM_SUB_BITS
@@ -56,8 +56,7 @@ def percentile_ns(buckets: NDArray[np.uint16], counts: NDArray[np.uint64], perce
     return float(middles_ns(buckets[position : position + 1])[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Latencies:
+class Latencies(Struct, frozen=True, eq=False):
     """Times of some I/Os."""
 
     sum_ns: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from engine.backend.protocol import EpochStats
 from engine.results.measured import Measured, Split, combine, combine_splits, logical_level, path_level, split_of
@@ -12,8 +13,7 @@ from engine.results.measured import Measured, Split, combine, combine_splits, lo
 MOST_LINES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class PathOutcome:
+class PathOutcome(Struct, frozen=True):
     """One failure of one path; times are right to some 50 ms, which is how often the engine's counters are read."""
 
     target: str
@@ -69,16 +69,14 @@ def _clock(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().strftime("%H:%M:%S")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathResult:
+class PathResult(Struct, frozen=True, eq=False):
     """One path of a target in one epoch; errors are failed attempts, which another path may have made good."""
 
     name: str
     split: Split
 
 
-@dataclass(frozen=True, slots=True)
-class HoldUp:
+class HoldUp(Struct, frozen=True):
     """What one target cost the logical I/Os that several targets shared."""
 
     target: str
@@ -88,8 +86,7 @@ class HoldUp:
     """Sum of the times for which all their other parts had completed by then."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LogicalResult:
+class LogicalResult(Struct, frozen=True, eq=False):
     """I/Os as the job specifies them, each as slow as its slowest part, beside their parts."""
 
     split: Split

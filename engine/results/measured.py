@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.backend.protocol import Cells, EpochStats
 from engine.results.histogram import Latencies, combine_latencies, merge, middles_ns, percentile_ns
 
 
-@dataclass(frozen=True, slots=True)
-class DirectionDelta:
+class DirectionDelta(Struct, frozen=True):
     """I/Os of one direction that completed in an interval."""
 
     ios: int
@@ -22,8 +21,7 @@ class DirectionDelta:
     """Sum of their latencies."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadInterval:
+class LoadInterval(Struct, frozen=True):
     """One interval inside an epoch."""
 
     epoch: int
@@ -38,8 +36,7 @@ class LoadInterval:
     """The same in the kernel."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LevelStats:
+class LevelStats(Struct, frozen=True, eq=False):
     """Statistics of one level as engine.results.measured reads them: rows as EpochStats has them of targets."""
 
     counts: NDArray[np.uint64]
@@ -63,8 +60,7 @@ _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
 _SERVICE, _LEAST_SERVICE, _LARGEST_SERVICE = range(3)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class Measured(Struct, frozen=True, eq=False):
     """Statistics of the I/Os of one direction or both, on one target or all, over one epoch or several."""
 
     ios: int
@@ -179,8 +175,7 @@ def _combined_service(parts: Sequence[Measured]) -> Latencies | None:
     return combine_latencies(services) if services else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class Split(Struct, frozen=True, eq=False):
     """Reads, writes, and both."""
 
     read: Measured

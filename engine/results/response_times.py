@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.results.measured import Measured, share_between
 from engine.results.result import RunResult
@@ -17,16 +18,14 @@ _LABEL, _CELL = 7, 9
 """Cells: eight limits fill 79 columns, which a terminal of 80 shows unbroken."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseTimes:
+class ResponseTimes(Struct, frozen=True):
     """What to report: ascending limits and edges, in seconds; none of either leaves it out."""
 
     limits_s: tuple[float, ...] = ()
     edges_s: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """I/Os that took longer than `above_s` and no longer than `to_s`; None is no bound."""
 
     above_s: float | None

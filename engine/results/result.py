@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.backend.outstanding import Outstanding, Stall
@@ -30,8 +30,7 @@ _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
 """Positions in the raw table load."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetResult:
+class TargetResult(Struct, frozen=True, eq=False):
     """One target in one epoch."""
 
     name: str
@@ -42,8 +41,7 @@ class TargetResult:
     """Of a target that is reached by several."""
 
 
-@dataclass(frozen=True, slots=True)
-class FsyncResult:
+class FsyncResult(Struct, frozen=True):
     """Flushes of all targets, which are in no statistic of reads or writes."""
 
     ios: int
@@ -57,8 +55,7 @@ class FsyncResult:
         return self.latency_sum_ns / self.ios if self.ios else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EpochResult:
+class EpochResult(Struct, frozen=True, eq=False):
     """One epoch, without the transient after the turn that opened it."""
 
     index: int
@@ -85,8 +82,7 @@ class EpochResult:
         return sum(target.skipped for target in self.targets)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCount:
+class ErrorCount(Struct, frozen=True):
     """I/Os of one target and direction that failed in the same way."""
 
     target: str
@@ -97,8 +93,7 @@ class ErrorCount:
     ios: int
 
 
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
+class EngineFacts(Struct, frozen=True):
     """Which engine did the I/O and why that one."""
 
     backend: str
@@ -106,8 +101,7 @@ class EngineFacts:
     features: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What a run was, without its numbers."""
 
     job: JobSpec
@@ -131,8 +125,7 @@ class About:
     """Whether a target is a device that does not rotate."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunResult:
+class RunResult(Struct, frozen=True, eq=False):
     """A whole run."""
 
     about: About

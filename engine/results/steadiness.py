@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from engine.job.sizes import format_duration
 from engine.job.spec import Access, Arrival, JobSpec, Knobs
@@ -35,8 +36,7 @@ def figure_of(job: JobSpec, knobs: Knobs) -> SteadyFigure:
     return SteadyFigure.THROUGHPUT if job.access is Access.SEQUENTIAL else SteadyFigure.IOPS
 
 
-@dataclass(frozen=True, slots=True)
-class Steadiness:
+class Steadiness(Struct, frozen=True):
     """What the rounds of an epoch say."""
 
     figure: SteadyFigure

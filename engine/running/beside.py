@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine._native import FlowShare
 from engine.guard import SharedTargets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Beside:
+class Beside(Struct, frozen=True, eq=False):
     """One of several loads."""
 
     shared: SharedTargets

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.backend.outstanding import Outstanding, given_up_text
@@ -13,6 +12,7 @@ from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.describe import describe_job
 from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.replacing import replace
 from engine.running.knob_state import KnobState
 from engine.running.knob_turns import Done, KnobTurns
 from engine.running.stall_watch import StallWatch, WaitLimit

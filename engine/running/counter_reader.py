@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.backend.protocol import Cells, EpochStats, LoadBackend
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from engine.results.layout_result import PathOutcome
@@ -40,8 +41,7 @@ _PATH_PEAKS = [3, 7]
 PATH_ERRORS, PATH_FAILED, PATH_TARGET = 8, 10, 11
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LayoutReading:
+class LayoutReading(Struct, frozen=True, eq=False):
     """What the load collector turns into the tables of paths and logical I/Os; no rows where there are none."""
 
     path_keys: tuple[str, ...]

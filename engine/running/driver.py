@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from engine.guard import OpenTarget, UseMonitor, recheck_targets
 from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.running.beside import Beside
 from engine.running.driver_figures import DriverFigures
 from engine.running.knob_state import KnobState

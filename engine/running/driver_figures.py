@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.results.badge import Badge
 from engine.results.result import (
     About,
@@ -32,8 +33,7 @@ _DAMAGED_RANGES = 4
 """Position in LoadEngine.verified."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(Struct, frozen=True):
     """What the owner of a run knows of it at the moment of a result."""
 
     ended: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from engine.backend.outstanding import Outstanding
 from engine.backend.protocol import Cells
 from engine.events import Event
+from engine.replacing import replace
 from engine.running.counter_reader import PATH_TARGET, LayoutReading
 from engine.running.status import LoadReading
 from engine.text import safe_text

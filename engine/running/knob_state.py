@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.spec import Knobs
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
+class InForce(Struct, frozen=True):
     """The knobs that a load runs with, or will start with."""
 
     knobs: Knobs

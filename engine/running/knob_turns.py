@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
@@ -12,6 +11,7 @@ from engine.events import EventKind
 from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.running.knob_state import InForce, KnobState
 from engine.running.status import LoadState, StatusStore
 

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine._native import LoadEngine, uring_refusal
@@ -107,8 +107,7 @@ _LEAVE_S = 10.0
 """How long workers without any I/O may take to end."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedRun:
+class PreparedRun(Struct, frozen=True, eq=False):
     """Owns descriptors and engine until `close`."""
 
     targets: list[OpenTarget]

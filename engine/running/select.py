@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine._native import FlowShare, LoadEngine, LoadPath, LoadTarget
 from engine.backend.protocol import LoadBackend, LoadSettings
@@ -20,8 +21,7 @@ _BLOCKING = "reads of it block, and threads do them 3 to 15 times faster than a 
 _AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of the IOPS of the others, and its latency"
 
 
-@dataclass(frozen=True, slots=True)
-class BackendChoice:
+class BackendChoice(Struct, frozen=True):
     """A backend and the reason for it."""
 
     backend: Backend

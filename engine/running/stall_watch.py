@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.backend.outstanding import MANY_CALLS, NAMED_AFTER_S, Outstanding, Stall, waiting_text
 from engine.events import EventKind
@@ -70,8 +71,7 @@ _MOST_STALLS = 1000
 """Most stalls listed in the result; all of them are events."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A stall that is not over yet."""
 
     first: Outstanding

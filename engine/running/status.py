@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.backend.outstanding import Outstanding
 from engine.backend.protocol import Cells
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs
+from engine.replacing import replace
 from engine.results.badge import Badge
 from engine.running.counter_reader import LayoutReading
 
@@ -31,8 +32,7 @@ class LoadState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStatus:
+class LoadStatus(Struct, frozen=True):
     """A frozen view of the load for screens."""
 
     state: LoadState = LoadState.IDLE
@@ -64,8 +64,7 @@ class LoadStatus:
     """Ranges that a verified load found damaged."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadReading:
+class LoadReading(Struct, frozen=True, eq=False):
     """What the load collector turns into a table and histograms."""
 
     keys: tuple[str, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.errors import RefusedError, describe_error
@@ -66,8 +66,7 @@ GIVE_UP_S = 5.0
 """How long all targets may fail before the load ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureNews:
+class FailureNews(Struct, frozen=True):
     """Targets, by index, that changed state since the last check."""
 
     began: tuple[int, ...] = ()

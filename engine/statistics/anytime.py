@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from engine.statistics.difference import DifferenceInterval, inflation
@@ -16,8 +16,7 @@ TIGHTEST_BATCHES = 30
 """Number of batches at which the interval is as short as such a sequence can be: five minutes of seconds."""
 
 
-@dataclass
-class _Side:
+class _Side(Struct):
     """Batch means of one series."""
 
     length: int

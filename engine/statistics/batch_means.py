@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.statistics.student_t import t_quantile
@@ -21,8 +21,7 @@ _EXCEEDANCES = 100
 """I/Os beyond a percentile that make it worth showing: their number is then known to +-20 % (95 % confidence)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceInterval:
+class ConfidenceInterval(Struct, frozen=True):
     """A mean with the half-width of its 95 % confidence interval, in the unit of the values."""
 
     mean: float
@@ -108,8 +107,7 @@ class Stop(StrEnum):
     """The longest time is over, or that for the I/Os of the percentile."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopRule:
+class StopRule(Struct, frozen=True):
     """When a measurement of one point is enough."""
 
     half_width: float = 0.02

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 BATCHES = 20
@@ -17,8 +17,7 @@ _EXPLAINED = 0.8
 less than 1 of 1,000 series, of noise that is correlated over twice the length of a batch in 2 of 100."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decline:
+class Decline(Struct, frozen=True):
     """A series that fell, by the means of its first and its last fifth."""
 
     first: float

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.statistics.batch_means import BATCHES, CORRELATED, FEWER_BATCHES, neighbours
@@ -16,8 +16,7 @@ LEAST_VALUES = BATCHES
 _MOST_CORRELATION = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A mean and how well it is known."""
 
     mean: float
@@ -27,8 +26,7 @@ class Estimate:
     """Degrees of freedom of that error."""
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceInterval:
+class DifferenceInterval(Struct, frozen=True):
     """Difference of two means, the second minus the first, between the ends of its interval."""
 
     difference: float

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.statistics.batch_means import BATCHES, CORRELATED, FEWER_BATCHES, neighbours, percentile_ranks
@@ -18,8 +18,7 @@ _SEED = 20
 """Of the resampling: the same recordings give the same intervals."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HistogramBlocks:
+class HistogramBlocks(Struct, frozen=True, eq=False):
     """Histograms of consecutive blocks of time on common buckets, ascending.
 
     `low` and `width` have shape (buckets,), `counts` (blocks, buckets).

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 WINDOW_ROUNDS = 5
 MOST_EXCURSION = 0.2
@@ -20,8 +20,7 @@ MOST_ROUNDS = 25
 """After so many rounds the specification lets a test end without a steady state."""
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyWindow:
+class SteadyWindow(Struct, frozen=True):
     """The last rounds of one figure; NaN where the mean is 0 or a round had no figure."""
 
     values: tuple[float, ...]
@@ -56,8 +55,7 @@ def steady_window(values: Sequence[float]) -> SteadyWindow:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyState:
+class SteadyState(Struct, frozen=True):
     """What the rule says after some rounds, of one figure or several that must be steady together."""
 
     rounds: int = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 _BATCH = 5
@@ -32,8 +32,7 @@ class Trend(StrEnum):
     SLOWING = "slowing down"
 
 
-@dataclass(frozen=True, slots=True)
-class WarmUp:
+class WarmUp(Struct, frozen=True):
     """Result of the cut."""
 
     cut: int

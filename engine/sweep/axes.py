@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob, Knobs
@@ -19,8 +20,7 @@ _LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
 """Knobs that make more load of a higher value; the first one that varies is the axis on which a knee is searched."""
 
 
-@dataclass(frozen=True, slots=True)
-class SweepAxis:
+class SweepAxis(Struct, frozen=True):
     """A knob with its values, in the order given; of a range, ascending."""
 
     knob: Knob

@@ -8,10 +8,10 @@ slope s. d takes up a drift over the time of the sweep. Every simpler curve is t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.statistics.student_t import t_quantile
@@ -45,8 +45,7 @@ _EVIDENCE = {Terms.LEVEL: -6.0, Terms.BEND_AND_FALL: 4.0}
 """Added to the criterion, so that an effect, or a fall, is seen with strong evidence only (Kass and Raftery, 1995)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Observations:
+class Observations(Struct, frozen=True, eq=False):
     """Trials as arrays: logarithms of load and throughput, and the time from -0.5 to 0.5 of the sweep."""
 
     n: Floats
@@ -61,8 +60,7 @@ class Observations:
         return cls(np.log(loads), np.log(throughputs), t)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves:
+class Curves(Struct, frozen=True, eq=False):
     """Curves of one kind that fit, the best one first; one entry per curve in every array."""
 
     terms: Terms

@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.events import Event
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
@@ -28,8 +30,7 @@ _KEY = "sweep"
 _BEGIN, _POINT, _LEFT_OUT, _END = "begin", "point", "left out", "end"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSweep:
+class RecordedSweep(Struct, frozen=True):
     """A recorded sweep at one moment."""
 
     plan: SweepPlan
@@ -92,8 +93,7 @@ def recorded_sweep(events: Iterable[Event]) -> RecordedSweep | None:
     return None if found is None else found.recorded
 
 
-@dataclass
-class _Reading:
+class _Reading(Struct):
     """A sweep whose events are being read; what is damaged is left out."""
 
     plan: SweepPlan

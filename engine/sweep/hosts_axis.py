@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.sweep.axes import shown
 from engine.sweep.hosts_knob import FleetKnobs
@@ -16,8 +17,7 @@ _SCALES = 0.5
 of what a host brought before."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingStep:
+class ScalingStep(Struct, frozen=True):
     """One number of hosts with what it gave."""
 
     hosts: int
@@ -33,8 +33,7 @@ class ScalingStep:
         return self.summary.latency_ms("p99")
 
 
-@dataclass(frozen=True, slots=True)
-class HostScaling:
+class HostScaling(Struct, frozen=True):
     """Numbers of hosts under otherwise equal values."""
 
     name: str

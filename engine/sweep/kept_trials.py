@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from engine.sweep.line_file import KeptLines, parsed
 
@@ -27,8 +29,7 @@ Read = Callable[[Mapping[str, Any]], Trial | None]
 """Reads a trial back from its object; None where it is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialKind(Generic[Trial]):
+class TrialKind(Struct, Generic[Trial], frozen=True):
     """How the trials of one kind of plan are kept."""
 
     schema: str

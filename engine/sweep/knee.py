@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
@@ -63,8 +64,7 @@ class Shape(StrEnum):
     """Too few loads, or too much scatter to see any effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class LittleCheck:
+class LittleCheck(Struct, frozen=True):
     """How far I/Os in flight are from throughput x latency (Little's law), at the worst load."""
 
     load: float
@@ -77,8 +77,7 @@ class LittleCheck:
         return abs(self.deviation) <= LITTLE_HOLDS
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a curve says."""
 
     shape: Shape

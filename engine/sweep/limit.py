@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.sizes import format_duration, parse_duration
+from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.trial import Trial
 
@@ -18,8 +19,7 @@ METRICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
 _TEXT = re.compile(r"\s*([a-z0-9.]+)\s*(<=|<)\s*(.+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """The most that a latency may be."""
 
     metric: str
@@ -63,8 +63,7 @@ def rule_for(limits: Sequence[Limit]) -> StopRule:
     return replace(rule, percent=max(*percents, rule.percent), most_for_percentile_s=rule.most_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(Struct, frozen=True):
     """The highest load that keeps a limit."""
 
     load: float

@@ -7,10 +7,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from engine.errors import LunscopeError, UsageError, words_of
 
@@ -19,8 +20,7 @@ MOST_BYTES = 256 << 20
 _MODE = 0o600
 
 
-@dataclass
-class LineFile:
+class LineFile(Struct):
     """Trials of one search on disk; the owner appends, nobody else writes."""
 
     path: Path

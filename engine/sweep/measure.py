@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from engine.job.spec import Backend, Knobs
+from engine.replacing import replace
 from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
@@ -71,8 +72,7 @@ class _GapError(Exception):
     """A window took so long that the series is worth nothing."""
 
 
-@dataclass
-class _Windows:
+class _Windows(Struct):
     """Counters window by window."""
 
     at_s: list[float] = field(default_factory=list)
@@ -99,8 +99,7 @@ class _Windows:
         return np.asarray(np.diff(self.ios) / np.maximum(np.diff(self.at_s), 1e-9), np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """What was seen from the end of the warm-up on."""
 
     windows: _Windows
@@ -109,8 +108,7 @@ class _Series:
     trend: Trend
 
 
-@dataclass(frozen=True, slots=True)
-class PointMeter:
+class PointMeter(Struct, frozen=True):
     """Measures points of a running load."""
 
     load: Load

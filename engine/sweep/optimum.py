@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _MOST_SET_BACK = 0.10
 """As iocost-tune caps it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurveReading:
+class CurveReading(Struct, frozen=True):
     """The curve at one load."""
 
     load: float
@@ -19,8 +19,7 @@ class CurveReading:
     """Mean, between measured loads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Optimum:
+class Optimum(Struct, frozen=True):
     """A load to use."""
 
     at: CurveReading

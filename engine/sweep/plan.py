@@ -6,13 +6,15 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
 
 from engine.errors import RefusedError, UsageError
 from engine.job.knobs import Knob, Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.limit import Limit, rule_for
@@ -28,8 +30,7 @@ _USUAL_S = 1.5
 """Usual time to measure a point of a steady device."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The points that differ in load alone; a single point where no load varies."""
 
     index: int
@@ -45,8 +46,7 @@ class Curve:
         return " ".join(f"{knob.key}={shown(knob, value)}" for knob, value in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class SweepPlan:
+class SweepPlan(Struct, frozen=True):
     """A whole sweep."""
 
     job: JobSpec

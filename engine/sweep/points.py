@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.sweep.trial import Trial
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Point:
+class Point(Struct, frozen=True, order=True):
     """One combination of values."""
 
     curve: int
@@ -17,8 +16,7 @@ class Point:
     """Value on the axis of the load; 1 without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A point that is not measured, or not again."""
 
     point: Point
@@ -31,8 +29,7 @@ class LeftOut:
         return f"failed: {self.reason}" if self.reason else "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class SweepPoints:
+class SweepPoints(Struct, frozen=True):
     """All points at one moment; never changed."""
 
     trials: tuple[tuple[Trial, ...], ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.errors import LunscopeError
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
@@ -25,8 +26,7 @@ Note = Callable[[str, Mapping[str, str | float | None]], None]
 """Takes text and data of an event of the session."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurveResult:
+class CurveResult(Struct, frozen=True):
     """What was measured of one curve, and what it says."""
 
     curve: Curve
@@ -34,8 +34,7 @@ class CurveResult:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class SweepResult:
+class SweepResult(Struct, frozen=True):
     """A whole sweep, or as much of it as was measured."""
 
     plan: SweepPlan
@@ -52,8 +51,7 @@ class SweepResult:
         return self.ended == "complete"
 
 
-@dataclass(frozen=True, slots=True)
-class SweepProgress:
+class SweepProgress(Struct, frozen=True):
     """Where a sweep stands."""
 
     done: int
@@ -64,8 +62,7 @@ class SweepProgress:
     is_paused: bool = False
 
 
-@dataclass
-class _Log:
+class _Log(Struct):
     """Trials by curve, and what went wrong."""
 
     trials: list[list[Trial]]

@@ -7,8 +7,9 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.sweep.knee import Answer, answer
 from engine.sweep.trial import Trial
@@ -26,8 +27,7 @@ class SearchStage(StrEnum):
     REPEAT = "repeat"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """The search along one axis; a pure function of what was measured, so that it goes on from a file."""
 
     loads: tuple[int, ...]

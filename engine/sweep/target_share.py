@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from engine.results.result import EpochResult
 
 _LEAST_COST_PCT = 5.0
@@ -26,8 +28,7 @@ class TargetShare:
     """Share of the latency of logical I/Os that is waiting for this target alone; None where no I/O spans targets."""
 
 
-@dataclass(frozen=True, slots=True)
-class HottestTarget:
+class HottestTarget(Struct, frozen=True):
     """The target that is slower than its peers."""
 
     target: TargetShare

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer, LittleCheck
@@ -16,8 +17,7 @@ from engine.sweep.trial import Trial
 _COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "n", "")
 
 
-@dataclass(frozen=True, slots=True)
-class PointSummary:
+class PointSummary(Struct, frozen=True):
     """All trials of one load together; those with failing targets only where there are no others."""
 
     load: float

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, words_of
 from engine.statistics.batch_means import Stop
@@ -37,8 +39,7 @@ class TrialFile(KeptTrials[Trial]):
         super().__init__(path, TrialKind(SCHEMA, read_trial), identity, len(plan.curves))
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTrials:
+class FoundTrials(Struct, frozen=True):
     """What the file of any sweep holds."""
 
     trials: list[tuple[int, Trial]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 _PARAMETERS = 3
@@ -17,8 +17,7 @@ _LEAST_LOADS = 4
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Usl:
+class Usl(Struct, frozen=True):
     """A fitted curve."""
 
     rate: float
@@ -54,8 +53,7 @@ class Usl:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Points:
+class _Points(Struct, frozen=True, eq=False):
     """What is fitted: some columns of the basis (1, N - 1, N (N - 1)), loads and throughputs."""
 
     basis: Floats

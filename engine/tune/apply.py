@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from engine.text import safe_text, short_text, signed_number
 from engine.tune.plan import SideEffect, TunePlan, Write
 from engine.tune.tree import KernelTree
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """What restoring did."""
 
     back: int

@@ -9,8 +9,9 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, words_of
 from engine.tune.record import ChangeRecord, State, Who
@@ -20,8 +21,7 @@ MOST_BYTES = 1 << 20
 """Above this the file is renamed to `audit.jsonl.1`, in place of an earlier one."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(Struct, frozen=True):
     """One line."""
 
     time_ns: int

@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import engine
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from engine.text import safe_text
 from engine.tune.apply import Restored, apply_plan, check_unchanged, restore
 from engine.tune.journal import Journal

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.hostfs.sysblock import list_disk_folders
 from engine.tune.tree import KernelTree
@@ -25,8 +26,7 @@ TYPES = ("rotational", "solid-state", "multipath", *_TRANSPORTS, *_BY_NAME)
 _DISK = {"rotational": "1", "solid-state": "0"}
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """One whole disk, path or map."""
 
     name: str

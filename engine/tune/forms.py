@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 NO_LIMIT = "max"
 _BRACKETS = re.compile(r"\[([^\]\s]+)\]")
@@ -20,8 +21,7 @@ class ValueForm(Protocol):
         """Return what to write to set a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Struct, frozen=True):
     """The value is the whole file."""
 
     def value(self, text: str, device: str) -> str:  # noqa: ARG002 - as the protocol
@@ -36,8 +36,7 @@ class Plain:
 PLAIN = Plain()
 
 
-@dataclass(frozen=True, slots=True)
-class OffAsNegative:
+class OffAsNegative(Struct, frozen=True):
     """The file shows `off`, and takes any negative number for it (ctrl_loss_tmo of drivers/nvme/host/sysfs.c)."""
 
     def value(self, text: str, device: str) -> str:  # noqa: ARG002 - as the protocol
@@ -52,8 +51,7 @@ class OffAsNegative:
 OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class Bracketed:
+class Bracketed(Struct, frozen=True):
     """All values, the present one in brackets: `none [mq-deadline] kyber`."""
 
     def value(self, text: str, device: str) -> str:  # noqa: ARG002 - as the protocol
@@ -71,8 +69,7 @@ def words_of_brackets(text: str) -> tuple[str, ...]:
     return tuple(text.replace("[", " ").replace("]", " ").split())
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceKey:
+class DeviceKey(Struct, frozen=True):
     """One key of the line of a device: `8:16 rbps=1048576 wbps=max` (io.max, io.latency of cgroup v2)."""
 
     key: str
@@ -87,8 +84,7 @@ class DeviceKey:
         return f"{device} {self.key}={value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(Struct, frozen=True):
     """`default 100`, and lines of devices that differ: `8:16 200` (io.weight of cgroup v2)."""
 
     def value(self, text: str, device: str) -> str:
@@ -103,8 +99,7 @@ class Weight:
         return f"{device or 'default'} {value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Struct, frozen=True):
     """`8:16 1048576` (blkio.throttle.* of cgroup v1), where 0 removes the limit."""
 
     def value(self, text: str, device: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
 from engine.tune.layers import combine_plans
@@ -21,8 +23,7 @@ from engine.tune.tunable import Tunable
 from engine.tune.values import AlikeValues, alike, read_values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldChange:
+class HeldChange(Struct, frozen=True, eq=False):
     """One change in force."""
 
     change: TunableChange

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from engine.replacing import replace
 from engine.tune.plan import SideEffect, TunePlan, Write
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.hostfs.dm_control import INACTIVE_PRESENT, SUSPENDED, MapAnswer, Number
+from engine.replacing import replace
 from engine.text import whole_number
 from engine.tune.legal import Legal
 from engine.tune.map_ioctls import Maps
@@ -153,8 +155,7 @@ def _compare(maps: Maps, number: Number, active: MapAnswer, table: MultipathTabl
         raise LunscopeError(f"device mapper {number[0]}:{number[1]}: its table has just changed; try again")
 
 
-@dataclass(frozen=True, slots=True)
-class CacheArgument:
+class CacheArgument(Struct, frozen=True):
     """One argument of a dm-cache or of its policy, set by a message (cache_message of drivers/md/dm-cache-target.c)."""
 
     key: str

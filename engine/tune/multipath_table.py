@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
+from engine.replacing import replace
 from engine.text import safe_text, short_text, whole_number
 
 Words = tuple[str, ...]
@@ -29,8 +31,7 @@ _BETWEEN_PATHS = re.compile(r",\s+")
 _GROUP = re.compile(r"([^{};,]+?)\s*\{([^{};]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class PathGroup:
+class PathGroup(Struct, frozen=True):
     """One priority group."""
 
     selector: str
@@ -62,8 +63,7 @@ class PathGroup:
         return *self.choice.split(), str(len(self.paths)), str(width), *each
 
 
-@dataclass(frozen=True, slots=True)
-class MultipathTable:
+class MultipathTable(Struct, frozen=True):
     """One table: what is before the groups stays as it is."""
 
     features: Words
@@ -141,8 +141,7 @@ def plain_choices() -> Words:
     return tuple(canonical_selectors(name) for name in _SELECTORS)
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedParts:
+class UnusedParts(Struct, frozen=True):
     """What a map does not use now."""
 
     failed: Words

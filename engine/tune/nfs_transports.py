@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.hostfs.sunrpc import OFFLINE, REMOVED, SWITCH, SWITCHES, TRANSPORT, is_main, transport_info
@@ -25,8 +26,7 @@ _FIXED_IN = 7, 2
 structure"), which may crash the kernel; stable kernels have the fix from different releases on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Transport:
+class _Transport(Struct, frozen=True):
     """One connection to the server."""
 
     folder: str

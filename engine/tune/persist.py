@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, words_of
 from engine.text import safe_text
@@ -41,8 +42,7 @@ _SETTING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SavedSetting:
+class SavedSetting(Struct, frozen=True):
     """A value to set at boot."""
 
     tunable: Tunable
@@ -50,8 +50,7 @@ class SavedSetting:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationFile:
+class ConfigurationFile(Struct, frozen=True):
     """A file, with where it belongs."""
 
     name: str
@@ -60,8 +59,7 @@ class ConfigurationFile:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """All files, and what could not be written into one."""
 
     files: tuple[ConfigurationFile, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text, short_text
@@ -14,8 +15,7 @@ from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target, Tunable, TunedKind
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One value of one target to change."""
 
     tunable: Tunable
@@ -29,8 +29,7 @@ class Write:
     """What restoring needs beside the value before."""
 
 
-@dataclass(frozen=True, slots=True)
-class SideEffect:
+class SideEffect(Struct, frozen=True):
     """A file that the kernel sets anew because of a change."""
 
     target: Target
@@ -41,8 +40,7 @@ class SideEffect:
     """Its content once the change was made; empty before that, or if it was gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class TunePlan:
+class TunePlan(Struct, frozen=True):
     """The writes of a change in their order; targets that have the value already are not among them."""
 
     writes: tuple[Write, ...]

@@ -7,12 +7,14 @@ import os
 import pwd
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from engine.text import safe_text, whole_number
 from engine.tune.plan import SideEffect, TunePlan, Write
 from engine.tune.registry import BY_ID
@@ -41,8 +43,7 @@ OPEN = frozenset({State.CHANGING, State.HELD, State.KEPT})
 """States in which values of a change are in force."""
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
+class Who(Struct, frozen=True):
     """Who made a change."""
 
     uid: int
@@ -58,8 +59,7 @@ class Who:
         return safe_text(f"{self.user}{login}, pid {self.pid}")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRecord:
+class ChangeRecord(Struct, frozen=True):
     """One change."""
 
     number: int

@@ -7,8 +7,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
 
 from engine.errors import UsageError
 from engine.hostfs.cgroups import blkio_root, unified_root
@@ -37,8 +38,7 @@ _CONNECTIONS = {
 """Folder of each kind of connection, and its name in the path of a disk in the device tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedGroup:
+class NamedGroup(Struct, frozen=True):
     """A control group; with the disks named for its limits, if any were."""
 
     path: str
@@ -48,8 +48,7 @@ class NamedGroup:
     """Whether the disks were named; otherwise they are those that have limits."""
 
 
-@dataclass(slots=True)
-class TargetSelection:
+class TargetSelection(Struct):
     """What scopes name, each once."""
 
     disks: dict[str, Disk] = field(default_factory=dict)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.tune.forms import PLAIN, ValueForm
 from engine.tune.legal import Legal
@@ -27,8 +28,7 @@ class TunedKind(StrEnum):
     HOST = "host"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One thing whose tunables are read and written."""
 
     subject: TunedKind
@@ -104,8 +104,7 @@ def as_given(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Tunable:
+class Tunable(Struct, frozen=True):
     """One value of the kernel that can be changed."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.tune.registry import TUNABLES, find_tunable
@@ -12,8 +13,7 @@ from engine.tune.scope import Host, TargetSelection
 from engine.tune.tunable import Target, Tunable
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """One tunable of one target."""
 
     tunable: Tunable
@@ -71,8 +71,7 @@ def chosen_tunables(names: Sequence[str]) -> tuple[Tunable, ...]:
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class AlikeValues:
+class AlikeValues(Struct, frozen=True):
     """Targets with the same value of a tunable, as one line of a list."""
 
     first: Value

@@ -6,7 +6,8 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine._native import LoadTarget, VerifyPass
 from engine.backend.outstanding import Waits
@@ -28,8 +29,7 @@ _OTHER_JOURNAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What was found on one target."""
 
     size_bytes: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from engine.errors import error_name
 
@@ -44,8 +45,7 @@ _NUMBERS: Mapping[tuple[str, int], tuple[str, ...]] = {
 DamageRow = tuple[str, int, int, Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """One damaged range of a target."""
 
     kind: DamageKind

@@ -12,8 +12,9 @@ import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine import _native
 from engine.errors import LunscopeError
@@ -49,8 +50,7 @@ def journal_path(target: str) -> Path:
     return journal_folder() / f"{digest}.journal"
 
 
-@dataclass(frozen=True, slots=True)
-class _NewJournal:
+class _NewJournal(Struct, frozen=True):
     path: Path
     fd: int
 

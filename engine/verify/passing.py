@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine._native import VerifyPass
 from engine.background_call import BackgroundCall
@@ -18,8 +19,7 @@ _CANCEL_S = 1.0
 _FOREVER_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(Struct, frozen=True):
     """What a pass over one target found."""
 
     name: str

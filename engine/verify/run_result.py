@@ -6,7 +6,8 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine._native import LoadEngine, VerifyPass
 from engine.job.sizes import human_size
@@ -16,8 +17,7 @@ from engine.verify.passing import PassResult, run_pass
 _MOST_LISTED = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedTarget:
+class VerifiedTarget(Struct, frozen=True):
     """One target of a verified load."""
 
     name: str
@@ -40,8 +40,7 @@ class VerifiedTarget:
         return tuple(sorted({(one.offset, one.kind): one for one in found}.values(), key=lambda one: one.offset))
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """What a verified load found on all targets."""
 
     run_ns: int

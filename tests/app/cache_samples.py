@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from collectors.model import Rows, Sample, Table
 from collectors.tables.cache.dm_caches import MappedCache, cache_entry
@@ -11,6 +10,7 @@ from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.reader import table_values
 from collectors.tables.cache.schema import CACHE
 from collectors.tables.cache.zfs import arc_entries, pool_entry
+from engine.replacing import replace
 from tests.fake_zfs import ARC, POOL
 
 HOSTILE = "/red\x1b[31m[b]"

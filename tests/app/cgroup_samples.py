@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from collectors.model import Rows, Sample
 from collectors.tables.cgroup.schema import CGROUP, row_key, row_name
+from engine.replacing import replace
 from tests.app.sources import table
 
 PATHS = ("/", "/system.slice", "/system.slice/db.service", "/system.slice/backup.service", "/idle.slice")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from collectors.model import Sample
+from engine.replacing import replace
 from tests.app.sources import START_NS, make_samples
 from tests.unit.load_steps import Stretch, recorded_run
 

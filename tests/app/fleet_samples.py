@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from collectors.model import MISSING, Rows, Sample
 from collectors.tables.fleet.schema import FLEET
+from engine.replacing import replace
 from tests.app.sources import table
 
 HOSTS = Rows(("db1", "db2", "db3"), ("db1", "db2", "db3"))

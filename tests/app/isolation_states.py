@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimSecond
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.control import LoadControl
 from tests.app.still_sessions import RemembersRequests, with_events

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from collectors.model import Histograms, Rows, Sample, Table
 from collectors.sources.load import SCALE, SERIES
 from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import SLOW_LOAD
+from engine.replacing import replace
 from tests.app.sources import SECOND_NS, table, with_load
 
 LOAD_ROWS = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))

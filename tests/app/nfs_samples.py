@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from collectors.tables.nfs.schema import (
     NFS_TRANSPORT,
     latency_key,
 )
+from engine.replacing import replace
 from tests.fake_nfs import FakeMount
 
 LATENCY_US = {"READ": (20, 1400, 1500), "WRITE": (900, 3500, 4500)}

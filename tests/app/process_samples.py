@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from collectors.tables.process_io.schema import (
     submitter_name,
     workqueue_key,
 )
+from engine.replacing import replace
 from tests.app.sources import SECOND_NS, table
 
 HOSTILE = "ev\x1b[31mil[b]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from collectors.model import Sample
@@ -15,6 +14,7 @@ from engine.rate_search.plan import RatePlan, make_rate_plan
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
 from tests.app.still_sessions import RemembersRequests, with_events

@@ -16,7 +16,7 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 
 from textual.pilot import Pilot
@@ -24,6 +24,7 @@ from textual.pilot import Pilot
 import tui.screens
 from collectors.model import Rows, Sample, Topology
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.cache_samples import with_caches
 from tests.app.cgroup_samples import with_cgroups

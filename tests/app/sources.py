@@ -6,7 +6,6 @@ import functools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from threading import Event as StopFlag
 from typing import Any
 
@@ -30,6 +29,7 @@ from collectors.tables.load.schema import LOAD
 from collectors.tables.process.schema import PROCESS
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
+from engine.replacing import replace
 
 SECOND_NS = 1_000_000_000
 START_NS = 1_767_225_600 * SECOND_NS

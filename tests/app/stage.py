@@ -17,6 +17,7 @@ from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
+from tui.screen_files import shown_lines
 from tui.sweep.series import Session, SweepSeries, group_of
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
@@ -118,6 +119,4 @@ def shown_position(pilot: Pilot[None], source: ListSource) -> int:
 
 def screen_text(pilot: Pilot[None]) -> str:
     """Everything on the screen as text."""
-    screen = pilot.app.screen
-    strips = screen._compositor.render_strips()
-    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+    return "\n".join("".join(segment.text for segment in line) for line in shown_lines(pilot.app))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from collectors.model import Sample
 from engine.events import Event, EventKind
+from engine.replacing import replace
 
 
 class RemembersRequests:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from collectors.model import Sample
 from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import Stop
 from engine.sweep.axes import parse_axis

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -14,6 +13,7 @@ from collectors.alerts.service import AlertService
 from collectors.alerts.settings import AlertSettings
 from collectors.model import Sample, Step
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.test_snapshots import SnapCompare, played

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from engine.events import Event, EventKind
 from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.sweep.points import Point
 from tests.app.cache_samples import with_caches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +16,7 @@ from engine.errors import UsageError
 from engine.job.knobs import StepContext
 from engine.job.knobs.steps import QUEUE_DEPTHS
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, Access, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.replacing import replace
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, History, kept_fields
 from tui.history.subjects import ChartSubject, next_subject, trace_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -17,9 +18,10 @@ from textual.pilot import Pilot
 from collectors.field import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
+from tui.axis_choice import AxisChoice
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.chart.axes import clock_ticks, envelope, linear_axis, log_axis, scale_to, tick_label
-from tui.widgets.chart.plot import BLANK, pack, trace
+from tui.widgets.chart.plot import BLANK, first_true, owner_runs, pack, trace
 from tui.widgets.chart.widget import Chart, ChartSeries
 
 NAN = math.nan
@@ -229,6 +231,54 @@ async def test_unchanged_figures_send_nothing() -> None:
         assert not chart._exchange_repaint_regions()
         _show(chart, [1, 2, 3] * 19 + [1, 2, 3.4])
         assert chart._exchange_repaint_regions()
+
+
+async def test_the_time_axis_is_drawn_again_only_for_another_time_event_or_scale() -> None:
+    chart, values = Chart("IOPS", Unit.PER_SECOND), [10.0] * 40
+    async with OneWidget(chart).run_test(size=(66, 12)) as pilot:
+        _show(chart, values)
+        await pilot.pause()
+        first = chart.draw_lines()[-1]
+        _show(chart, [20.0] * 40)
+        assert chart.draw_lines()[-1] is first
+        _show(chart, values, [_event(20, "qd 8")])
+        marked = chart.draw_lines()[-1].text
+        assert [cell for cell, (old, new) in enumerate(zip(first.text, marked, strict=True)) if old != new]
+        _show(chart, [10.0] * 400)
+        assert chart.draw_lines()[-1].text not in {first.text, marked}
+        _show(chart, values)
+        assert chart.draw_lines()[-1].text == first.text
+        chart.set_axis(AxisChoice.LOG)
+        _show(chart, values)
+        assert chart.draw_lines()[-1].text.strip().startswith("log")
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda rows: st.integers(1, 9).flatmap(
+            lambda cells: st.lists(
+                st.lists(st.integers(0, 3), min_size=cells, max_size=cells), min_size=rows, max_size=rows
+            )
+        )
+    )
+)
+def test_runs_of_one_owner_take_in_the_blanks_on_their_right(rows: list[list[int]]) -> None:
+    owners = np.array(rows, np.uint16)
+    codes = ord("a") + np.arange(owners.size, dtype=np.uint32).reshape(owners.shape) % 26
+    found = owner_runs(codes, owners, joined=owners == 0)
+    for number, runs in enumerate(found):
+        assert "".join(text for text, _ in runs) == "".join(map(chr, codes[number]))
+        drawn = [owner for text, owner in runs for _ in text]
+        wanted = rows[number]
+        for cell in range(1, len(wanted)):
+            assert drawn[cell] == (wanted[cell] or drawn[cell - 1])
+        assert drawn[0] == wanted[0]
+        assert all(left[1] != right[1] for left, right in itertools.pairwise(runs))
+
+
+@pytest.mark.parametrize(("mask", "first"), [([], 0), ([False], 1), ([True], 0), ([False, True, True], 1)])
+def test_the_first_that_is_true_or_beyond_the_end(mask: list[bool], first: int) -> None:
+    assert first_true(np.array(mask, np.bool_)) == first
 
 
 async def test_clock_that_stepped_back_is_drawn_as_standstill() -> None:

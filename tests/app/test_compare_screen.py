@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from textual.pilot import Pilot
 from collectors.compare.comparison import CompareOptions
 from collectors.compare.open_side import TABLES
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, skip, until

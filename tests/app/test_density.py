@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.replacing import replace
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples

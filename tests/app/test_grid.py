@@ -333,6 +333,23 @@ def test_hostile_names_never_break_a_line(names: list[str], width: int) -> None:
         assert not {unicodedata.category(char) for char in strip.text} & {"Cc", "Cf", "Cs", "Mn"}
 
 
+def test_a_row_under_the_cursor_is_the_same_row_in_other_styles(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = disks(["sda", "sdb", "sdc"], iops=[1.0, 2000.0, 3.0])
+    row_names = RowNames(table.rows, None)
+    plain = {part: Style(bold=part == "name") for part in ("name", "exact", "sampled", "kernel", "warm", "hot")}
+    under = {part: style + Style(reverse=True) for part, style in plain.items()}
+    layout = lay_out(grid_columns("disks", COLUMNS), 60, row_names.widest, 0)
+    painter = RowPainter(layout, GridStyle(UNICODE, plain, under))
+    without = painter.paint(table, row_names, np.arange(3), -1)
+    monkeypatch.setattr(painter, "_cells", None)  # No figure is written again.
+    lines = painter.paint(table, row_names, np.arange(3), 1)
+    assert lines[1].text == UNICODE.cursor + without[1].text[1:]
+    assert [segment.style for segment in lines[1]] == [
+        style + Style(reverse=True) for _, style, _ in without[1] if style
+    ]
+    assert [lines[0], lines[2]] == [without[0], without[2]]
+
+
 @pytest.mark.parametrize(("size", "theme"), [((80, 24), "lunscope-dark"), ((20, 5), "lunscope-colourblind")])
 def test_looks_as_agreed(size: tuple[int, int], theme: str, snap_compare: Callable[..., bool]) -> None:
     grid = _grid("heat")

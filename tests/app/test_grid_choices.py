@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from textual.binding import Binding
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
+from engine.replacing import replace
 from tests.app.multipath import multipath_samples
 from tests.app.shows import text_of
 from tests.app.sources import ListRecording, ListSource, make_samples

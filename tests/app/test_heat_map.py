@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -227,6 +227,37 @@ async def test_unchanged_figures_send_nothing() -> None:
 
 
 # cursor, marks, zoom
+
+
+async def test_data_are_binned_again_only_for_other_data_time_latencies_or_size() -> None:
+    async with shown(STEADY) as (heat, pilot, _):
+
+        async def bins_anew(*keys: str) -> bool:
+            before = heat._picture
+            for key in keys:
+                await pilot.press(key)
+            heat.draw_lines()
+            return heat._picture is not before
+
+        assert not await bins_anew("left", "left", "up", "escape")
+        heat.toggle_lines()
+        heat.toggle_mark()
+        assert not await bins_anew("left")
+        changes: Sequence[Callable[[], None]] = (
+            lambda: heat.zoom_time(2.0),
+            lambda: heat.zoom_latency(0.5),
+            lambda: _show(heat, ticks_of(STEADY)),
+            heat.start_over,
+        )
+        for change in changes:
+            before = heat._picture
+            change()
+            heat.draw_lines()
+            assert heat._picture is not before
+        before = heat._picture
+        await pilot.resize_terminal(70, 24)
+        await pilot.pause()
+        assert heat._picture is not before
 
 
 async def test_the_cursor_begins_at_the_newest_peak_and_tells_its_cell() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
+from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.test_snapshots import SnapCompare, played

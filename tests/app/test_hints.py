@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.test_snapshots import SnapCompare, played

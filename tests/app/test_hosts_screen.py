@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 from collectors.fleet.fleet_source import FleetSource, HostOrFleet
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs
+from engine.replacing import replace
 from engine.running.status import LoadState
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import hosts_knob

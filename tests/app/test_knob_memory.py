@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from engine.job.knobs import Knobs, StepContext, StepSize
 from engine.job.spec import MAX_QUEUE_DEPTH, BlockShare
+from engine.replacing import replace
 from tui.load.knob_memory import MOST_TURNS, KnobMemory, KnobSlot
 from tui.screens.load_actions import TURNS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from collectors.latency.cache_bands import CacheBands
 from collectors.latency.heat_map import LatencyRange
@@ -19,6 +19,7 @@ from tui.screens.chooser import Chooser
 from tui.screens.latency import LatencyScreen
 from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
+from tui.widgets.line_list import LineList
 
 TICKS = 40
 
@@ -90,7 +91,7 @@ async def test_peaks_lead_to_their_moment_largest_first(source: ListSource) -> N
 async def test_enter_on_a_peak_goes_there_and_i_shows_its_ios(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
-        screen.query_one("#peaks OptionList", OptionList).focus()
+        screen.query_one("#peaks LineList", LineList).focus()
         await pilot.press("down", "enter")
         await pilot.pause()
         assert isinstance(pilot.app.focused, HeatMap)

@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, until
+from tui.screen_files import shown_lines
 from tui.terminal.cells import Piece
 from tui.terminal.frame_update import LinesUpdate, Update, pieces_of
 from tui.theme.lean_compositor import LeanCompositor
@@ -47,7 +48,7 @@ def cells_of(strip: Strip) -> list[Cell]:
 
 async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
     await until(pilot, lambda: not (pilot.app.screen._dirty_widgets or pilot.app.screen._layout_required))
-    expected = pilot.app.screen._compositor.render_strips()
+    expected = shown_lines(pilot.app)
     for y, strip in enumerate(expected):
         line = [shown.cells[y, x] for x in range(SIZE[0])]
         assert "".join(char for char, _ in line) == strip.text, f"line {y} after {key}"

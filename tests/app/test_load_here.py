@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path as FilePath
 
 import pytest
@@ -17,6 +16,7 @@ from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.multipath import key, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -32,7 +32,7 @@ from tui.screens.chooser import Chooser
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
-from tui.screens.target_picker import MOST_LISTED, TargetPicker
+from tui.screens.target_picker import MOST_LISTED, TargetAnswered, TargetPicker, UsesFound
 from tui.widgets.guard_panel import answer_lines
 from tui.widgets.lister import ItemOption
 
@@ -156,7 +156,12 @@ async def test_where_no_disk_is_under_the_cursor_the_list_opens() -> None:
         await play(pilot, source, 8)
         await pilot.press("6", "L")
         await until(pilot, lambda: isinstance(app.screen, TargetPicker))
+        picker = app.screen
+        assert isinstance(picker, TargetPicker)
         await pilot.press(*"nvme", "escape")
+        await until(pilot, lambda: not picker.query(OptionList))
+        for late in (UsesFound({"nvme0n1": ""}), TargetAnswered("/dev/nvme0n1", GuardAnswer("nvme0n1", None, "", ""))):
+            await picker._dispatch_message(late)
         await pilot.press("7", "L")
         await until(pilot, lambda: isinstance(app.screen, LoadScreen | Chooser))
     control.close()

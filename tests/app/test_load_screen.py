@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from collectors.sources.load import LoadCollector
 from engine.config import SCRATCH_ENV
 from engine.events import EventKind
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from collectors.latency.waterfall import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.tables.cgroup.schema import row_key
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
+from engine.replacing import replace
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table
 from tests.unit.latency_ticks import histograms
 from tui.history.charts import History

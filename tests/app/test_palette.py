@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until

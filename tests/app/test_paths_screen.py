@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from textual.pilot import Pilot
 
 from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Sample, Topology
+from engine.replacing import replace
 from tests.app.multipath import key, laptop_samples, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text

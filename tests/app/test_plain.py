@@ -13,7 +13,6 @@ import termios
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fcntl import ioctl
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples

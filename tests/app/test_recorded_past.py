@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from collectors.latency.history import LatencyHistory
 from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, Sample, Step
+from engine.replacing import replace
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import ListRecording, make_samples
 from tui.history.charts import History

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from collectors.tables.block.schema import TRACE
 from collectors.totals.between import LevelTotals
 from collectors.totals.level import CountLevel, CountSubject
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, make_samples, table
 from tests.app.stage import make_app, on_stage, rewind_to, screen_text, until

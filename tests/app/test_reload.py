@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from textual.pilot import Pilot
 
 from collectors.alerts.service import AlertService
 from collectors.alerts.settings import load_alert_settings
+from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.app import LunscopeApp

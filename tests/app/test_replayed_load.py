@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from textual.pilot import Pilot
 
@@ -11,6 +9,7 @@ from collectors.model import Sample, Tier
 from engine.events import Event, EventKind
 from engine.job.file import dump_job
 from engine.job.spec import JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, make_samples, with_load
 from tests.app.stage import make_app, on_stage, rewind_to, screen_text, until

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 from textual.pilot import Pilot
@@ -16,6 +15,7 @@ from collectors.rates import derive
 from engine.events import Event, EventKind
 from engine.job.file import dump_job
 from engine.job.spec import JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples, with_load

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
-from tui.screen_files import SavedScreen, save_screen, screen_folders
+from tui.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
+from tui.screens.dialogs import confirm_write
 from tui.theme.settings import load_settings
 
 SCREEN = SavedScreen("<svg/>", "text\n")
@@ -100,6 +101,20 @@ async def test_key_and_palette_save_and_say_where(keys: tuple[str, ...], tmp_pat
         assert "Overview" in text.read_text()
         assert "\x1b" not in text.read_text()
         assert lines[1] == screen_text(pilot).splitlines()[1].rstrip()
+
+
+async def test_what_shows_behind_a_dialog_is_saved_and_stays_on_the_screen(tmp_path: Path) -> None:
+    app = make_app(ListSource(make_samples(count=3)), settings=replace(FROZEN, save_folder=tmp_path))
+    async with on_stage(app, (120, 40)) as pilot:
+        app.push_screen(confirm_write("/dev/vdb"))
+        await until(pilot, lambda: "destroys data" in screen_text(pilot))
+        app.screen.refresh()
+        assert "Overview" in text_of_lines(shown_lines(app))
+        app.action_view_save()
+        (text,) = tmp_path.glob("*.txt")
+        (picture,) = tmp_path.glob("*.svg")
+        for saved in (text.read_text(), picture.read_text(), app.export_screenshot()):
+            assert "Overview" in saved
 
 
 async def test_a_folder_that_cannot_be_made_is_named_with_the_setting(tmp_path: Path) -> None:

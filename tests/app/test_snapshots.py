@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
 
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples

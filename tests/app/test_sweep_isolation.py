@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from engine.events import Event, EventKind
 from engine.isolation.aggressor_group import LimitHierarchy
 from engine.isolation.plan import plan_isolation
 from engine.job.spec import JobSpec, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.isolation_states import ALL, StillIsolation, with_isolation
 from tests.app.sources import ListRecording, ListSource, make_samples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from textual.pilot import Pilot
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, TargetSpec
 from engine.rate_search.bounds import LoadClass
+from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
 from tests.app.sources import ListRecording, ListSource, make_samples

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis

@@ -168,6 +168,12 @@ def test_spaces_need_no_change_of_the_text_colour() -> None:
     assert cells.draw([Piece(0, 0, line)], console()) == "\x1b[1H\x1b[31;44ma \x1b[0m"
 
 
+def test_spaces_that_look_alike_are_not_sent_again() -> None:
+    cells = ScreenCells(WIDTH, HEIGHT)
+    assert cells.draw([Piece(0, 0, strip("   ", "bold red on blue"))], console())
+    assert cells.draw([Piece(0, 0, strip("   ", "green on blue"))], console()) == ""
+
+
 def test_blanks_to_the_end_of_a_line_are_erased() -> None:
     cells = ScreenCells(40, 1)
     cells.draw([Piece(0, 0, strip("x" * 40))], console())
@@ -208,6 +214,15 @@ def test_a_shift_is_short(end: str) -> None:
     cells.draw([Piece(0, 0, strip(curve[:width] + end))], console())
     sent = cells.draw([Piece(0, 0, strip(curve[2 : width + 2] + end))], console())
     assert len(sent) < 30
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_a_long_line_that_moves_is_shifted_though_only_a_sample_of_it_is_looked_at(columns: int) -> None:
+    text = "".join(chr(0x2801 + (number * 37) % 255) for number in range(160 + columns))
+    cells = ScreenCells(160, 1)
+    cells.draw([Piece(0, 0, strip(text[:160]))], console())
+    moved = cells.draw([Piece(0, 0, strip(text[columns:]))], console())
+    assert len(moved.encode()) < 30
 
 
 def test_what_does_not_fit_is_not_drawn() -> None:

@@ -143,6 +143,19 @@ async def test_what_is_refused_is_said_and_a_blocked_kernel_stops_nothing(
         await until(pilot, lambda: "the kernel has answered" in screen_text(pilot))
 
 
+async def test_values_that_arrive_after_the_drawer_was_left_are_dropped(kernel: FakeKernel) -> None:
+    """Its widgets go before it is detached from the app, which is what tells the thread that there is none."""
+    source = ListSource(make_samples())
+    async with on_stage(app_of(kernel, source)) as pilot:
+        await opened(pilot, source)
+        drawer = pilot.app.screen
+        assert isinstance(drawer, TuneDrawer)
+        await pilot.press("escape")
+        await until(pilot, lambda: not drawer.query(OptionList))
+        drawer._finish(lambda: drawer._list(()))
+        assert not drawer._is_busy
+
+
 async def test_leaving_restores_and_says_so(kernel: FakeKernel) -> None:
     held = HeldChanges(kernel.sysfs, Journal(kernel.sysfs.parent / "state"))
     given = parse_settings(["nr_requests=64"])

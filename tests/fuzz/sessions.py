@@ -11,7 +11,6 @@ import struct
 import tempfile
 import zipfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from collectors.session.writer import SessionWriter
 from engine import _native
 from engine.errors import LunscopeError
 from engine.job.scenario import dump_scenario
+from engine.replacing import replace
 from engine.text import safe_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_NUMBERS, damaged, odd_value, value_damaged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from engine.backend.protocol import EpochStats
 from engine.job.spec import BlockShare, Flush, Knobs, Mode
+from engine.replacing import replace
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

@@ -7,7 +7,6 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from engine.errors import LunscopeError
 from engine.guard import open_targets, permission
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.kernel.conftest import Storage, run

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from collectors.model import Sample
 from collectors.session.writer import SessionWriter
 from collectors.sources.replay import ReplaySource
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import ListSource, make_samples

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from collectors.advice.finding import Confidence, FindingKind
@@ -12,6 +10,7 @@ from collectors.graph import Graph, Layer, Lun, Path, Port
 from collectors.model import Device, FrameTable, Rows, Tier, Topology
 from collectors.reports.run_devices import RunDevices
 from engine.job.spec import Arrival, Backend, JobSpec, Knobs, Mode, TargetSpec
+from engine.replacing import replace
 from engine.results.cpu_use import CpuUse
 from engine.results.result import RunResult
 from tests.unit.synthetic import Io, epoch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from collectors.advice.figures import DeviceFigures, LoadFigures, RunFigures, Ta
 from collectors.advice.finding import Confidence, Finding, FindingKind, finding_lines, findings_document
 from collectors.advice.run_rules import run_findings
 from collectors.model import Tier
+from engine.replacing import replace
 
 HINT, LIKELY, CERTAIN = Confidence
 EXACT, SAMPLED = ({"queue_ms": tier, "service_ms": tier} for tier in (Tier.EXACT, Tier.SAMPLED))

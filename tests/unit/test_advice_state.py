@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from collectors.graph import Graph, Layer, Lun
 from collectors.graph import Path as GraphPath
 from collectors.model import Device, FrameTable, Rows, Topology
 from collectors.reports.run_devices import RunDevices
+from engine.replacing import replace
 from engine.tune.registry import TUNABLES
 
 

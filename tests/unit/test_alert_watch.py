@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from collectors.alerts.parse import parse_rule
 from collectors.alerts.watch import MOST_EVENTS, AlertWatch
 from collectors.model import Frame, FrameTable, Rows, Topology
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.unit.test_block_tables import did
 from tests.unit.test_block_tables import frame as block_frame
 from tests.unit.test_path_verdict import with_paths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import Arrival, Backend, JobSpec, Knobs
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.results.measured import Split
 from engine.results.result import About, EngineFacts, RunResult, epoch_result
 from engine.results.result_document import run_document

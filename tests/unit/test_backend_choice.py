@@ -6,7 +6,6 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from engine.guard import OpenTarget, TargetKind
 from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
 from engine.job.spec import Backend, JobSpec, Knobs, Mode
+from engine.replacing import replace
 from engine.running.select import BackendChoice, blocking_target, choose, notices_of
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from collectors.latency.cache_bands import cache_bands, cache_over, mean_hit_sha
 from collectors.latency.subjects import LatencySubject
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Device, Frame, FrameTable, Rows, Topology
+from engine.replacing import replace
 from tests.unit.latency_ticks import SERIES, tick, track
 
 NONE = LatencySubject("sda", "trace", frozenset())

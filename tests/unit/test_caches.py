@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from collectors.tables.cache.reader import CacheCollector, table_values
 from collectors.tables.cache.schema import CACHE
 from collectors.tables.cache.zfs import parse_kstat, read_zfs
 from engine._native import read_attributes
+from engine.replacing import replace
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_zfs import ARC, POOL, kstat_text, write_zfs
 from tests.unit import raw_samples as raw

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -26,6 +25,7 @@ from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.subject import CGROUPS
 from collectors.tables.cgroup.tree import find_hierarchy, scan
+from engine.replacing import replace
 from tests.fake_cgroups import FakeCgroups, put_blkio
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.raw_samples import RAW_MISSING, sample

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from collectors.model import Step
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.unit.compare.recordings import Epoch, record
 from tests.unit.load_steps import SECOND_NS, Stretch, recorded_run
 from tui.compare.choice import CompareChoice

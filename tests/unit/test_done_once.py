@@ -62,7 +62,7 @@ def test_a_report_reduces_an_interval_once(recording: Path, counted: Callable[[A
 def test_a_record_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
 
-    class CountedRecord(Record):
+    class CountedRecord(Record, frozen=True):
         @classmethod
         def from_bytes(cls, data: bytes) -> Record:
             parsed.append(data)

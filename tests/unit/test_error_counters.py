@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ from collectors.tables.block.error_readers import (
 from collectors.tables.block.schema import PATH_ERRORS, PORT_ERRORS
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
 from tests.unit.raw_samples import RAW_MISSING, disks, raw_table, sample

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.unit.test_result import two_epochs
 from tui.headless.after_screens import sum_up

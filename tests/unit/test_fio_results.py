@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import statistics
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from collectors.reports.load_series import LoadSeries
 from engine.errors import LunscopeError
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.results.fio_plot import make_folder, write_results
 from engine.results.fio_result import KnobSetting, fio_document, latency_shares, settings_of
 from engine.results.measured import DirectionDelta, LoadInterval, share_between

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from engine.job.formats.fio_writing import dump_fio
 from engine.job.rate_floor import RateFloor
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Knobs, Mode, PathSpec, TargetSpec
+from engine.replacing import replace
 
 MIX = (BlockShare(4096, 60), BlockShare(16384, 40))
 BASE = JobSpec((TargetSpec("/dev/x"),), Knobs(queue_depth=8), backend=Backend.URING, runtime_s=30.0)

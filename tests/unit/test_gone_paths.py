@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from collectors.graph import Graph, Lun, Path
 from collectors.model import Frame, Topology
+from engine.replacing import replace
 from tui.history.gone_paths import GonePaths
 
 PATHS = tuple(Path(f"sd{way}", f"sd{way}", "dm-0", f"p{way}", "t", f"{way}:0:0:0") for way in range(3))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult, group_result
 from engine.results.group_text import group_lines

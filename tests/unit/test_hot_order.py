@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from collectors.baseline import LEAST_SAMPLES, LatencyBaseline
 from collectors.hotness import hottest, hottest_of, latency_reason, peer_latencies, with_hot_order
 from collectors.model import Frame, FrameTable, Rows, Topology
+from engine.replacing import replace
 
 SECOND_NS = 1_000_000_000
 

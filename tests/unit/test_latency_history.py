@@ -10,7 +10,7 @@ import pytest
 from collectors.latency.history import LatencyHistory
 from collectors.latency.load_waterfall import load_waterfall
 from collectors.latency.recording_peaks import RecordingPeaks
-from collectors.latency.subjects import WHOLE_LOAD, first_subject, offered_subjects
+from collectors.latency.subjects import WHOLE_LOAD, LatencySubject, first_subject, offered_subjects
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.session.reader import SessionReader
@@ -66,6 +66,19 @@ def test_peaks_are_the_largest_of_the_recording(name: str) -> None:
     slow = history.slow_ios(*EVER, 10)
     assert len(slow) == 10
     assert slow == sorted(slow, key=lambda io: -io.latency_ns)
+
+
+@pytest.mark.parametrize("name", ["load", "multipath"])
+def test_the_slowest_ios_of_a_subject_are_those_of_all_on_its_devices(name: str) -> None:
+    history = filled(steps_of(RECORDINGS / f"{name}.luns"))
+    every = history.slow_ios(*EVER, 1_000_000)
+    keys = {io.device_key for io in every}
+    assert len(keys) > 1
+    for key in keys:
+        own = [io for io in every if io.device_key == key]
+        subject = LatencySubject(key, "trace", frozenset({key}))
+        assert history.slow_ios(*EVER, 1_000_000, subject) == own
+        assert history.slow_ios(*EVER, 3, subject) == own[:3]
 
 
 def test_peaks_of_a_recording_are_found_without_a_cursor() -> None:

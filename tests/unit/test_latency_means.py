@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from collectors.latency.subjects import Direction
 from collectors.latency.summary import means_ns
 from collectors.latency.ticks import LatencyTicks
+from engine.replacing import replace
 from tests.unit.latency_ticks import SERIES, tick, track
 from tui.screens.latency_panels import latency_stack
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.latency.ticks import LatencyTicks
+from engine.replacing import replace
 from tests.unit.latency_ticks import SCALE, bucket_of, tick, track
 
 IOS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(1, 5000)), max_size=60)

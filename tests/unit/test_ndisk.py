@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from engine.job.formats.ndisk import read_ndisk
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Backend, BlockShare, TargetSpec
+from engine.replacing import replace
 
 STUDY = """
 NBROFPROC ->1 4 8 24 48 96 128 256 - threads, one step each

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from collectors.tables.nfs.mountstats import parse_mountstats
 from collectors.tables.nfs.reader import NfsCollector
 from collectors.tables.nfs.schema import NFS_OPERATION, NFS_TRANSPORT, nfs_key
 from collectors.tables.nfs.verdict import nfs_remarks
+from engine.replacing import replace
 from tests.fake_nfs import OTHERS, RDMA, TCP, UDP, FakeMount, write_mountstats, write_switch
 from tests.unit import raw_samples as raw
 from tests.unit.metrics.test_families import of_sample, series

@@ -6,7 +6,6 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from collectors.session.writer import SessionWriter
 from collectors.tables.nfs.latency import NfsLatency
 from collectors.tables.nfs.reader import NfsCollector
 from collectors.tables.nfs.schema import NFS_LATENCY
+from engine.replacing import replace
 from tests.fake_nfs import FakeMount, write_client, write_mountstats, write_switch
 from tests.unit import raw_samples as raw
 

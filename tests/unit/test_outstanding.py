@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
+from engine.replacing import replace
 from tui.headless.wait_lines import WaitLines
 
 NOW_NS = 100 * 10**9

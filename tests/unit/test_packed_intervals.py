@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from collectors.latency.packed_cells import pack_cells
 from collectors.model import Frame, Histograms, HistogramScale, Rows
 from collectors.rates import derive
+from engine.replacing import replace
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import make_samples
 from tui.history.packed import IntervalPacker

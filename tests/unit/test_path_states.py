@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path as FilePath
 
 import pytest
@@ -19,6 +18,7 @@ from collectors.topology.state_changes import MOST_EVENTS as MOST_PORTS
 from collectors.topology.state_changes import MOST_POLICY_EVENTS as MOST_POLICIES
 from collectors.topology.state_poll import StatePoll
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
 

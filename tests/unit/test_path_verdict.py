@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from collectors.model import Frame, Topology
 from collectors.rates import derive
 from collectors.tables.block.path_verdict import judge_paths, path_verdicts
+from engine.replacing import replace
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, frame, topology
 

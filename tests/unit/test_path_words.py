@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Device, Frame, HostFacts, Topology
 from collectors.paths.groups import GroupBy
 from collectors.rates import derive
+from engine.replacing import replace
 from tests.unit.raw_samples import disks, rows, sample
 from tui.paths.facts import facts_of, path_facts, port_facts
 from tui.paths.path_table import Only, PathTable, path_table

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from collectors.advice.point_devices import MOST_ROWS, point_document, point_fig
 from collectors.advice.point_watch import DeviceWatch
 from collectors.model import Device, Rows, Step, Tier, Topology
 from collectors.reports.run_devices import RunSamples
+from engine.replacing import replace
 from engine.running.status import LoadStatus
 from tests.unit.raw_samples import SECOND_NS, disks, sample
 

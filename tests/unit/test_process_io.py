@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,7 @@ from collectors.tables.process_io.schema import (
     submitter_name,
     workqueue_key,
 )
+from engine.replacing import replace
 from tests.unit.hand_tracer import HandTracer
 from tests.unit.traced_samples import traced_sample
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from collectors.reports.scenario import recorded_loads, scenario_of
@@ -13,6 +11,7 @@ from engine.job.describe import knob_changes
 from engine.job.distribution import Zipf
 from engine.job.file import dump_job
 from engine.job.spec import JobSpec, Knobs, Mode, TargetSpec
+from engine.replacing import replace
 from tui.load.text import recorded_state
 
 JOB = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(queue_depth=4, stripe_width=2))

@@ -6,7 +6,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -17,6 +16,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
+from engine.replacing import replace
 from tests.session_samples import SECOND_NS, Machine, assert_same, note
 
 

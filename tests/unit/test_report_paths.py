@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from collectors.model import Step
 from collectors.reports.report import ReportOptions, report_json, report_text
+from engine.replacing import replace
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, topology
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.results.badge import percent_text
 from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse

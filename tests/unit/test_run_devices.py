@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from collectors.reports.run_devices import RunDevices, RunSamples, device_lines,
 from collectors.reports.run_events import run_event_lines, run_events_document
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.results.result import About, EngineFacts
 from tests.unit.raw_samples import SECOND_NS, disks, rows, sample
 

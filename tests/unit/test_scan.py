@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from collectors.reports.scan_tree import tree_lines
 from collectors.session.writer import SessionWriter
 from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_tables
+from engine.replacing import replace
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi
 from tests.session_samples import Machine

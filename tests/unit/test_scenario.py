@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from engine.job.file import dump_job
 from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, dump_scenario, parse_scenario, require_permission, turn_between
 from engine.job.spec import BlockShare, Flush, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
+from engine.replacing import replace
 
 BASE = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(stripe_width=2), runtime_s=60.0)
 OTHER = Knobs(

@@ -8,7 +8,6 @@ import resource
 import sqlite3
 import struct
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from collectors.session.writer import SessionWriter
 from collectors.tables.host.schema import HOST
 from engine import _native
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tests.session_samples import Machine, assert_same, note
 
 TICKS = 300

@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tests.session_samples import SECOND_NS, Machine, assert_same
 
 

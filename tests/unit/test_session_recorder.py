@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -16,6 +15,7 @@ from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.session_samples import Machine, assert_same, note
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from collectors.paths.queueing import without_paths
 from collectors.sheets.path_history import path_histories
 from collectors.topology.state_changes import group_changes
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
 from tui.cli import run_cli

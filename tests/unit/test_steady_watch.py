@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from engine.job.file import dump_job, parse_job
 from engine.job.scenario import Scenario, turn_between, validate_scenario
 from engine.job.spec import Access, Arrival, JobSpec, Knobs
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.results.badge import Badge, BadgeKind
 from engine.results.caveats import caveats, run_badges
 from engine.results.result import RunResult, nothing_measured

@@ -6,7 +6,6 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.throttle import ThrottleWaits
 from collectors.tables.cgroup.tree import find_hierarchy
+from engine.replacing import replace
 from tests.fake_cgroups import FakeCgroups
 from tests.unit.raw_samples import RAW_MISSING, sample
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from engine.job.distribution import Permutation, Uniform, Zipf, Zones
 from engine.job.rate_floor import RateFloor
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.validate import validate
+from engine.replacing import replace
 
 TWO = (TargetSpec("/dev/sda"), TargetSpec("/dev/sdb"))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from collectors.graph import Graph, Path
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Tier, Topology
 from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tui.text.safe import width_of
 from tui.watched import COLUMNS, MOST_LINES, Watched, summary_lines
 

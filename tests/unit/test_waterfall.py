@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from collectors.latency.waterfall import Stage, match, matched, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
 from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
+from engine.replacing import replace
 
 MS = 1_000_000
 NAN = math.nan

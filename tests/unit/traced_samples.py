@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from collectors.exact.tracer import SCALE
 from collectors.model import Histograms, Rows, Sample, Topology
 from collectors.tables.block.schema import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from engine.replacing import replace
 from tests.unit import raw_samples as raw
 
 SECOND_NS = raw.SECOND_NS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import click
 
@@ -17,6 +16,7 @@ from collectors.compare.side import Side
 from collectors.reports.export import TABLES as KNOWN_TABLES
 from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.statistics.verdict import Verdict
 from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +19,7 @@ from collectors.reports.since_mark import totals_document, totals_lines, totals_
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.text import safe_text
 from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal

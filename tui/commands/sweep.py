@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.goal import parse_goal
+from engine.replacing import replace
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission

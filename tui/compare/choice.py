@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from collectors.compare.comparison import CompareOptions
 from collectors.compare.open_side import TABLES
+from engine.replacing import replace
 from tui.compare.parts import FilePart, Part, TimePart, default_parts
 from tui.compare.rows import ORDERS
 from tui.compare_asked import CompareAsked
@@ -14,8 +16,7 @@ from tui.compare_asked import CompareAsked
 DELTAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-@dataclass(slots=True)
-class CompareChoice:
+class CompareChoice(Struct):
     """Owned by the screen; without a choice of A or B the newest two epochs are compared, and change with each turn."""
 
     a: Part | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.compare.measures import DISTRIBUTIONS, Distribution, percentile_of
@@ -15,16 +14,14 @@ from tui.compare.rows import CompareRow
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SideCurve:
+class SideCurve(Struct, frozen=True, eq=False):
     """Points of A or B."""
 
     x: Floats
     y: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CurvePair:
+class CurvePair(Struct, frozen=True, eq=False):
     """Both curves on the same axes; one without points is not known."""
 
     title: str

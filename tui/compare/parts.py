@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.compare.part import PartText, WholeTime, range_within
 from collectors.reports.scenario import RecordedLoad, recorded_loads
@@ -16,8 +17,7 @@ _TITLE = 46
 """Most characters of a note or a turn in a title."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimePart:
+class TimePart(Struct, frozen=True):
     """A range of wall time."""
 
     title: str
@@ -38,8 +38,7 @@ class TimePart:
         return f"{clock_text(self.start_ns)}-{'now' if self.end_ns is None else clock_text(self.end_ns)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(Struct, frozen=True):
     """What was typed as an argument of `lunscope compare`."""
 
     text: str

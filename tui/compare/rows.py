@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.compare.comparison import Comparison, FieldComparison, Needed, RowComparison
 from collectors.compare.side import Side
@@ -24,8 +25,7 @@ _MOSTLY = 0.9
 """Share of a part from which on its intervals count as all of it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompareRow:
+class CompareRow(Struct, frozen=True, eq=False):
     """One figure of one object in both parts."""
 
     row: RowComparison

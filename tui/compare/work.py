@@ -6,9 +6,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from collectors.compare.collected import CollectedIntervals
 from collectors.compare.comparison import CompareOptions, Comparison, compare, wanted_fields
@@ -16,6 +17,7 @@ from collectors.compare.open_side import open_side, require_apart
 from collectors.compare.part import PartText
 from collectors.compare.side import Side
 from engine.errors import LunscopeError, UsageError
+from engine.replacing import replace
 from tui.compare.parts import FilePart, Part, TimePart
 from tui.history.intervals import KeptInterval
 
@@ -36,8 +38,7 @@ class IntervalSource(Protocol):
         """Intervals within a range of wall time, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
+class CompareRequest(Struct, frozen=True):
     """What is to be compared; equal ones have equal results."""
 
     a: Part
@@ -59,8 +60,7 @@ class CompareRequest:
         return replace(part, end_ns=self.now_ns) if isinstance(part, TimePart) and part.end_ns is None else part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class Compared(Struct, frozen=True, eq=False):
     """Result of a request: a comparison, or why there is none."""
 
     request: CompareRequest
@@ -70,8 +70,7 @@ class Compared:
     """Tables with too many rows."""
 
 
-@dataclass(slots=True, eq=False)
-class _Kept:
+class _Kept(Struct, eq=False):
     """What was collected of a part so far."""
 
     collected: CollectedIntervals

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from collectors.model import Tier
 from engine.errors import UsageError
@@ -13,8 +13,7 @@ from engine.errors import UsageError
 _STDOUT = Path("-")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFiles:
+class DocumentFiles(Struct, frozen=True):
     """What was asked for."""
 
     html: Path | None

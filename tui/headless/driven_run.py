@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
 
 import click
@@ -13,6 +12,7 @@ from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.spec import JobSpec, Permissions
+from engine.replacing import replace
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.signals import EndingSignals

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from collectors.fleet.host_jobs import HostJob
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import Permissions
+from engine.replacing import replace
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import require_write_permission
@@ -23,8 +24,7 @@ from engine.text import safe_text
 from tui.headless.fleet_sweep import FleetMeasured, FleetSweepWork, jobs_of
 
 
-@dataclass(frozen=True, slots=True)
-class FleetPresetAsked:
+class FleetPresetAsked(Struct, frozen=True):
     """What was typed about a preset."""
 
     vary: Sequence[str]

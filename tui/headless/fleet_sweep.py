@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from collectors.fleet.fleet_drive import await_hosts
 from collectors.fleet.fleet_load import Interrupted
@@ -20,6 +20,7 @@ from collectors.model import Source
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import Permissions
+from engine.replacing import replace
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
@@ -37,8 +38,7 @@ from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
 
-@dataclass(frozen=True, slots=True)
-class FleetSweepWork:
+class FleetSweepWork(Struct, frozen=True):
     """What to measure, and how."""
 
     plans: tuple[SweepPlan, ...]
@@ -59,8 +59,7 @@ class FleetSweepWork:
         return named and any(curve.knobs.read_pct < 100 for plan in self.plans for curve in plan.curves)
 
 
-@dataclass(frozen=True, slots=True)
-class FleetMeasured:
+class FleetMeasured(Struct, frozen=True):
     """What was measured of the plans that began, in their order."""
 
     results: tuple[SweepResult, ...]

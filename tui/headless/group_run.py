@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from collectors.model import Step
 from collectors.reports.run_devices import RunSamples
 from engine.job.group import LoadGroup
 from engine.job.spec import Permissions
+from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
 from engine.results.result import nothing_measured
 from engine.running.control import LoadState, LoadStatus

@@ -6,10 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any, Never
 
 import click
+from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.isolation.aggressor_group import LimitHierarchy, find_hierarchy
@@ -30,16 +30,14 @@ from tui.headless.sweep import LAST_SAMPLE_S
 from tui.options.watching import Watching, open_source, recording_exit
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationLimits:
+class IsolationLimits(Struct, frozen=True):
     """Options of this preset only."""
 
     caps: tuple[str, ...]
     within: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationOrder:
+class IsolationOrder(Struct, frozen=True):
     """What is to be measured, on which host, by whom."""
 
     plan: IsolationPlan
@@ -50,8 +48,7 @@ class IsolationOrder:
     """The file of its points, open."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationAsked:
+class IsolationAsked(Struct, frozen=True):
     """What was typed about the preset."""
 
     preset: PresetAsked

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
+
+from msgspec import Struct
 
 from collectors.advice.point_watch import DeviceWatch
 from collectors.model import Source
@@ -45,8 +46,7 @@ class Measuring(Protocol[Result_co]):
         """Sum up what is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Struct, frozen=True):
     """The sampling of this host beside a load, and what it shows of each point."""
 
     monitor: Monitor

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.text import safe_text, short_text, whole_number
@@ -15,8 +16,7 @@ DEFAULT_PORT = 29100
 _UNIX = "unix:"
 
 
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
+class ListenAddress(Struct, frozen=True):
     """A socket to listen on; either `path` is set, or `host` and `port` are."""
 
     host: str = LOOPBACK

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.job.precondition import PASSES, precondition_job, precondition_words, progress_words
@@ -29,8 +29,7 @@ _WRITE_BYTES = 5
 """Column of the raw table load."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditioned:
+class Preconditioned(Struct, frozen=True):
     """What was written before a load."""
 
     code: int
@@ -49,8 +48,7 @@ class Preconditioned:
         return {"passes": PASSES, "written_bytes": self.written_bytes, "elapsed_s": round(self.elapsed_s, 3)}
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditioning:
+class Preconditioning(Struct, frozen=True):
     """What is to be written, and the load that is measured after it."""
 
     job: JobSpec

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.isolation.study import NAME as ISOLATION
@@ -40,8 +40,7 @@ LIST = "list"
 _LAST_SAMPLE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class PresetAsked:
+class PresetAsked(Struct, frozen=True):
     """What was typed about a preset."""
 
     name: str

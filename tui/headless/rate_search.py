@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from collectors.advice.finding import Finding, finding_lines, findings_document
 from collectors.advice.of_rates import findings_of_rates
@@ -34,16 +34,14 @@ from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder
 from tui.options.watching import Watching, open_source, recording_exit
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """The open loop that is to be measured."""
 
     plan: RatePlan
     trials: RateTrialFile | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RateOrder:
+class RateOrder(Struct, frozen=True):
     """What to search and what to do with it."""
 
     rates: Callable[[SweepResult | None], Rates]
@@ -65,8 +63,7 @@ class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
         self._runner, self._progress_line = runner, lambda: rate_progress_line(runner.progress)
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(Struct):
     """What the loads of an order left."""
 
     code: int = 0
@@ -104,8 +101,7 @@ def run_rates(order: RateOrder, watching: Watching) -> int:
         return recording_exit(recording, code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loads:
+class _Loads(Struct, frozen=True):
     """Drives the closed loops and the open one, one after the other."""
 
     order: RateOrder

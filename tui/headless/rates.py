@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.knobs import Knobs
@@ -16,6 +16,7 @@ from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
 from engine.rate_search.steps import steps_after
 from engine.rate_search.trial_file import RateTrialFile
+from engine.replacing import replace
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
@@ -33,8 +34,7 @@ _SUFFIX = ".open"
 """Of the file of the open loop, where --trials has the closed loops as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatesAsked:
+class RatesAsked(Struct, frozen=True):
     """What the command line says of the search."""
 
     axes: tuple[SweepAxis, ...]
@@ -48,8 +48,7 @@ class RatesAsked:
     """Whether the open loop is measured at shares of what the closed loops reach, and nothing is searched."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateOutput:
+class RateOutput(Struct, frozen=True):
     """Where the results go."""
 
     watching: Watching

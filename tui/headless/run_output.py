@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from collectors.advice.finding import Finding, finding_lines, findings_document
 from collectors.advice.of_run import findings_of_load, findings_of_run
@@ -15,6 +15,7 @@ from collectors.reports.run_devices import RunDevices, device_lines, devices_doc
 from collectors.reports.run_events import run_event_lines, run_events_document
 from engine.events import Event
 from engine.job.formats.read_job import ReadJob
+from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult
 from engine.results.group_text import group_lines
@@ -26,8 +27,7 @@ from engine.text import safe_text
 from tui.headless.precondition import Preconditioned
 
 
-@dataclass(frozen=True, slots=True)
-class ResultOutput:
+class ResultOutput(Struct, frozen=True):
     """Where results are saved in addition to standard output."""
 
     as_json: bool
@@ -36,8 +36,7 @@ class ResultOutput:
     """What was written to the targets before."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundBelow:
+class FoundBelow(Struct, frozen=True, eq=False):
     """What the devices below the targets did, the facts of the host, and what happened on it."""
 
     devices: RunDevices | None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from collectors.model import Step
 from collectors.reports.host_facts import host_document
@@ -100,8 +100,7 @@ def _knobs(control: GroupControl) -> Knobs | None:
     return loads[0][1].status.knobs if len(loads) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Phases:
+class _Phases(Struct, frozen=True):
     """Runs the phases of a file one after the other."""
 
     control: GroupControl

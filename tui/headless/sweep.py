@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from collectors.advice.finding import finding_lines, findings_document
 from collectors.advice.of_sweep import findings_of_sweep
@@ -31,8 +31,7 @@ from tui.options.watching import Watching, open_source, recording_exit
 LAST_SAMPLE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class SweepOrder:
+class SweepOrder(Struct, frozen=True):
     """What to measure and what to do with it."""
 
     plan: SweepPlan

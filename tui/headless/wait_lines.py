@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.backend.outstanding import Outstanding, waiting_text
+from engine.replacing import replace
 
 _MOST_S = 60.0
 """Longest time between two lines about the same wait."""
 
 
-@dataclass(slots=True)
-class _Named:
+class _Named(Struct):
     waits: Outstanding
     """The most I/Os there were, and the oldest of them: some come back before others."""
     next_s: float

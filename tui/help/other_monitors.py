@@ -5,11 +5,10 @@ Sources: VMware KB 309140 and the esxtop documentation; iostat(1) of sysstat 12;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(Struct, frozen=True):
     """A figure of another monitor."""
 
     theirs: str

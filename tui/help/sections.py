@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from textual.content import Content
 
 from collectors.all_subjects import SUBJECTS
@@ -24,24 +24,21 @@ TITLE_WIDTH = 12
 THEIRS_WIDTH = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Hanging:
+class Hanging(Struct, frozen=True):
     """One line; wrapped text continues `indent` cells from the left."""
 
     content: Content
     indent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class HelpSection:
+class HelpSection(Struct, frozen=True):
     """A heading with its lines."""
 
     title: str
     lines: tuple[Hanging, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HelpFacts:
+class HelpFacts(Struct, frozen=True):
     """What help says besides the registries."""
 
     screen: ScreenEntry | None

@@ -6,10 +6,10 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.roles import ALL_DISKS, total_disks
@@ -118,8 +118,7 @@ def kept_fields() -> Mapping[str, tuple[str, ...]]:
     return {**{subject.table: subject.charts for subject in SUBJECTS if subject.charts}, ALL_DISKS: _OF_ALL_DISKS}
 
 
-@dataclass(frozen=True, slots=True)
-class Filling:
+class Filling(Struct, frozen=True):
     """Another past that is being read, oldest step first."""
 
     rings: Mapping[str, Ring]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.graph import Graph, Path
 from collectors.model import Frame
 
 
-@dataclass(frozen=True, slots=True)
-class GonePath:
+class GonePath(Struct, frozen=True):
     """A path that the kernel no longer has."""
 
     path: Path
@@ -19,8 +19,7 @@ class GonePath:
     """Wall time of the first frame without it."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoneThen:
+class GoneThen(Struct, frozen=True):
     """The lost paths of all LUNs from one time on."""
 
     since_ns: int = 0

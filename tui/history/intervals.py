@@ -7,9 +7,9 @@ import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.model import Frame, Histograms, Step
 from collectors.series import Series
@@ -20,8 +20,7 @@ BUDGET_BYTES = 8 << 20
 MOST_INTERVALS = 36_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptInterval:
+class KeptInterval(Struct, frozen=True, eq=False):
     """One interval; times are wall times, as those of events."""
 
     start_ns: int

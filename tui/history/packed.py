@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
 from collectors.latency.packed_cells import PackedCells, pack_cells
 from collectors.model import Frame, FrameTable, Histograms, Rows
+from engine.replacing import replace
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -45,8 +46,7 @@ class PackedColumns(Mapping[str, NDArray[Number]], Generic[Number]):
         return len(self._positions)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TableLayout:
+class _TableLayout(Struct, frozen=True, eq=False):
     """Rows and fields of a table."""
 
     rows: Rows
@@ -61,8 +61,7 @@ class _TableLayout:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Layout:
+class _Layout(Struct, frozen=True, eq=False):
     """Where the figures of an interval lie in its array: tables in order, then usual latencies."""
 
     tables: Mapping[str, _TableLayout]
@@ -96,8 +95,7 @@ class _Tables(Mapping[str, FrameTable]):
         return len(self._layout.tables)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedInterval:
+class PackedInterval(Struct, frozen=True, eq=False):
     """A frame without its figures, these as one array of bytes, and the histograms of the interval."""
 
     bare: Frame

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.baseline import LatencyBaseline
 from collectors.model import Frame, Step
+from engine.replacing import replace
 from tui.history.charts import History
 from tui.transport import SECOND_NS, ReplayTransport
 
@@ -48,8 +49,7 @@ class LivePast:
         return iter(())
 
 
-@dataclass(slots=True)
-class _HeldSteps:
+class _HeldSteps(Struct):
     """Which part of a recording the histories hold: no step is missing between the first time and the last."""
 
     times_ns: list[int] = field(default_factory=list)

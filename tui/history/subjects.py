@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame, FrameTable
@@ -18,8 +19,7 @@ class ChartSubject(StrEnum):
     LOAD = "load"
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A subject's table and row in the history, and its title."""
 
     title: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tui.history.charts import History
@@ -35,8 +35,7 @@ def by_cells(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Trends:
+class Trends(Struct, frozen=True):
     """Recent histories up to a moment; the cell that is not complete yet is left out."""
 
     history: History

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from collectors.graph import Layer, Lun
 from collectors.kernel.device_ids import label_of
@@ -20,8 +21,7 @@ from engine.job.target_text import LUN, SCRATCH
 from engine.text import safe_text
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True, dict=True):
     """One line of the list of targets."""
 
     target: str
@@ -35,11 +35,11 @@ class Candidate:
     """By which the guard is asked what uses it; empty for what is no single device."""
     dm_name: str = ""
     """Name of a map of device mapper."""
-    search: str = field(init=False, repr=False, default="")
-    """What is searched, in lower case."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "search", f"{self.name} {self.target} {self.size} {self.about}".lower())
+    @cached_property
+    def search(self) -> str:
+        """What is searched, in lower case."""
+        return f"{self.name} {self.target} {self.size} {self.about}".lower()
 
 
 @lru_cache(maxsize=1)

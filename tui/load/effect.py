@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.derive.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
@@ -29,8 +29,7 @@ _ALIKE = 1.01
 _NS_PER_MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """Figures of the load in one window; NaN where nothing was measured, or too few I/Os."""
 
     length_s: float = 0.0
@@ -42,8 +41,7 @@ class Level:
     max_ms: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """Before and after the last turn; `turned_ns` (CLOCK_MONOTONIC) is None before the first.
 
     Turns with too little time between them for a window are compared as one, from before the first to after the last.

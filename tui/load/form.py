@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.describe import uses_policy
@@ -15,6 +16,7 @@ from engine.job.sizes import format_duration, format_number, format_size, parse_
 from engine.job.spec import Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import SCRATCH, format_target, parse_target
 from engine.job.validate import validate
+from engine.replacing import replace
 from engine.text import whole_number
 
 KEEP, DESTROY = "refuse", "destroy"
@@ -22,8 +24,7 @@ EACH, TOTAL = "each", "total"
 _Parsed = TypeVar("_Parsed")
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field of the form; with `choices` it is selected, else typed."""
 
     id: str

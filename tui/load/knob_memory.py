@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+
+from msgspec import Struct
 
 from engine.job.knobs import Knobs
 
@@ -23,8 +24,7 @@ class KnobSlot(StrEnum):
         return KnobSlot.B if self is KnobSlot.A else KnobSlot.A
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Struct, frozen=True):
     """A turn from the knobs of one slot to those of the other."""
 
     from_slot: KnobSlot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from collectors.advice.point_watch import DeviceWatch
 from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import format_target
+from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus
 from tui.load.host_guard import Guard, HostGuard
 from tui.load.knob_memory import KnobMemory

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engine.job.spec import JobSpec, TargetSpec
+from engine.replacing import replace
 
 
 def read_only_job(job: JobSpec, targets: tuple[TargetSpec, ...]) -> JobSpec:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from textual.content import Content
 
 from collectors.paths.event_groups import event_groups
@@ -18,14 +18,14 @@ from engine.job.file import parse_job
 from engine.job.knobs import KNOBS
 from engine.job.spec import JobSpec
 from engine.job.values import WrongTypeError
+from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus
 from engine.text import safe_text
 from tui.load.load_controller import LoadController
 from tui.text.format import span_text
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedState:
+class RecordedState(Struct, frozen=True):
     """One run of a recorded load at a time."""
 
     job: JobSpec | None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Histograms, HistogramScale, Step, Table
@@ -19,8 +19,7 @@ _NO_BUCKETS: NDArray[np.uint16] = np.zeros(0, np.uint16)
 _NO_COUNTS: NDArray[np.uint64] = np.zeros(0, np.uint64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadTick:
+class LoadTick(Struct, frozen=True, eq=False):
     """All targets of the load together over one interval; times are of CLOCK_MONOTONIC.
 
     An interval of length 0 is the first sample of a run, or the first after a gap: the time before it is unknown. An

@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetSettings
 from collectors.fleet.fleet_load import DEFAULT_WINDOW_S
@@ -88,8 +88,7 @@ _DRIVING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DrivingOptions:
+class DrivingOptions(Struct, frozen=True):
     """How a load over all hosts is driven, and how its result is printed."""
 
     window_s: float
@@ -98,8 +97,7 @@ class DrivingOptions:
     as_json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FleetOptions:
+class FleetOptions(Struct, frozen=True):
     """Hosts and how they are reached."""
 
     names: tuple[str, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +16,7 @@ from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
 from engine.job.values import read_jump
+from engine.replacing import replace
 from engine.text import safe_text, short_text, signed_number
 from tui.options.numbers import DECIMAL, WHOLE
 

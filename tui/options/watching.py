@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from collectors.model import Source
 from collectors.sampling.settings import load_reading_settings
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(Struct, frozen=True):
     """Sampling settings, and where to record."""
 
     interval_s: float

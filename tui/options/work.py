@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from engine.job.formats.read_job import ReadJob
 from engine.job.group import LoadGroup
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.statistics.steady_state import MOST_ROUNDS
 from tui.options.job import LoadOptions, job_with, with_scratch_targets
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import Rows, Topology
@@ -16,8 +16,7 @@ from engine.text import safe_text
 from tui.history.gone_paths import GoneThen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathLayout:
+class PathLayout(Struct, frozen=True, eq=False):
     """Groups and paths as rows of one table; the same object while rows, topology and grouping are unchanged."""
 
     rows: Rows

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.field import Thresholds, Unit
@@ -16,6 +16,7 @@ from collectors.paths.rollup import ONLY_OF_PORTS, joined, roll_up
 from collectors.paths.state import PathLevel
 from collectors.registry import fields_of
 from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd_words
+from engine.replacing import replace
 from engine.text import safe_text
 from tui.history.gone_paths import GonePath, GoneThen
 from tui.paths.layout import DOWN, GONE, SICK, UNEVEN, PathLayout, path_layout, severities
@@ -46,8 +47,7 @@ class Only(StrEnum):
         return "all paths active" if self is Only.NOT_ACTIVE else f"no path is {self}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathTable:
+class PathTable(Struct, frozen=True, eq=False):
     """Figures, texts and counts of one frame in one grouping."""
 
     frame: Frame

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from collectors.model import Sample
 from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
 from collectors.totals.level import CountLevel, CountSubject
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tui.transport import SECOND_NS, ReplayTransport
 
 MOST_SAMPLES = 7200
@@ -23,8 +25,7 @@ _AT_ONCE_S = 0.03
 """How long the screen waits for what takes no longer: one step of a replay shows no gap."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Largest:
+class _Largest(Struct, frozen=True):
     """The largest latency from a mark up to a sample."""
 
     mark_ns: int
@@ -32,8 +33,7 @@ class _Largest:
     latency_ns: int | None
 
 
-@dataclass(slots=True)
-class _ReadTotals:
+class _ReadTotals(Struct):
     """Reads for one subject and moment."""
 
     mark_ns: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from collectors.graph import ports_of
 from collectors.model import Frame, Topology
@@ -13,6 +12,7 @@ from collectors.sheets.sheet import Sheet, SheetData, SheetSection
 from collectors.sheets.total_facts import totals_section
 from collectors.totals.between import LevelTotals
 from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
+from engine.replacing import replace
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.paths.recorded_totals import RecordedTotals

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.hotness import verdict
@@ -60,8 +60,7 @@ _BOARDS = {
 """Grouping whose rows hold the states of a kind of node."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeLayout:
+class TreeLayout(Struct, frozen=True, eq=False):
     """The nodes as rows of a table; a parent comes before its children."""
 
     nodes: tuple[Node, ...]
@@ -93,8 +92,7 @@ def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> Tr
     return TreeLayout(tuple(nodes), rows, np.array(parents, np.intp), np.array([node.branch for node in nodes], bool))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeTable:
+class TreeTable(Struct, frozen=True, eq=False):
     """Figures and texts of the nodes of one frame."""
 
     frame: Frame

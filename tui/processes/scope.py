@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.model import Frame, FrameTable, Rows, Topology
@@ -16,8 +16,7 @@ from engine.text import safe_text
 from tui.text.safe import disk_labels
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Rows to show: of these devices, of this process, or of the processes of this control group; empty is all."""
 
     title: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
 
 from collectors.field import Unit
 from collectors.registry import get_field
 from collectors.series import Series
+from engine.replacing import replace
 from tui.app_state import AppState
 from tui.axis_choice import AxisChoice
 from tui.widgets.chart.model import ChartSeries, Stack
@@ -28,8 +28,7 @@ _FIRST_SPAN_INTERVALS = 60
 _SPAN_GROWTH = 1.25
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """One chart of a screen: its id, title, unit, and the fields of a table that it draws."""
 
     id: str

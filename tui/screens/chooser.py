@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -27,8 +27,7 @@ PAGE_LINES = 10
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class ChooserLine(Generic[Value]):
+class ChooserLine(Struct, Generic[Value], frozen=True):
     """One line of the list."""
 
     title: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 from collectors.all_subjects import SUBJECTS
@@ -12,6 +11,7 @@ from collectors.compare.open_side import TABLES
 from collectors.compare.part import WholeTime
 from collectors.subject import Subject
 from engine.errors import UsageError
+from engine.replacing import replace
 from tui.app_state import AppState
 from tui.compare.choice import CompareChoice
 from tui.compare.parts import Part, TimePart, offered_parts, typed_part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -21,6 +20,7 @@ from collectors.model import Frame
 from collectors.registry import fields_of
 from collectors.session.time_format import clock_text
 from collectors.tables.block.path_verdict import judge_paths, odd_words
+from engine.replacing import replace
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.latency.nfs_subjects import all_subjects
 from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
@@ -15,8 +16,7 @@ from tui.transport import ReplayTransport
 from tui.widgets.heatmap.widget import HeatMap
 
 
-@dataclass(slots=True)
-class LatencyChoice:
+class LatencyChoice(Struct):
     """Owned by the latency screen; a part that a subject lacks falls back to one it has."""
 
     subject: LatencySubject | None = None

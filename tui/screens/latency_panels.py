@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widgets import OptionList
 
 from collectors.field import Unit
 from collectors.latency.load_waterfall import load_waterfall
@@ -23,11 +24,12 @@ from collectors.model import Frame, Tier
 from tui.app_state import MOST_PEAKS
 from tui.history.charts import History
 from tui.screens.chart_curves import Panel
-from tui.screens.latency_text import CALLS_HEAD, SLOW_HEAD, call_lines, peak_lines, slow_lines, waterfall_lines
+from tui.screens.latency_text import CALLS_HEAD, SLOW_HEAD, call_line, peak_line, slow_line, waterfall_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, luns_of_paths
 from tui.widgets.chart.model import ChartSeries, Stack
 from tui.widgets.line import TextLine
+from tui.widgets.line_list import LineList
 from tui.widgets.lister import Lister
 
 MOST_SLOW = 60
@@ -35,8 +37,7 @@ PANELS = ("peaks", "slow", "waterfall", "split")
 """What can be shown below the heat map; the last is the chart of the screen, in place of these panels."""
 
 
-@dataclass(frozen=True, slots=True)
-class InQuestion:
+class InQuestion(Struct, frozen=True):
     """Time ranges of the panels, as begin and end."""
 
     shown_ns: tuple[int, int]
@@ -78,7 +79,6 @@ class LatencyPanels(Horizontal):
     def __init__(self) -> None:
         super().__init__(classes="extra peaks")
         self._peaks: list[Peak] = []
-        self._slow: list[SlowIo] | list[SlowCall] = []
         self._last_taken: Peak | None = None
 
     def compose(self) -> ComposeResult:
@@ -93,8 +93,8 @@ class LatencyPanels(Horizontal):
         """Show the data of the ranges; `peak_key` is the key that goes to the next peak."""
         self._peaks = asked.peaks if asked.peaks is not None else history.latencies.peaks(*asked.shown_ns, MOST_PEAKS)
         hint = f"{peak_key} or Enter goes there" if self._peaks else "none yet"
-        lines = list(peak_lines(self._peaks, disk_labels(frame.topology)))
-        self.query_one("#peaks", Lister).put(f" {asked.peaks_title}: {hint}", lines)
+        line_of = functools.partial(peak_line, names=disk_labels(frame.topology))
+        self.query_one("#peaks", Lister).put(f" {asked.peaks_title}: {hint}", self._peaks, line_of)
         stretch = asked.moment_ns or asked.shown_ns
         self._show_slow(history, frame, subject, stretch)
         self._show_waterfall(history, frame, stretch)
@@ -124,15 +124,14 @@ class LatencyPanels(Horizontal):
         lister = self.query_one("#slow", Lister)
         if not lister.display:
             return
-        of_nfs = subject is not None and subject.source == NFS
-        if of_nfs:
-            self._slow = calls = history.latencies.slow_calls(*stretch, MOST_SLOW, subject)
-            head, lines = CALLS_HEAD, list(call_lines(calls))
+        if subject is not None and subject.source == NFS:
+            calls = history.latencies.slow_calls(*stretch, MOST_SLOW, subject)
+            head = CALLS_HEAD if calls else f" Slowest NFS calls: {_why_none(history, frame, NFS)}"
+            lister.put(head, calls, call_line)
         else:
-            self._slow = ios = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
-            head, lines = SLOW_HEAD, list(slow_lines(ios, luns_of_paths(frame.topology)))
-        what, source = ("NFS calls", NFS) if of_nfs else ("I/Os", TRACE)
-        lister.put(head if lines else f" Slowest {what}: {_why_none(history, frame, source)}", lines)
+            ios = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
+            head = SLOW_HEAD if ios else f" Slowest I/Os: {_why_none(history, frame, TRACE)}"
+            lister.put(head, ios, functools.partial(slow_line, luns=luns_of_paths(frame.topology)))
 
     def _show_waterfall(self, history: History, frame: Frame, stretch: tuple[int, int]) -> None:
         text = self.query_one("#waterfall", TextLine)
@@ -140,17 +139,17 @@ class LatencyPanels(Horizontal):
             found = load_waterfall(history.latencies, history.series, frame, *stretch)
             text.put(waterfall_lines(found, text.size.width or self.app.size.width, glyphs_of(self)))
 
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        position = event.option_index
-        if event.option_list.parent is not self.query_one("#peaks"):
-            if position < len(self._slow):
-                one = self._slow[position]
-                self.post_message(self.CallChosen(one) if isinstance(one, SlowCall) else self.IoChosen(one))
-        elif position < len(self._peaks):
-            self._last_taken = self._peaks[position]
-            self.post_message(self.PeakChosen(self._peaks[position]))
+        match event.item:
+            case SlowCall() as call:
+                self.post_message(self.CallChosen(call))
+            case SlowIo() as io:
+                self.post_message(self.IoChosen(io))
+            case Peak() as peak:
+                self._last_taken = peak
+                self.post_message(self.PeakChosen(peak))
 
 
 def _why_none(history: History, frame: Frame, source: str) -> str:

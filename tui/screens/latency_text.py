@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from textual.content import Content
 
@@ -37,13 +37,13 @@ _SLOW_COLUMNS = (
     f" {'PID':>{_PID_WIDTH}} {'process':<{_COMMAND_WIDTH}}{'sector':>{_SECTOR_WIDTH}}"
 )
 SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
-"""Heading of the lines of `slow_lines`."""
+"""Heading of the lines of `slow_line`."""
 _CALL_COLUMNS = (
     f"{'mount':<13} {'op':<11}{'#':>3}{'Q':>6}{'RTT':>6}{'ex ms':>6}"
     f" {'PID':>{_PID_WIDTH}} {'process':<{_COMMAND_WIDTH}}"
 )
 CALLS_HEAD = f" {'Slow calls':<{_TIME_WIDTH}} {_CALL_COLUMNS}{'XID':>11}"
-"""Heading of the lines of `call_lines`."""
+"""Heading of the lines of `call_line`."""
 
 
 def subject_line(
@@ -76,36 +76,33 @@ def summary_line(summary: LatencySummary, *, marked_ns: int | None) -> Content:
     return Content.assemble((f" {head}", "bold"), f"  {words} ms  {ios} I/Os")
 
 
-def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]:
-    """Yield time, latency, subject and kind of each peak."""
-    for peak in peaks:
-        name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
-        name = f"load on {name}" if peak.source == LOAD else name
-        when = clock_text(peak.time_ns)
-        yield Content.assemble(f" {when} ", (f"{latency_text(peak.latency_ns):>9}", "bold"), f"  {name} {peak.what}")
+def peak_line(peak: Peak, names: Mapping[str, str]) -> Content:
+    """Write time, latency, subject and kind of a peak."""
+    name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
+    name = f"load on {name}" if peak.source == LOAD else name
+    when = clock_text(peak.time_ns)
+    return Content.assemble(f" {when} ", (f"{latency_text(peak.latency_ns):>9}", "bold"), f"  {name} {peak.what}")
 
 
-def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Content]:
-    """Yield time, operation, latencies by part, process and sector of each I/O; `luns` names the LUN of a path."""
-    for io in ios:
-        size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
-        times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
-        where = "-" if io.sector is None else str(io.sector)
-        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<7} {size:>5}{times}"
-        pid = "?" if io.pid is None else str(io.pid)
-        who = f"{pid:>{_PID_WIDTH}} {fit(safe_text(io.command or '?'), _COMMAND_WIDTH)}"
-        yield Content(f"{head} {who}{where:>{_SECTOR_WIDTH}}{_context(io, luns)}")
+def slow_line(io: SlowIo, luns: Mapping[str, str]) -> Content:
+    """Write time, operation, latencies by part, process and sector of an I/O; `luns` names the LUN of a path."""
+    size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
+    times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
+    where = "-" if io.sector is None else str(io.sector)
+    head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<7} {size:>5}{times}"
+    pid = "?" if io.pid is None else str(io.pid)
+    who = f"{pid:>{_PID_WIDTH}} {fit(safe_text(io.command or '?'), _COMMAND_WIDTH)}"
+    return Content(f"{head} {who}{where:>{_SECTOR_WIDTH}}{_context(io, luns)}")
 
 
-def call_lines(calls: Sequence[SlowCall]) -> Iterator[Content]:
-    """Yield time, mount, operation, transport, times by part, process and XID of each NFS call."""
-    for call in calls:
-        times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (call.queue_ns, call.rtt_ns, call.execute_ns))
-        what = f"{fit(call.mount, 13)} {fit(call.operation, 11)}{call.transport:>3}"
-        pid, command = ("-", "-") if call.pid is None else (str(call.pid), call.command)
-        xid = "-" if call.xid is None else f"{call.xid:08x}"
-        who = f"{pid:>{_PID_WIDTH}} {fit(command, _COMMAND_WIDTH)}"
-        yield Content(f" {precise_clock(call.time_ns)} {what}{times} {who}{xid:>11}")
+def call_line(call: SlowCall) -> Content:
+    """Write time, mount, operation, transport, times by part, process and XID of an NFS call."""
+    times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (call.queue_ns, call.rtt_ns, call.execute_ns))
+    what = f"{fit(call.mount, 13)} {fit(call.operation, 11)}{call.transport:>3}"
+    pid, command = ("-", "-") if call.pid is None else (str(call.pid), call.command)
+    xid = "-" if call.xid is None else f"{call.xid:08x}"
+    who = f"{pid:>{_PID_WIDTH}} {fit(command, _COMMAND_WIDTH)}"
+    return Content(f" {precise_clock(call.time_ns)} {what}{times} {who}{xid:>11}")
 
 
 def _context(io: SlowIo, luns: Mapping[str, str]) -> str:

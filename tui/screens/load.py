@@ -6,7 +6,6 @@ import functools
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import knob_changes, uses_policy
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.running.status import LoadState
 from tui.app_state import AppState
 from tui.history.trends import rows_of

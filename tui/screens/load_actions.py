@@ -7,7 +7,6 @@ import math
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from textual import on
 from textual.message import Message
@@ -16,6 +15,7 @@ from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
 from engine.job.knobs import Knobs, StepContext, StepKey, StepSize, knob_rows
 from engine.job.validate import validate
+from engine.replacing import replace
 from tui.app_state import AppState
 from tui.load.driven_load import DrivenLoad
 from tui.load.knob_memory import KnobSlot

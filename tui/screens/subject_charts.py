@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Grid as Cells
@@ -11,6 +9,7 @@ from textual.containers import Grid as Cells
 from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
 from collectors.series import Series
+from engine.replacing import replace
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -15,6 +14,7 @@ from textual.widget import Widget
 
 from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
+from engine.replacing import replace
 from engine.sweep.knee import Answer
 from engine.text import safe_text
 from tui.app_state import AppState

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 
 from engine.errors import LunscopeError
 from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.study import NAME as ISOLATION
 from engine.isolation.study import TITLE as ISOLATION_TITLE
 from engine.job.spec import Arrival, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.plans import PresetPlan
 from engine.text import safe_text

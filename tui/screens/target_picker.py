@@ -155,6 +155,8 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
 
     @on(UsesFound)
     def _uses_found(self, message: UsesFound) -> None:
+        if not self.is_open:
+            return
         self._uses.update(message.uses)
         for position, one in enumerate(self._listed):
             if one.kernel_name in message.uses:
@@ -190,7 +192,8 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
     @on(TargetAnswered)
     def _answered(self, message: TargetAnswered) -> None:
         self._answers[message.target] = message.answer
-        self._at_line()
+        if self.is_open:
+            self._at_line()
 
     # ---------------------------------------------------------------- choices
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -12,6 +11,7 @@ from textual.binding import BindingType
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.branches import Node, NodeKind
+from engine.replacing import replace
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.path_table import RANGE_WIDTH, state_column

@@ -95,7 +95,7 @@ class TuneDrawer(TuneForm):
     def _finish(self, then: Callable[[], None]) -> None:
         self._is_busy = False
         self._problem = ""
-        if self.is_mounted:
+        if self.is_open:
             then()
             self._draw()
 

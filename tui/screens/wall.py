@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
@@ -80,8 +80,7 @@ def _groups(rows: Rows, graph: Graph) -> tuple[NDArray[np.intp], tuple[str, ...]
     return np.array([numbers[name] for name in of_row], np.intp), tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
-class DiskTiles:
+class DiskTiles(Struct, frozen=True):
     """Figure and recent latency of each disk, for cells with room for them."""
 
     disks: FrameTable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
@@ -13,8 +14,7 @@ from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     limits: tuple[Limit, ...]
     trials: tuple[tuple[Trial, ...], ...]
 

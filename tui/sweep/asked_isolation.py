@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engine.errors import UsageError
 from engine.isolation.plan import IsolationPlan, plan_isolation
 from engine.job.choices import Arrival
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.text import safe_text, short_text
 from tui.sweep.preset_group import measurable
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engine.errors import UsageError
 from engine.job.spec import JobSpec
 from engine.rate_search.plan import RatePlan, make_rate_plan, open_depth, parse_rate_range
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from tui.options.job import with_scratch_targets

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.isolation.caps import Cap
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
@@ -11,8 +12,7 @@ from engine.isolation.victim import pooled_p99_ns
 from tui.sweep.isolation_state import IsolationState
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationRow:
+class IsolationRow(Struct, frozen=True):
     """One point."""
 
     number: int

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.isolation.events import RecordedIsolation
 from engine.isolation.study import IsolationPoint, IsolationStudy
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationState:
+class IsolationState(Struct, frozen=True):
     """A curve at one moment."""
 
     study: IsolationStudy

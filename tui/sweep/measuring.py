@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
@@ -67,8 +68,7 @@ class Runner(Protocol[Result_co]):
         """Sum up what is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Knobs that are to be set."""
 
     name: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import rough_time
 from engine.sweep.presets.files import PresetFiles
@@ -19,8 +20,7 @@ from tui.sweep.series import SessionGroup, SessionStep
 from tui.sweep.session import SweepSession
 
 
-@dataclass(frozen=True, slots=True)
-class PresetOffer:
+class PresetOffer(Struct, frozen=True):
     """A preset as it can be chosen."""
 
     preset: Preset

@@ -6,7 +6,8 @@ import functools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
@@ -17,8 +18,7 @@ from engine.sweep.limit import Limit
 from tui.sweep.rate_state import RatePoint, RateState
 
 
-@dataclass(frozen=True, slots=True)
-class LimitClass:
+class LimitClass(Struct, frozen=True):
     """What is known of a rate for one limit."""
 
     found: LoadClass
@@ -29,8 +29,7 @@ class LimitClass:
     """Whether it is one of the relevant bounds: the answer lies between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateRow:
+class RateRow(Struct, frozen=True):
     """One rate."""
 
     point: RatePoint
@@ -52,8 +51,7 @@ class RateRow:
         return statistics.median(known) / 1e6 if known else None
 
 
-@dataclass(frozen=True, slots=True)
-class CurveFigures:
+class CurveFigures(Struct, frozen=True):
     """Everything that the trials of one combination say."""
 
     answers: RateAnswers

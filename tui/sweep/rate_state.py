@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.rate_search.events import RecordedRates
 from engine.rate_search.plan import RatePlan
@@ -10,8 +10,7 @@ from engine.rate_search.trial import RateTrial
 from tui.sweep.state import SweepPhase
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RatePoint:
+class RatePoint(Struct, frozen=True, order=True):
     """A rate of a combination."""
 
     curve: int
@@ -22,8 +21,7 @@ class RatePoint:
         return f"{plan.curves[self.curve][0]} rate={self.rate:,.0f}/s".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class RateState:
+class RateState(Struct, frozen=True):
     """A search at one moment."""
 
     plan: RatePlan

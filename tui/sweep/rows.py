@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.sweep.axes import shown
 from engine.sweep.knee import Answer
@@ -31,8 +32,7 @@ class PointState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class PointRow:
+class PointRow(Struct, frozen=True):
     """One point."""
 
     point: Point

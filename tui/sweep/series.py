@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, field
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
@@ -20,8 +21,7 @@ if TYPE_CHECKING:  # Every start of the screens imports this module, and few mea
 Session: TypeAlias = "SweepSession | RateSession | IsolationSession"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStep:
+class SessionStep(Struct, frozen=True):
     """A measurement that follows another."""
 
     make: Callable[[], Session]
@@ -30,8 +30,7 @@ class SessionStep:
     """A shell command that runs before, while no load does."""
 
 
-@dataclass
-class SessionGroup:
+class SessionGroup(Struct):
     """Measurements that were asked for together."""
 
     sessions: list[Session]

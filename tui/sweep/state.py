@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from engine.sweep.events import RecordedSweep
 from engine.sweep.plan import SweepPlan
@@ -26,8 +27,7 @@ class SweepPhase(StrEnum):
 RUNNING_PHASES = frozenset({SweepPhase.WAITING, SweepPhase.PREPARING, SweepPhase.MEASURING, SweepPhase.PAUSED})
 
 
-@dataclass(frozen=True, slots=True)
-class SweepState:
+class SweepState(Struct, frozen=True):
     """A sweep at one moment."""
 
     plan: SweepPlan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.isolation.factor import FactorOf
 from tui.sweep.isolation_state import IsolationState
@@ -13,8 +13,7 @@ from tui.sweep.recorded import State
 from tui.sweep.words import MARKS, progress_text, reason_text, wish_text
 
 
-@dataclass(frozen=True, slots=True)
-class StateWords:
+class StateWords(Struct, frozen=True):
     """What is said of a measurement, in one line each."""
 
     progress: str

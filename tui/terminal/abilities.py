@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _SGR = frozenset({"1", "2", "3", "4", "5", "6", "7", "8", "9", "21", "51", "52", "53"})
 
 
-@dataclass(frozen=True, slots=True)
-class Abilities:
+class Abilities(Struct, frozen=True):
     """Sequences that a terminal understands beyond those of a VT100."""
 
     extensions: bool = True

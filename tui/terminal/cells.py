@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter, ne
+from itertools import compress, groupby
+from operator import attrgetter, is_not
 
+from msgspec import Struct
 from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
@@ -25,10 +25,11 @@ _SHIFT_FROM = 8
 _MOST_SHIFT = 6
 _SHIFTED_WRONG = 0.6
 """A shift that leaves more than this share of the changes is not tried."""
+_SAMPLED = 32
+"""Of more changed cells than this, a sample tells which shift explains them: the search would cost the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A part of one line, drawn from column `x` of line `y` on; both count from 0."""
 
     x: int
@@ -88,8 +89,12 @@ class ScreenCells:
     def _cells_of(self, piece: Piece, console: Console) -> list[Cell]:
         colours = console._color_system or ColorSystem.TRUECOLOR
         cells: list[Cell] = []
+        known = self._pens.by_ansi
         for text, style, _ in piece.strip:
-            cells += map(self._pen_of(style, colours).cells.__getitem__, text)
+            # Of nearly all texts the pen is known; a call for each would take longer than its cells.
+            ansi = None if style is None or style._link else style._ansi
+            pen = None if ansi is None else known.get(ansi)
+            cells += map((pen or self._pen_of(style, colours)).cells.__getitem__, text)
         del cells[max(0, self._width - piece.x) :]
         return cells
 
@@ -105,9 +110,8 @@ class ScreenCells:
     def _draw_cells(self, frame: FrameSequences, y: int, x: int, cells: list[Cell]) -> None:
         line = self._lines[y]
         before = line[x : x + len(cells)]
-        # Equal cells are mostly the same object.
-        pairs = enumerate(zip(before, cells, strict=True))
-        changed = [i for i, (old, new) in pairs if old is not new and old != new]
+        # Equal cells are the same object.
+        changed = list(compress(range(len(cells)), map(is_not, before, cells)))
         if not changed:
             return
         line[x : x + len(cells)] = cells
@@ -119,7 +123,7 @@ class ScreenCells:
             shifted.move(y, x + start, line)
             shifted.shift_left(columns, end - start, at_end=x + end == self._width)
             now = [*before[start + columns : end], *[None] * columns]
-            shifted.draw(y, x, [i for i, old in enumerate(now, start) if old != cells[i]], line)
+            shifted.draw(y, x, [i for i, old in enumerate(now, start) if old is not cells[i]], line)
             shortest = min(shortest, shifted, key=FrameSequences.count_bytes)
         frame.join(shortest)
 
@@ -127,10 +131,11 @@ class ScreenCells:
         """By how many columns to the left a curve may have moved, 0 if no move explains most of the changes."""
         if changed < _SHIFT_FROM or not self._abilities.shifts or None in before:
             return 0
+        every = 1 + changed // _SAMPLED
         most = min(_MOST_SHIFT, len(cells) // 2)
         likely: list[int] = [min(self._last_shift, most), *range(1, most + 1)]
         for columns in likely:
-            wrong = sum(map(ne, before[columns:], cells), columns)
+            wrong = sum(map(is_not, before[columns::every], cells[::every])) * every + columns
             if wrong < changed * _SHIFTED_WRONG:
                 self._last_shift = columns
                 return columns

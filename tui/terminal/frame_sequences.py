@@ -79,8 +79,12 @@ class FrameSequences:
         """Return the characters of cells that the pen in force draws; empty if they take more bytes."""
         if len(cells) > most_bytes:
             return ""
-        text = "".join(cell[0] for cell in cells if cell is not None and self._draws(cell))
-        return text if len(text) == len(cells) and len(text.encode()) <= most_bytes else ""
+        text = ""
+        for cell in cells:
+            if cell is None or not self._draws(cell):
+                return ""
+            text += cell[0]
+        return text if len(text.encode()) <= most_bytes else ""
 
     def write(self, cells: list[Cell | None], *, at_end: bool) -> None:
         """Write cells from the cursor on; `at_end` if they reach the last column."""

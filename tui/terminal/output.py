@@ -9,7 +9,8 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_BEHIND_BYTES = 16 << 10
 """Unwritten output above which further frames are dropped: they would be stale."""
@@ -27,8 +28,7 @@ _UNIT = re.compile(
 """Sequences that must not be split (ECMA-48, 5.4 and 5.6)."""
 
 
-@dataclass(slots=True)
-class _Piece:
+class _Piece(Struct):
     data: bytes
     is_frame: bool
 

@@ -54,7 +54,7 @@ Cell = tuple[str, Pen]
 
 
 class PenCells(dict[str, Cell]):
-    """The cell of each character drawn with a pen; equal cells are mostly the same object, which compares fast."""
+    """The cell of each character drawn with a pen; equal cells of one set of pens are the same object."""
 
     def __init__(self, pen: Pen) -> None:
         super().__init__()
@@ -63,7 +63,11 @@ class PenCells(dict[str, Cell]):
     def __missing__(self, char: str) -> Cell:
         if get_character_cell_size(char) != 1 or char >= _FIRST_EMOJI:
             raise NotOneColumn
-        cell = self[char] = (char, self._pen.blank if char == " " else self._pen)
+        blank = self._pen.blank
+        if char == " " and blank is not self._pen:
+            cell = self[char] = blank.cells[char]
+        else:
+            cell = self[char] = char, self._pen
         return cell
 
 
@@ -73,7 +77,8 @@ class Pens:
     def __init__(self, abilities: Abilities = FULL) -> None:
         self._abilities = abilities
         self._by_value: dict[tuple[tuple[str, ...], str, str], Pen] = {}
-        self._by_ansi: dict[str, Pen] = {}
+        self.by_ansi: dict[str, Pen] = {}
+        """Pens by the SGR parameters that were asked for."""
         self._ansi: dict[tuple[int, Color | None, Color | None, ColorSystem], str] = {}
         self._changes: dict[tuple[Pen, Pen, bool], tuple[str, Pen]] = {}
         self.plain = self._pen((), "", "")
@@ -97,11 +102,11 @@ class Pens:
 
     def of(self, ansi: str) -> Pen:
         """Return the pen that SGR parameters set after a reset, as `1;38;5;12`."""
-        pen = self._by_ansi.get(ansi)
+        pen = self.by_ansi.get(ansi)
         if pen is None:
             attributes, foreground, background = _parsed(ansi)
             drawn = tuple(code for code in attributes if code in self._abilities.attributes)
-            pen = self._by_ansi[ansi] = self._pen(drawn, foreground, background)
+            pen = self.by_ansi[ansi] = self._pen(drawn, foreground, background)
         return pen
 
     def change(self, before: Pen, cell: Cell) -> tuple[str, Pen]:

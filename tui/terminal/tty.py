@@ -12,9 +12,10 @@ import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 
@@ -184,8 +185,7 @@ def _nothing(*_arguments: object) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalUse:
+class TerminalUse(Struct, frozen=True):
     """The terminal and its callbacks, which run in the event loop."""
 
     tty: Tty

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from textual.content import Content
 from textual.geometry import Size
@@ -18,12 +18,12 @@ from collectors.field import Field, Thresholds, Unit
 from collectors.model import FrameTable, Tier
 from collectors.registry import fields_of, subject_of
 from engine.errors import UsageError
+from engine.replacing import replace
 from tui.text.format import format_count, format_integer, format_quantity
 from tui.text.glyphs import Glyphs
 
 
-@dataclass(frozen=True, slots=True)
-class GridColumn:
+class GridColumn(Struct, frozen=True):
     """How one field is shown in a grid; `width` is that of the figure, without its marks."""
 
     field_id: str

@@ -6,9 +6,9 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from textual.dom import DOMNode
 
 from collectors.latency.waterfall import Stage
@@ -16,8 +16,7 @@ from engine.events import EventKind
 from engine.statistics.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
+class Glyphs(Struct, frozen=True):
     """One set of marks, each one cell wide; colour never carries information that they do not."""
 
     braille: bool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tui.theme.kept_json import KeptJson
 
@@ -12,8 +13,7 @@ MOST_PINNED = 200
 """Pinned rows that are kept for a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedRow:
+class PinnedRow(Struct, frozen=True):
     """A row by what identifies it after a restart too, when keys are others."""
 
     key: str
@@ -22,8 +22,7 @@ class PinnedRow:
     """Persistent id of its device, empty if it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableChoices:
+class TableChoices(Struct, frozen=True):
     """What was chosen for one table; the defaults stand for those of the screen."""
 
     sort: str = ""

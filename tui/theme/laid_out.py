@@ -55,6 +55,11 @@ class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generi
     Keys pressed while it closes still reach it: a second Escape would close the screen below, or end the app.
     """
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has its widgets: once it was left they go one by one, while answers of threads still reach it."""
+        return self.is_mounted and self in self.app.screen_stack
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key may do something: not before the widgets of the dialog are there, nor while they go."""
         return super().check_action(action, parameters) if self.is_mounted and self.is_active else False

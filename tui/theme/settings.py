@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from msgspec import Struct, field
 from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
 from collectors.sampling.settings import SECTIONS, ReadingSettings, load_reading_settings
 from engine.config import config_file, state_folder
+from engine.replacing import replace
 from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
@@ -26,8 +27,7 @@ HINTS_FILE = "hints-dismissed"
 GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Settings in force; invalid ones are listed in `problems` and have their default."""
 
     theme: str | None = None

@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tui.theme.settings import Settings, load_settings
 from tui.theme.theming import LoadedThemes, user_themes
@@ -21,8 +22,7 @@ PERIOD_S = 1.0
 Stamp = tuple[str, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsRead:
+class SettingsRead(Struct, frozen=True):
     """What the files hold now."""
 
     settings: Settings

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from msgspec import Struct
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
 from textual.css.styles import RulesMap
@@ -23,8 +23,7 @@ _MOST_STATES = 64
 _Parsed = LRUCache[tuple[Any, ...], list[RuleSet]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True):
     """The rules that end in one of some names, in the order of all rules."""
 
     rules: list[RuleSet]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.text import short_text
@@ -24,8 +25,7 @@ class Origin(StrEnum):
     HOST = "this host"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSetting:
+class ShownSetting(Struct, frozen=True):
     """One line of the dialog."""
 
     name: str

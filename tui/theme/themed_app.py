@@ -30,6 +30,7 @@ from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
 from tui.theme.sheets import ThemeSheets
 from tui.theme.textual_caches import forget_geometry, keep_few_boxes, leave_out_strip_caches
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
+from tui.theme.true_colours import use_true_colours
 
 _ALIKE = {
     "|": "▏▎▍▌▋▊▉▐▕‖",
@@ -141,6 +142,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         leave_out_strip_caches()
         keep_few_boxes()
+        use_true_colours()
         super().__init__(driver_class=TerminalDriver, ansi_color=ansi_color())
         self.stylesheet = ThemeSheets(variables=self.get_css_variables())
         self.glyphs = choose_glyphs("auto") if glyphs is None else glyphs

@@ -8,9 +8,9 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
@@ -40,8 +40,7 @@ class ThemeError(LunscopeError):
     """An invalid theme file; the text names file, key and expected value."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedThemes:
+class LoadedThemes(Struct, frozen=True):
     """Themes in the order of the list they are offered in, and one line for each file that was skipped."""
 
     themes: tuple[Theme, ...]

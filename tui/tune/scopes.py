@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.graph import Path, Port
 from collectors.latency.subjects import NFS, LatencySubject
@@ -14,8 +15,7 @@ from engine.text import safe_text
 from tui.processes.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class TuneScope:
+class TuneScope(Struct, frozen=True):
     """What a change is made on."""
 
     words: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.text import safe_text, signed_number, whole_number
 from engine.tune.tunable import Tunable
@@ -14,8 +15,7 @@ MOST_LISTED_VALUES = 9
 MOST_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TunableRow:
+class TunableRow(Struct, frozen=True):
     """One tunable on all targets of a scope."""
 
     tunable: Tunable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.events import Event, EventKind
 from tui.text.safe import cell_text, width_of
@@ -24,8 +25,7 @@ FreeCells = Callable[[int, int], int]
 """From a row and a cell to the number of cells from there on that a label may use."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventGroup:
+class EventGroup(Struct, frozen=True):
     """Events of one kind that share a mark, in order of time."""
 
     cell: int
@@ -45,8 +45,7 @@ class EventGroup:
         return cell_text(what if len(self.events) == 1 else f"{len(self.events)} x {what}")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """Text of a group and where it begins."""
 
     row: int

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.content import Content
 
 from collectors.field import Unit
@@ -127,8 +127,7 @@ class KnobPanel(TextLine):
             self.put(Content("\n").join(text.line(NARROW_TITLE, NARROW_VALUE, text.short) for text in texts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     """The texts of one knob."""
 
     title: str

@@ -1,8 +1,8 @@
-"""A titled list of lines with a cursor, rebuilt only when its lines change."""
+"""Lists of lines with a cursor: of a dialog, and below a title."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Literal, TypeVar
 
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.widgets.line import TextLine
+from tui.widgets.line_list import LineList
 
 Item = TypeVar("Item")
 
@@ -40,41 +41,19 @@ class ItemOption(Option, Generic[Item]):
 
 
 class Lister(Vertical):
-    """Title, column heading, lines; Enter on a line posts `OptionList.OptionSelected`."""
+    """Title or column heading, and a list of lines; Enter on a line posts `LineList.Chosen`."""
 
     DEFAULT_CSS = """
     Lister TextLine { text-style: bold; }
-    Lister OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
-    Lister OptionList { background: $background; scrollbar-size-vertical: 1; }
+    Lister LineList { height: 1fr; background: $background; }
     """
-
-    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self._lines: list[Content] = []
 
     def compose(self) -> ComposeResult:
         """Title and list."""
         yield TextLine(" ")
-        yield Options(markup=False, compact=True)
+        yield LineList()
 
-    def put(self, title: Content | str, lines: Sequence[Content]) -> None:
-        """Show these lines; the cursor stays on its line number."""
+    def put(self, title: Content | str, items: Sequence[Item], line_of: Callable[[Item], Content]) -> None:
+        """Show these items by their lines; the cursor stays on its line number."""
         self.query_one(TextLine).put(title)
-        if len(lines) == len(self._lines) and all(map(Content.is_same, lines, self._lines)):
-            return
-        self._put_lines(lines)
-
-    def _put_lines(self, lines: Sequence[Content]) -> None:
-        """Change the lines that differ: a list that is cleared and filled again is laid out, with its screen, twice."""
-        listing, before = self.query_one(OptionList), self._lines
-        self._lines = list(lines)
-        if not before or not lines:
-            listing.clear_options()
-            listing.add_options(Option(line) for line in lines)
-            return
-        for number, (old, new) in enumerate(zip(before, lines, strict=False)):
-            if not old.is_same(new):
-                listing.replace_option_prompt_at_index(number, new)
-        listing.add_options(Option(line) for line in lines[len(before) :])
-        for number in reversed(range(len(lines), len(before))):
-            listing.remove_option_at_index(number)
+        self.query_one(LineList).put(items, line_of)

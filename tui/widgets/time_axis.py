@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from engine.events import Event
 from tui.text.glyphs import Glyphs
 from tui.widgets.chart.axes import TimeScale, clock_ticks
 from tui.widgets.chart.model import ChartFrame, cell_of
-from tui.widgets.event_marks import EventGroup, mark_cells
+from tui.widgets.event_marks import EventGroup, groups_in_sight, mark_cells
 
 _CELLS_PER_CLOCK = 12
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxisStyle:
+class TimeAxisStyle(Struct, frozen=True):
     """Marks and styles of the line."""
 
     glyphs: Glyphs
     axis: Style
     event: Style
+
+
+class TimeAxis(Struct, frozen=True, eq=False):
+    """The events in sight, and the line below the plot."""
+
+    asked: tuple[object, ...]
+    """What both depend on."""
+    groups: Sequence[EventGroup]
+    line: Strip
+
+
+def time_axis(
+    events: Sequence[Event],
+    scale: TimeScale,
+    frame: ChartFrame,
+    axis_style: TimeAxisStyle,
+    note: str,
+    *,
+    before: TimeAxis | None,
+) -> TimeAxis:
+    """Group the events and draw the line, or give those of `before`, while time and events stay the same."""
+    asked = events, scale, frame, axis_style, note
+    if before is not None and before.asked == asked:
+        return before
+    groups = groups_in_sight(events, scale, frame)
+    return TimeAxis(asked, groups, time_axis_line(scale, frame, groups, axis_style, note))
 
 
 def time_axis_line(

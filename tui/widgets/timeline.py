@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -26,8 +27,7 @@ _SECOND = 1_000_000_000
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A session's time range and current position."""
 
     start_ns: int

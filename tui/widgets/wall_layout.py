@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
+from msgspec import Struct
 from textual.geometry import Size
 
 NAMED_WIDTH = 16
@@ -19,16 +19,14 @@ _CELLS = (_TILE, Size(NAMED_WIDTH, 1), Size(3, 1), Size(2, 1), Size(1, 1))
 _START, _LINE = attrgetter("start"), attrgetter("line")
 
 
-@dataclass(frozen=True, slots=True)
-class WallGroup:
+class WallGroup(Struct, frozen=True):
     """Adjacent cells below a heading."""
 
     name: str
     cells: int
 
 
-@dataclass(frozen=True, slots=True)
-class CellRow:
+class CellRow(Struct, frozen=True):
     """Cells side by side, as positions in the order of all, and their first line."""
 
     start: int
@@ -36,8 +34,7 @@ class CellRow:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class WallLayout:
+class WallLayout(Struct, frozen=True):
     """Cells laid out on a size."""
 
     columns: int

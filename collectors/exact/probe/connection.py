@@ -10,8 +10,9 @@ import socket
 import struct
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from collectors.exact.probe.message import MOST_REQUEST_BYTES, Incoming, Message, encode
 from engine.errors import UsageError
@@ -24,8 +25,7 @@ _MOST_OPTION_BYTES = 1024
 """Largest buffer of Python's getsockopt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """The process at the other end of a connection, with its credentials at connect time."""
 
     user: int
@@ -49,8 +49,7 @@ class Peer:
         return cls(user, frozenset({group, *struct.unpack(f"{len(more) // 4}I", more)}))
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """User ids and a group that may read; root always may."""
 
     users: frozenset[int]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
 from collectors.exact.probe.message import Message
 from collectors.exact.probe.share import ProgramShare
@@ -25,8 +24,7 @@ _SUMS, _PEAKS = slice(3, 7), slice(7, CALL_COLUMNS)
 _Whose = tuple[int, int, int, str]
 
 
-@dataclass(slots=True)
-class _Untaken:
+class _Untaken(Struct):
     """Calls since the last request of a reader; as many as there are clients, transports, operations and buckets."""
 
     rows: dict[_Whose, list[int]] = field(default_factory=dict)

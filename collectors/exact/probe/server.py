@@ -9,9 +9,10 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
+
+from msgspec import Struct
 
 from collectors.exact.probe.connection import Admission, Connection, Peer
 from collectors.exact.probe.hub import Hub, Reader
@@ -24,8 +25,7 @@ _ACCEPT_PAUSE_S = 0.5
 _LISTEN_BACKLOG = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of all readers together."""
 
     readers: int = 128

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Unpack
 
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.tables.block.field_sources import BLOCK_SOURCES
+from engine.replacing import replace
 from engine.statistics.verdict import Better
 
 

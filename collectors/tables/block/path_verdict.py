@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
@@ -22,8 +22,7 @@ _EVEN_POLICIES = ("round-robin", "queue-length", "queue-depth")
 Positions = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Peers:
+class Peers(Struct, frozen=True, eq=False):
     """Rows of a "paths" table that may be compared, by group; the same object until rows or graph change."""
 
     at: Positions
@@ -81,8 +80,7 @@ _HELD_BUSY_PCT = 90.0
 """... throughout: exact figures give the time with I/Os outstanding, counters the number at both ends."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathJudgement:
+class PathJudgement(Struct, frozen=True, eq=False):
     """Comparison of the paths of a frame with their peers; every array has one value per row of its "paths" table.
 
     Only usable paths of one LUN and one access state are compared: a non-optimized path may be slower. Times are

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.kernel.sysfs import number, text
 from collectors.model import Rows
@@ -47,8 +48,7 @@ def size_bytes(words: str) -> int | None:
     return max(0, int(whole) * factor + int(tenth or 0) * factor // 10)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     values: Mapping[str, int]
     time_ns: int
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.kernel.identity import number_of
 from collectors.model import Rows
@@ -111,8 +112,7 @@ def _count(word: str) -> int:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class MappedCache:
+class MappedCache(Struct, frozen=True):
     """One map whose target is a cache."""
 
     key: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
+class CacheEntry(Struct, frozen=True):
     """Key and name of the row, and the raw values it has, by column of the CACHE table."""
 
     key: str

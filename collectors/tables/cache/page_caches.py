@@ -10,7 +10,8 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from collectors.tables.cache.entry import CacheEntry
@@ -83,8 +84,7 @@ def _counted(descriptor: int) -> dict[str, int]:
     }
 
 
-@dataclass(slots=True)
-class _Target:
+class _Target(Struct):
     descriptor: int
     entry: CacheEntry | None = None
     next_s: float = 0.0

@@ -6,9 +6,9 @@ The kernel holds such I/Os in blk_throtl_bio() before any event of the block lay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.model import Histograms, Rows, Table
@@ -42,8 +42,7 @@ def _rows_of_pairs(members: Members, *, adds_up: bool) -> dict[GroupDevice, tupl
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
+class _Pairs(Struct, frozen=True, eq=False):
     """Which rows of the program count in which rows of the table; both only ever grow at their end."""
 
     rows: Rows

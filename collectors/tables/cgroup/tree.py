@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
+
+from msgspec import Struct
 
 from collectors.sampling.reading import BackgroundThread
 from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
@@ -26,8 +27,7 @@ _V1_LIMITS = tuple(f"blkio.throttle.{name}_device" for name in ("read_bps", "wri
 _V1_COUNTERS = ("blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced")
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
+class Hierarchy(Struct, frozen=True):
     """Path of a cgroup hierarchy and the names of its I/O files."""
 
     root: str
@@ -43,8 +43,7 @@ class Hierarchy:
         return len(self.counters) == 1
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """One control group; a group made again under the same path is another one."""
 
     path: str
@@ -73,8 +72,7 @@ def find_hierarchy(sysfs: str) -> Hierarchy | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupScan:
+class GroupScan(Struct, frozen=True):
     """The groups found by one scan."""
 
     groups: tuple[Group, ...]

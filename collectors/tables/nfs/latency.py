@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.kernel.identity import storable_name
@@ -35,8 +35,7 @@ _OF_SERIES = (3, 6, 0)
 """First series of queue, RTT and execute in LATENCY_SERIES."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedCalls:
+class TimedCalls(Struct, frozen=True):
     """Calls of one interval."""
 
     table: Table
@@ -47,8 +46,7 @@ class TimedCalls:
     """Operations of RPC clients of which it is not known which mount they work for, `all` of each first."""
 
 
-@dataclass(slots=True, eq=False)
-class _KnownRows:
+class _KnownRows(Struct, eq=False):
     """Rows so far, and which of them the calls of a client, transport and operation count in."""
 
     clients: ClientMounts

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
@@ -42,8 +42,7 @@ def rows_of_transport(key: str) -> tuple[str, ...]:
     return () if transport == UNKNOWN else (f"{mount} {transport}",)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimedInterval:
+class TimedInterval(Struct, frozen=True, eq=False):
     """Calls timed in one interval, or in several: counts and largest latencies by row, and histograms."""
 
     rows: Rows

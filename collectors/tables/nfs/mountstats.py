@@ -6,7 +6,8 @@ Lines are read by their number of fields: kernels have added some at the end. A 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from collectors.tables.nfs.schema import BYTE_COUNTERS, OPERATION_COUNTERS, NfsKey
 
@@ -34,8 +35,7 @@ _TRANSPORT_FIELDS: Mapping[str, tuple[str, ...]] = {
 """Fields after the kind; those without a name are not kept. Before Linux 3.4 the last three of sockets are absent."""
 
 
-@dataclass(frozen=True, slots=True)
-class NfsTransport:
+class NfsTransport(Struct, frozen=True):
     """One line `xprt:`."""
 
     kind: str
@@ -45,8 +45,7 @@ class NfsTransport:
     values: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class MountedNfs:
+class MountedNfs(Struct):
     """Counters of one mount."""
 
     device: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Rows, Schema, Table
@@ -23,8 +23,7 @@ _MODULE = "fs/nfsfs"
 """A link that the NFS client makes when it is loaded: without it there is nothing to read on hosts with many mounts."""
 
 
-@dataclass(frozen=True, slots=True)
-class NfsRow:
+class NfsRow(Struct, frozen=True):
     """Key, name and raw values of one row; columns that it does not have are MISSING."""
 
     key: str

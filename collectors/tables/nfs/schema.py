@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from collectors.model import Column, HistogramScale, Kind, Schema
 
@@ -134,8 +134,7 @@ def kind_of(operation: str) -> int:
 _WHOLE = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class NfsKey:
+class NfsKey(Struct, frozen=True):
     r"""Parts of a row's key; `device` and `point` with the `\040` escapes of the kernel, so they hold no spaces."""
 
     version: str

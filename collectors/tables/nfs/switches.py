@@ -6,7 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from collectors.tables.nfs.mountstats import MountedNfs
 from engine._native import is_sysfs
@@ -23,8 +24,7 @@ _GAUGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SunrpcTransport:
+class SunrpcTransport(Struct, frozen=True):
     """One folder below a switch."""
 
     folder: str
@@ -134,8 +134,7 @@ class SunrpcTransports:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class MountInfo:
+class MountInfo(Struct, frozen=True):
     """What /proc/self/mountinfo says of an NFS mount."""
 
     address: str

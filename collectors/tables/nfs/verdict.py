@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.model import Frame, FrameTable
 from collectors.tables.nfs.fields import OPERATIONS, TRANSPORTS
@@ -25,8 +25,7 @@ _UNEVEN = 1.5
 _SENT_AGAIN_PCT = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class _Mount:
+class _Mount(Struct, frozen=True):
     """Figures of one mount that verdicts need; of transports their largest or sum, NaN where unknown."""
 
     iops: float

@@ -6,10 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Rows, Table
@@ -27,8 +27,7 @@ _MISSING = int(MISSING)
 _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "syscw")
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIo:
+class ProcessIo(Struct, frozen=True):
     """I/O of one process between the last two scans, as columns of the PROCESS schema without its span."""
 
     key: str
@@ -36,8 +35,7 @@ class ProcessIo:
     deltas: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Mover:
+class _Mover(Struct):
     """A process with recent I/O."""
 
     key: str
@@ -131,8 +129,7 @@ CPU_SHARE = 0.02
 _NO_ROWS = Rows((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
+class _Scan(Struct, frozen=True):
     span_ns: int
     """Time between this scan and the one before it."""
     processes: tuple[ProcessIo, ...]

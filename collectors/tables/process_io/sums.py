@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, instant, ratio
@@ -21,8 +21,7 @@ _FACTS = ("pid", "cgroup")
 _DEVICE_TIMES = ("queue_read_ns", "queue_write_ns", "service_read_ns", "service_write_ns")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProcessSums:
+class ProcessSums(Struct, frozen=True, eq=False):
     """Sums by row, an array for each of SUMS and the facts, and `device_ns`, the time of all I/Os of the device."""
 
     rows: Rows
@@ -163,8 +162,7 @@ _MOST_PARTS = 64
 """Intervals whose histograms are merged at once."""
 
 
-@dataclass(slots=True)
-class AddedProcesses:
+class AddedProcesses(Struct):
     """Adds up the intervals of a report: rates are over all of its time, whenever a process was there."""
 
     _names: dict[str, str] = field(default_factory=dict)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from collectors.kernel.device_ids import unit_serial
 from collectors.kernel.identity import storable_name
@@ -23,8 +23,7 @@ _DRIVE = re.compile(r"st\d+")
 _FACTS = ("device/vendor", "device/model", "device/wwid", "device/vpd_pg80", "device/state")
 
 
-@dataclass(frozen=True, slots=True)
-class TapeRecord:
+class TapeRecord(Struct, frozen=True):
     """sysfs facts of one tape drive."""
 
     key: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units, by_direction, seconds, switch
@@ -102,8 +102,7 @@ _QUEUEING = {"io_uring": Backend.URING, "libaio": Backend.AUTO, "posixaio": Back
 _SYNC_MODES = {"none": None, "0": None, "sync": Mode.SYNC, "1": Mode.SYNC, "dsync": Mode.DSYNC}
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """The processes of a job."""
 
     backend: Backend

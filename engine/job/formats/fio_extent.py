@@ -7,9 +7,10 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_targets import Files
@@ -28,8 +29,7 @@ _TAKE_TURNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FioExtent:
+class FioExtent(Struct, frozen=True):
     """Fields of a JobSpec that are about bytes, of each target."""
 
     size_bytes: int | None = None
@@ -41,8 +41,7 @@ class FioExtent:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Clones:
+class Clones(Struct, frozen=True):
     """What of a job its extent depends on."""
 
     files: Files

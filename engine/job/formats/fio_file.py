@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 from engine.errors import UsageError
@@ -21,6 +21,7 @@ from engine.job.formats.read_job import ReadJob
 from engine.job.group import MOST_LOADS, LoadGroup
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import Access, Backend, JobSpec, Knobs
+from engine.replacing import replace
 from engine.text import safe_text
 
 _CHOOSE = "run one of them with --section NAME"

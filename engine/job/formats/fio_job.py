@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.job.distribution import Permutation, Uniform
 from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_rate, take_thinking, take_workers
@@ -29,6 +30,7 @@ from engine.job.settings import READ_WRITE
 from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
 from engine.job.validate import MAX_SEED, MIN_STRIPE_UNIT_BYTES, setting_problems
+from engine.replacing import replace
 
 
 def take_order(given: Given, units: Units) -> tuple[Access, float, int]:
@@ -117,8 +119,7 @@ _CACHED = (
 _ALIGNED = "blocks of several sizes: each is at a multiple of its own size, in fio at one of the smallest"
 
 
-@dataclass(frozen=True, slots=True)
-class SectionJob:
+class SectionJob(Struct, frozen=True):
     """What one section specifies."""
 
     section: FioSection

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from engine.errors import UsageError
 from engine.job.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
@@ -15,6 +14,7 @@ from engine.job.rate_floor import CYCLE_S
 from engine.job.settings import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode
+from engine.replacing import replace
 
 
 def take_numbers(given: Given, units: Units, knobs: Knobs) -> Knobs:

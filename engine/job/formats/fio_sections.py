@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.formats.fio_arithmetic import filled_in
@@ -20,8 +21,7 @@ _INCLUDE = re.compile(r"include\s+(.+)")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line that says something."""
 
     text: str
@@ -85,8 +85,7 @@ _MOST_SECTIONS = 1024
 _MOST_OPTIONS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option as it was given; None is one without a value."""
 
     name: str
@@ -109,8 +108,7 @@ class Option:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class FioSection:
+class FioSection(Struct, frozen=True):
     """One job: its name, and its options with those of every [global] above it."""
 
     name: str

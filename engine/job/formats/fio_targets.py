@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units
@@ -14,8 +15,7 @@ from engine.job.target_text import LUN, SCRATCH
 _COLON = re.compile(r"(?<!\\):")
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Struct, frozen=True):
     """Targets, and the folder for files that lunscope makes itself."""
 
     targets: tuple[TargetSpec, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.job.formats.fio_arithmetic import computed, is_sum
 from engine.job.formats.fio_sections import Given, Option
@@ -19,8 +20,7 @@ _MAX = 2**63 - 1
 _SWITCHES = {None: True, "1": True, "0": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Struct, frozen=True):
     """What a `k` is: with `kb_base=1024`, the default, `4k` is 4096 and `4kib` 4000; with 1000 it is the reverse.
 
     `4ki` is `4k` with both, which fio does and its manual denies.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
@@ -12,6 +12,7 @@ from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario
 from engine.job.sizes import format_size, round_up
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.text import safe_text
 
 _WRITTEN = frozenset(

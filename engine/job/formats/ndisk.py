@@ -17,8 +17,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.distribution import Distribution, Uniform, distribution_problem, locality
@@ -27,6 +28,7 @@ from engine.job.formats.text_file import SourceLocation, quoted, read_text
 from engine.job.knobs import knob_problems
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
+from engine.replacing import replace
 from engine.text import decimal_number, safe_text
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
@@ -34,8 +36,7 @@ _COMMENT = re.compile(r"(?:^|\s)-(?:\s.*)?$")
 _MOST_VALUES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One line: its name, its values, and its location."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.group import LoadGroup
@@ -13,8 +14,7 @@ from engine.text import safe_text
 _MOST_NAMES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class JobSearch:
+class JobSearch(Struct, frozen=True):
     """What a file looks for rather than drives, as a sweep does it."""
 
     refusal: str
@@ -29,8 +29,7 @@ class JobSearch:
         return self.slo is None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadJob:
+class ReadJob(Struct, frozen=True):
     """A job as it was read, with what a reader of its results must know."""
 
     phases: tuple[Scenario | LoadGroup, ...]

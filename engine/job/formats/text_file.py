@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.sizes import human_size
@@ -13,8 +14,7 @@ from engine.text import safe_text
 _LONGEST_QUOTE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(Struct, frozen=True):
     """One line of one file."""
 
     path: str

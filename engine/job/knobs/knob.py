@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
+
 from engine.job.knobs.kinds import KnobKind
 from engine.job.values import quoted
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from engine.job.knobs.values import Knobs
@@ -25,8 +28,7 @@ class StepSize(StrEnum):
     COARSE = "coarse"
 
 
-@dataclass(frozen=True, slots=True)
-class StepContext:
+class StepContext(Struct, frozen=True):
     """What a step depends on besides the knobs."""
 
     targets: int
@@ -41,8 +43,7 @@ Step = Callable[["Knobs", int, StepContext], "Knobs"]
 """Takes the direction, 1 or -1; at its end it returns the knobs as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepKey:
+class StepKey(Struct, frozen=True):
     """A key of the load screen that turns a knob by one step."""
 
     id: str
@@ -59,8 +60,7 @@ class StepKey:
         return self.step(knobs, self.direction, context)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A line of the load screen: the value, and the keys that turn it beside it."""
 
     position: int
@@ -84,8 +84,7 @@ class Row:
         return (self.up, self.down, *self.more)
 
 
-@dataclass(frozen=True, slots=True)
-class FormLine:
+class FormLine(Struct, frozen=True):
     """A line of the form of the job."""
 
     after: str
@@ -93,8 +92,7 @@ class FormLine:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class FioNumber:
+class FioNumber(Struct, frozen=True):
     """A whole number that fio means alike; 0 in fio is not set."""
 
     names: Mapping[str, Mapping[str, Any]]

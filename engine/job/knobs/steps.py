@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.job.distribution import Permutation, Uniform, Zipf, hot_and_cold
 from engine.job.knobs.knob import Step, StepContext, StepKey, StepSize
 from engine.job.limits import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, MAX_THREADS, SECTOR_BYTES
 from engine.job.sizes import BlockShare
+from engine.replacing import replace
 
 if TYPE_CHECKING:
     from engine.job.knobs.values import Knobs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.config import DEFAULT_SCRATCH_BYTES
 from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DETAIL, DIRECTION, MB_PER_S, MODE, THREADS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyTable, list_table

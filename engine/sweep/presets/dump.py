@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DISKS, MB_PER_S, MEAN_MS, NOTE, PEAK_MS, SPREAD
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyRow, StudyTable, list_table

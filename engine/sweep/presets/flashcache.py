@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CACHE_HIT, DETAIL, IOPS, MB_PER_S, MEAN_MS, PEAK_MS, THREADS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable, list_table

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.job.spec import Access, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, DEPTH, DISKS, FLOWS, HOSTS, IOPS, MIB_PER_S, PEAK_MS, READ_PCT
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable
@@ -36,8 +38,7 @@ _RESULTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ScaleStudy:
+class _ScaleStudy(Struct, frozen=True):
     """What the study scales, and what it published of it."""
 
     title: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.job.choices import PathPolicy
 from engine.job.spec import Access, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DETAIL, DIRECTION, IOPS, PEAK_MS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, StudyFigure, StudyTable, list_table

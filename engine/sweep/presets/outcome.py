@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.presets.plans import PresetPlan, preset_points
@@ -14,8 +15,7 @@ from engine.version import version
 SCHEMA = "lunscope.preset/1"
 
 
-@dataclass(frozen=True, slots=True)
-class PresetOutcome:
+class PresetOutcome(Struct, frozen=True):
     """The results of the parts that began, in their order."""
 
     plan: PresetPlan

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.knobs import Knob
 from engine.job.spec import JobSpec, Permissions
+from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
@@ -27,8 +29,7 @@ _FEW_IOS_PERCENT = 50.0
 """The time of a point is fixed; percentiles do not prolong it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PresetPlan:
+class PresetPlan(Struct, frozen=True):
     """A preset on these targets."""
 
     preset: Preset

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.job.spec import JobSpec
 from engine.sweep.presets.table import PresetPoint, StudyTable
 
 
-@dataclass(frozen=True, slots=True)
-class HostSize:
+class HostSize(Struct, frozen=True):
     """What the axes of a study are scaled to."""
 
     cpus: int
@@ -23,8 +23,7 @@ class HostSize:
         return cls(len(os.sched_getaffinity(0)), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
-@dataclass(frozen=True, slots=True)
-class PresetPart:
+class PresetPart(Struct, frozen=True):
     """A job with its axes, as --vary names them; a preset has several where fixed settings differ."""
 
     name: str
@@ -40,8 +39,7 @@ def _no_refusal(_job: JobSpec) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(Struct, frozen=True):
     """A published study that can be repeated here."""
 
     name: str

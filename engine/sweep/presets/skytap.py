@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
+from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CHECK, CPU_PER_GB, DEPTH, DETAIL, DISKS, IOPS, MB_PER_S, PEAK_MS
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, PresetPoint, StudyRow, StudyTable, list_table

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.job.knobs import Knobs
 from engine.sweep.trial import Trial
@@ -13,8 +14,7 @@ Cell: TypeAlias = float | str | None
 """None is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class PresetPoint:
+class PresetPoint(Struct, frozen=True):
     """One measurement with the knobs it was made with."""
 
     part: str
@@ -23,8 +23,7 @@ class PresetPoint:
     trial: Trial
 
 
-@dataclass(frozen=True, slots=True)
-class StudyColumn:
+class StudyColumn(Struct, frozen=True):
     """One column: key in JSON with its unit, head in text, decimals of its numbers."""
 
     key: str
@@ -38,24 +37,21 @@ class StudyColumn:
         return cell if isinstance(cell, str) else f"{cell:,.{self.digits}f}"
 
 
-@dataclass(frozen=True, slots=True)
-class StudyFigure:
+class StudyFigure(Struct, frozen=True):
     """A column and how its cells follow from a point."""
 
     column: StudyColumn
     of: Callable[[PresetPoint], Cell]
 
 
-@dataclass(frozen=True, slots=True)
-class StudyRow:
+class StudyRow(Struct, frozen=True):
     """Measured cells, and what was published for the same case; empty where nothing was."""
 
     cells: tuple[Cell, ...]
     published: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StudyTable:
+class StudyTable(Struct, frozen=True):
     """One table; a row's cells are as many as the columns."""
 
     title: str
@@ -87,8 +83,7 @@ def list_table(title: str, figures: Sequence[StudyFigure], points: Sequence[Pres
     return StudyTable(title, tuple(figure.column for figure in figures), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Pivot:
+class Pivot(Struct, frozen=True):
     """A table with a row for each combination of `down`, and the values of `across` side by side."""
 
     title: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from collectors.compare.measures import compared_fields
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.model import Tier
+from engine.replacing import replace
 from engine.statistics.verdict import Better, Verdict
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import SCHEMA

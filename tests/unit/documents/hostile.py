@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from collectors.model import HostFacts, Rows, Tier, Topology
 from collectors.session.writer import SessionWriter
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.session_samples import Machine
 
 HOSTILE = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from collectors.documents.recording import recording_document
 from collectors.model import Sample
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from engine.replacing import replace
 from tests.session_samples import SECOND_NS, Machine
 from tests.unit.documents.hostile import HOSTILE, hostile_recording
 from tests.unit.documents.parsed import Page

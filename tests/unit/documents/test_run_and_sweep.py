@@ -6,7 +6,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.document import sweep_document
 from engine.sweep.events import begin_event, end_event, trial_event

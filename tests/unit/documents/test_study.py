@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event as rates_begin
 from engine.rate_search.events import end_event as rates_end
 from engine.rate_search.events import trial_event as rates_trial
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import make_plan
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
 from collectors.fleet.fleet_drive import FleetDrive
 from engine.errors import LunscopeError, RefusedError, UsageError
 from engine.job.spec import Knobs
+from engine.replacing import replace
 from engine.running.status import LoadState
 from tests.unit.fleet.answering_hosts import answering_fleet, drive_of
 from tests.unit.fleet.made_hosts import clock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +13,7 @@ from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.exact.tracer import SCALE
 from collectors.metrics.running_sums import PER_OCTAVE, border_buckets
 from collectors.model import Rows, Step
+from engine.replacing import replace
 from tests.unit import raw_samples as raw
 from tests.unit.metrics.test_families import exposed, multipath, series
 from tests.unit.traced_samples import bucket_of, traced_sample

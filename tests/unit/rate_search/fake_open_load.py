@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.job.spec import Knobs
+from engine.replacing import replace
 from engine.results.histogram import bucket_of, merge
 from engine.results.measured import Measured
 from engine.running.counter_reader import ERRORS, FAILING, SKIPPED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
 from engine.rate_search.trial_file import RateTrialFile
+from engine.replacing import replace
 from engine.sweep.limit import Limit
 from tests.unit.rate_search.fake_open_load import FakeOpenLoad
 

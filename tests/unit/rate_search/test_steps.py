@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.steps import SHARES, StepPlan, steps_after
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial_file import RateTrialFile
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import answer
 from engine.sweep.plan import make_plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from collectors.advice.finding import Confidence, Finding, FindingKind
 from collectors.advice.of_sweep import findings_of_sweep
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from engine.job.spec import Arrival, JobSpec, Knobs, TargetSpec
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import answer
 from engine.sweep.plan import make_plan

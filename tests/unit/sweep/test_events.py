@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import recorded_sweep
 from engine.sweep.limit import Limit

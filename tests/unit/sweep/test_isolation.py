@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +21,7 @@ from engine.isolation.events import recorded_isolation
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimMeter, VictimSecond, pooled_p99_ns
+from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.status import LoadStatus
 from tests.app.isolation_states import ALL, isolation_events, isolation_plan, isolation_points

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.knee import Answer, Shape, answer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.sweep.axes import parse_axis
 from engine.sweep.document import sweep_document

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep, recorded_sweep
 from engine.sweep.hosts_knob import hosts_knob

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.spec import JobSpec, TargetSpec
+from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.tuning import SweepTuning

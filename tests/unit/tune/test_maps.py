@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError, UsageError
 from engine.hostfs.dm_control import INACTIVE_PRESENT, SUSPENDED, MapAnswer, Number
+from engine.replacing import replace
 from engine.tune.apply import apply_plan, restore
 from engine.tune.map_values import cache_arguments
 from engine.tune.multipath_table import canonical_selectors, parse_table, plain_choices, unused_parts

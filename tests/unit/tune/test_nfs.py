@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError, UsageError
 from engine.hostfs.sunrpc import SWITCHES, TRANSPORT
+from engine.replacing import replace
 from engine.tune.apply import apply_plan, restore
 from engine.tune.change import TunableChange
 from engine.tune.journal import Journal

@@ -5,9 +5,8 @@ A column is one cell wide, so that the picture moves by whole cells, which the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tui.text.glyphs import Glyphs
@@ -20,8 +19,7 @@ parts share, and the topmost cell of an area."""
 EMPTY = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AreaColumns:
+class AreaColumns(Struct, frozen=True, eq=False):
     """Heights by column, NaN where there is no figure: the whole, and of it the lower part if it is known."""
 
     whole: NDArray[np.float64]

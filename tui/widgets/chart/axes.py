@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.field import Unit
@@ -21,8 +21,7 @@ _ROWS_PER_TICK = 3
 _MOST_DECADES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """A range of values, linear from 0 or logarithmic by decades, with ticks."""
 
     low: float
@@ -96,8 +95,7 @@ _STEPS_S = (
 """Round intervals between clock labels."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeScale:
+class TimeScale(Struct, frozen=True):
     """Columns of `column_ns` each, the first beginning at `start_ns`, a multiple of `column_ns`.
 
     Columns begin at fixed times, so that a curve moves by whole columns and keeps its shape.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from rich.color import Color, blend_rgb
 from rich.segment import Segment
 from rich.style import Style
@@ -16,6 +16,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from collectors.field import Thresholds, Unit
+from engine.replacing import replace
 from tui.text.format import format_quantity
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of
@@ -41,8 +42,8 @@ from tui.widgets.chart.model import (
     cell_of,
 )
 from tui.widgets.chart.plot import EVENT_LABEL, EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
-from tui.widgets.event_marks import groups_in_sight, place_labels
-from tui.widgets.time_axis import TimeAxisStyle, time_axis_line
+from tui.widgets.event_marks import place_labels
+from tui.widgets.time_axis import TimeAxis, TimeAxisStyle, time_axis
 
 _VALUE_WIDTH = 5
 Run = tuple[str, str]
@@ -55,8 +56,7 @@ def heading(title: str, unit: Unit, inspected_ns: int | None, *, log: bool = Fal
     return cell_text(title) + (f" {unit}" if unit else "") + (" log" if log else "") + moment
 
 
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
+class LegendEntry(Struct, frozen=True):
     """A curve or an area in the legend: how it is drawn, its name, its value now or at the inspected time."""
 
     sample: str
@@ -160,10 +160,17 @@ def empty_lines(subject: ValueAxis, size: Size, chart_style: ChartStyle, reason:
 
 
 class ChartPainter:
-    """Draws one chart once: its figures in one frame, by one pair of scales."""
+    """Draws one chart once: its figures in one frame, by one pair of scales; `axis` is that of the drawing before."""
 
     def __init__(
-        self, data: ChartData, subject: ValueAxis, frame: ChartFrame, scales: Scales, chart_style: ChartStyle
+        self,
+        data: ChartData,
+        subject: ValueAxis,
+        frame: ChartFrame,
+        scales: Scales,
+        chart_style: ChartStyle,
+        *,
+        axis: TimeAxis | None = None,
     ) -> None:
         self._data = data
         self._subject = subject
@@ -171,7 +178,12 @@ class ChartPainter:
         self._scales = scales
         self._style = chart_style
         self._width = frame.axis_width + frame.cells
-        self._groups = groups_in_sight(data.events, scales.time, frame)
+        style = chart_style.style
+        axis_style = TimeAxisStyle(chart_style.glyphs, style("chart--axis"), style("chart--event"))
+        note = "log" if scales.values.log else ""
+        self.axis = time_axis(data.events, scales.time, frame, axis_style, note, before=axis)
+        """The time axis, for the next drawing."""
+        self._groups = self.axis.groups
 
     def lines(self) -> list[Strip]:
         """Draw title, plot and time axis; a logarithmic axis is named below its labels, or else in the title."""
@@ -181,12 +193,7 @@ class ChartPainter:
         if self._frame.rows:
             lines += self._plot_lines()
         if self._frame.time_axis:
-            chart_style = self._style
-            axis_style = TimeAxisStyle(
-                chart_style.glyphs, chart_style.style("chart--axis"), chart_style.style("chart--event")
-            )
-            note = "log" if is_log else ""
-            lines.append(time_axis_line(self._scales.time, self._frame, self._groups, axis_style, note))
+            lines.append(self.axis.line)
         return lines
 
     def _plot_lines(self) -> list[Strip]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from rich.style import Style
 from textual.geometry import Size
@@ -22,8 +22,7 @@ _AXIS_FROM_WIDTH = 24
 _TIME_AXIS_FROM_HEIGHT = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ChartSeries:
+class ChartSeries(Struct, frozen=True, eq=False):
     """One curve: its name, a value per time (NaN for none), and the component class that colours it."""
 
     name: str
@@ -33,8 +32,7 @@ class ChartSeries:
     """When its value is marked in the legend."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stack:
+class Stack(Struct, frozen=True, eq=False):
     """Two parts that add up to a whole, drawn as areas, the lower one at the bottom."""
 
     whole: ChartSeries
@@ -48,8 +46,7 @@ class Stack:
         return np.where(np.isnan(sums), self.whole.values, sums)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ChartData:
+class ChartData(Struct, frozen=True, eq=False):
     """What a chart shows; times do not decrease."""
 
     times_ns: NDArray[np.int64]
@@ -67,8 +64,7 @@ class ChartData:
         return [self.stack.totals] if self.stack is not None else [series.values for series in self.series]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueAxis:
+class ValueAxis(Struct, frozen=True):
     """What a chart is about, and how its value axis runs."""
 
     title: str
@@ -78,8 +74,7 @@ class ValueAxis:
     """Whose figures they are, in the title where there is room for it and the legend."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChartStyle:
+class ChartStyle(Struct, frozen=True):
     """Marks and styles of one chart; styles by component class."""
 
     glyphs: Glyphs
@@ -90,8 +85,7 @@ class ChartStyle:
         return self.styles.get(name) or self.styles["chart--series"]
 
 
-@dataclass(frozen=True, slots=True)
-class ChartFrame:
+class ChartFrame(Struct, frozen=True):
     """How a chart's size is divided."""
 
     axis_width: int
@@ -100,8 +94,7 @@ class ChartFrame:
     time_axis: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
+class Scales(Struct, frozen=True):
     """Both axes as drawn; given back for the next drawing so that they stay as they are while data fits."""
 
     time: TimeScale

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tui.text.glyphs import Glyphs
@@ -55,6 +56,34 @@ def pack(dots: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return bits
 
 
+def first_true(mask: NDArray[np.bool_]) -> int:
+    """Position of the first that is true; beyond the end if none is."""
+    first = int(mask.argmax()) if len(mask) else 0
+    return first if len(mask) and mask[first] else len(mask)
+
+
+def owner_runs(
+    codes: NDArray[np.uint32], owners: NDArray[Any], *, joined: NDArray[np.bool_]
+) -> list[list[tuple[str, int]]]:
+    """Text of each row of cells in runs of one owner; cells that are `joined` belong to the run on their left.
+
+    Arguments have one shape: code points, their owners, and which cells need no run of their own.
+    """
+    rows, cells = codes.shape
+    leading = np.maximum.accumulate(np.where(joined, 0, np.arange(cells)), axis=1)
+    owners = np.take_along_axis(owners, leading, axis=1)
+    text = codes.tobytes().decode("utf-32-le")
+    ends: list[list[int]] = [[] for _ in range(rows)]
+    for row, end in np.argwhere(owners[:, 1:] != owners[:, :-1]).tolist():
+        ends[row].append(end + 1)
+    found = []
+    for row in range(rows):
+        starts, line = [0, *ends[row]], text[row * cells : (row + 1) * cells]
+        runs = zip(starts, [*ends[row], cells], owners[row, starts].tolist(), strict=True)
+        found.append([(line[start:end], owner) for start, end, owner in runs])
+    return found
+
+
 GRID_LINE = -1
 EVENT_LINE = -2
 INSPECT_LINE = -3
@@ -63,8 +92,7 @@ EVENT_LABEL = -5
 _SPACE = ord(" ")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """What one curve spans in each column: heights from 0 to 1, NaN for none."""
 
     low: NDArray[np.float64]
@@ -121,8 +149,7 @@ class Plot:
 
     def free_cells(self, row: int, cell: int) -> int:
         """Count the cells from one on that hold nothing but lines."""
-        hidden = np.flatnonzero(self.owners[row, cell:] >= 0)
-        return int(hidden[0]) if len(hidden) else self.shape[1] - cell
+        return first_true(self.owners[row, cell:] >= 0)
 
     def draw_label(self, row: int, cell: int, text: str) -> None:
         """Write an event label."""
@@ -137,19 +164,7 @@ class Plot:
 
     def runs(self) -> list[list[tuple[str, int]]]:
         """Text of each row in runs of one owner; blanks join the run on their left."""
-        rows, cells = self.shape
-        filled = np.where(self.owners == NOTHING, 0, np.arange(cells))
-        owners = np.take_along_axis(self.owners, np.maximum.accumulate(filled, axis=1), axis=1)
-        text = self.codes.tobytes().decode("utf-32-le")
-        ends: list[list[int]] = [[] for _ in range(rows)]
-        for row, end in np.argwhere(np.diff(owners, axis=1)).tolist():
-            ends[row].append(end + 1)
-        found = []
-        for row in range(rows):
-            starts, line = [0, *ends[row]], text[row * cells : (row + 1) * cells]
-            runs = zip(starts, [*ends[row], cells], owners[row, starts].tolist(), strict=True)
-            found.append([(line[start:end], owner) for start, end, owner in runs])
-        return found
+        return owner_runs(self.codes, self.owners, joined=self.owners == NOTHING)
 
     def _draw_dots(self, spans: Sequence[Span], first_column: int) -> None:
         all_bits = np.zeros(self.shape, dtype=np.uint8)

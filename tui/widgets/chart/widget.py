@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from collectors.field import Unit
 from engine.events import Event
+from engine.replacing import replace
 from tui.axis_choice import AxisChoice
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.lines import ChartPainter, empty_lines
@@ -30,6 +31,7 @@ from tui.widgets.chart.model import (
     divide,
 )
 from tui.widgets.painted import Painted
+from tui.widgets.time_axis import TimeAxis
 
 __all__ = ["Chart", "ChartSeries"]
 
@@ -78,6 +80,7 @@ class Chart(Painted, can_focus=True):
         """Shown while there are no figures."""
         self._data: ChartData | None = None
         self._scales: Scales | None = None
+        self._time_axis: TimeAxis | None = None
         self._inspected_ns: int | None = None
         self._style_cache: ChartStyle | None = None
 
@@ -174,7 +177,9 @@ class Chart(Painted, can_focus=True):
         if self._inspected_ns is not None:
             data = replace(data, inspected=self._nearest(self._inspected_ns))
         self._scales = choose_scales(data, self._subject, frame, chart_style.glyphs, self._scales)
-        return ChartPainter(data, self._subject, frame, self._scales, chart_style).lines()
+        painter = ChartPainter(data, self._subject, frame, self._scales, chart_style, axis=self._time_axis)
+        self._time_axis = painter.axis
+        return painter.lines()
 
     def invalidate_style(self) -> None:
         """Clear cached styles."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from textual.strip import Strip
 
@@ -27,8 +27,7 @@ STYLES = {"A": ("curve", 1, "a"), "B": ("peak", 2, "b")}
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     low: float
     high: float
     is_log: bool = False

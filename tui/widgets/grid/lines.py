@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from collectors.model import FrameTable, Tier
+from engine.replacing import replace
 from engine.text import safe_text
 from tui.text.columns import GridColumn, trend_text
 from tui.text.glyphs import Glyphs
@@ -33,8 +34,7 @@ _NAME_LEAST = 8
 _NAME_MOST = 40
 
 
-@dataclass(frozen=True, slots=True)
-class GridStyle:
+class GridStyle(Struct, frozen=True):
     """Marks and styles of one grid; styles by the part of a component class after `grid--`."""
 
     glyphs: Glyphs
@@ -42,8 +42,7 @@ class GridStyle:
     under_cursor: Mapping[str, Style]
 
 
-@dataclass(frozen=True, slots=True)
-class GridLayout:
+class GridLayout(Struct, frozen=True):
     """What fits into a width: the name, then whole columns; figures are never cut."""
 
     width: int
@@ -175,7 +174,8 @@ class RowPainter:
         self._style = style
         self._arrangement = arrangement
         self._painted: dict[int, Strip] = {}
-        """By row, those that were not under the cursor."""
+        """By row, as it is while not under the cursor."""
+        self._under = {style.plain[part]: under for part, under in style.under_cursor.items()}
 
     def draws(self, layout: GridLayout, style: GridStyle) -> bool:
         """Whether it draws this way."""
@@ -184,23 +184,30 @@ class RowPainter:
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
         """Draw the given rows; `cursor` is the index of the one under the cursor, if any."""
         wanted = rows.tolist()
-        under = wanted[cursor] if 0 <= cursor < len(wanted) else None
-        fresh = [row for row in wanted if row == under or row not in self._painted]
-        drawn = dict(zip(fresh, self._paint_fresh(table, names, fresh, under), strict=True))
-        self._painted |= {row: strip for row, strip in drawn.items() if row != under}
-        return [drawn[row] if row in drawn else self._painted[row] for row in wanted]
+        fresh = [row for row in wanted if row not in self._painted]
+        self._painted |= zip(fresh, self._paint_fresh(table, names, fresh), strict=True)
+        lines = [self._painted[row] for row in wanted]
+        if 0 <= cursor < len(lines):
+            lines[cursor] = self._under_cursor(lines[cursor])
+        return lines
 
-    def _paint_fresh(
-        self, table: FrameTable, names: RowNames, rows: Sequence[int], under: int | None
-    ) -> Iterator[Strip]:
+    def _under_cursor(self, line: Strip) -> Strip:
+        """Mark a row, and give it the styles of the cursor, without formatting its figures again."""
+        segments = [Segment(text, style and self._under[style]) for text, style, _ in line]
+        if segments:
+            segments[0] = Segment(self._style.glyphs.cursor + segments[0].text[1:], segments[0].style)
+        return Strip(segments, line.cell_length)
+
+    def _paint_fresh(self, table: FrameTable, names: RowNames, rows: Sequence[int]) -> Iterator[Strip]:
+        if not rows:
+            return
         by_column = [self._cells(column, table, np.array(rows, np.intp)) for column in self._layout.columns]
-        glyphs, name_width, prefix = self._style.glyphs, self._layout.name_width, self._arrangement.prefix
+        ellipsis, name_width, prefix = self._style.glyphs.ellipsis, self._layout.name_width, self._arrangement.prefix
         for position, row in enumerate(rows):
-            gutter = glyphs.cursor if row == under else self._mark(table.rows.keys[row])
-            runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, glyphs.ellipsis), "name")]
+            name = fit_name(prefix(row) + names.shown(row), name_width, ellipsis)
+            runs = [(self._mark(table.rows.keys[row]) + name, "name")]
             runs += [cells[position] for cells in by_column]
-            styles = self._style.under_cursor if row == under else self._style.plain
-            yield _strip(runs, self._layout, styles, "exact")
+            yield _strip(runs, self._layout, self._style.plain, "exact")
 
     def _mark(self, key: str) -> str:
         return PINNED_MARK if key in self._pinned else " "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.filtering.expression import Mask
@@ -25,8 +25,7 @@ _NUMBER = re.compile(r"(\d+)")
 _LETTERED = re.compile(r"(x?[hsv]d)([a-z]+)(\d*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Sorting:
+class Sorting(Struct, frozen=True):
     """The field that orders rows. Natural order is largest figure first, and names by the numbers in them."""
 
     field_id: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from rich.color import Color, blend_rgb
 from rich.segment import Segment
 from rich.style import Style
@@ -58,15 +59,25 @@ _CELLS_PER_EVENT_LINE = 4
 _NS_PER_MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class HeatmapStyle:
+class HeatmapStyle(Struct, frozen=True, dict=True):
     """Marks and styles of one heat map; styles by the part of a component class after `heat--`."""
 
     glyphs: Glyphs
     styles: Mapping[str, Style]
 
+    @cached_property
+    def _known(self) -> dict[int, Style]:
+        """By owner, those that were asked for."""
+        return {}
+
     def of(self, owner: int) -> Style:
         """Style of an owner, highlighted if marked."""
+        style = self._known.get(owner)
+        if style is None:
+            style = self._known[owner] = self._made(owner)
+        return style
+
+    def _made(self, owner: int) -> Style:
         if owner == PLAIN:
             return self.styles["title"]
         style = self.styles[PARTS[owner & OWNER_BITS]]
@@ -88,8 +99,7 @@ def dimmed_ground(level: Style, line: Style) -> Style:
     return Style(bgcolor=Color.from_triplet(blend_rgb(ground.triplet, colour.triplet, _SHINING_THROUGH)))
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMarks:
+class HeatMarks(Struct, frozen=True):
     """Overlay of a heat map: the cursor as column and row (0 lowest), the marked time, and percentile lines."""
 
     cursor: tuple[int, int] | None
@@ -185,18 +195,11 @@ def _labels(picture: HeatPicture) -> dict[int, float]:
 
 def _plot_lines(picture: HeatPicture, plot: HeatPlot, map_style: HeatmapStyle) -> list[Strip]:
     labels, frame, lines = _labels(picture), picture.frame, []
-    styles: dict[int, Style] = {}
-    for row in range(frame.rows):
-        segments = []
+    for row, runs in enumerate(plot.runs()):
+        segments = [Segment(text, map_style.of(owner)) for text, owner in runs]
         if frame.axis_width:
-            segments.append(
-                Segment(_axis_text(labels.get(row), frame.axis_width, map_style.glyphs), map_style.styles["axis"])
-            )
-        for text, owner in plot.runs(row):
-            style = styles.get(owner)
-            if style is None:
-                style = styles[owner] = map_style.of(owner)
-            segments.append(Segment(text, style))
+            axis = _axis_text(labels.get(row), frame.axis_width, map_style.glyphs)
+            segments.insert(0, Segment(axis, map_style.styles["axis"]))
         lines.append(Strip(segments, frame.axis_width + frame.cells))
     return lines
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.latency.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
-from collectors.latency.summary import cells_of
+from collectors.latency.summary import buckets_of
 from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
 from tui.widgets.chart.axes import TimeScale, scale_to
@@ -146,8 +146,7 @@ _TOUCHING = 0.05
 """Share of its length by which an interval may begin late and still join the previous one: clocks differ a little."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeatData:
+class HeatData(Struct, frozen=True, eq=False):
     """Intervals of one subject, the series to count, and the time range to show."""
 
     ticks: LatencyTicks
@@ -157,10 +156,12 @@ class HeatData:
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeatPicture:
+class HeatPicture(Struct, frozen=True, eq=False):
     """One picture: `levels` has shape (rows, cells), row 0 on top; `column_of_cell` is -1 where nothing is known."""
 
+    data: HeatData
+    """What it was drawn from, and the range of latencies that was chosen, if any."""
+    zoomed: LatencyRange | None
     frame: ChartFrame
     time: TimeScale
     span: LatencyRange
@@ -197,11 +198,11 @@ def draw_picture(
     column_of_cell = _spread(ticks, wanted_column, time)
     levels, fullest = _levels(columns)
     shown = np.concatenate((levels, np.zeros((1, levels.shape[1]), np.int8)))[column_of_cell]
-    return HeatPicture(frame, time, span, columns, column_of_cell, shown.T[::-1], fullest)
+    return HeatPicture(data, zoomed, frame, time, span, columns, column_of_cell, shown.T[::-1], fullest)
 
 
 def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRange | None) -> LatencyRange:
-    buckets = cells_of(ticks, series).bucket
+    buckets = buckets_of(ticks, series)
     if not len(buckets):
         return previous or LatencyRange(1e4, 1e8)
     low, above = bucket_bounds_ns(ticks.scale, np.array([buckets.min(), buckets.max()], np.uint16))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tui.text.glyphs import Glyphs
+from tui.widgets.chart.plot import first_true, owner_runs
 from tui.widgets.heatmap.model import HeatPicture
 
 P50, P99, PEAK, BEYOND, UNKNOWN, EVENT, GRID = range(16, 23)
@@ -48,8 +47,7 @@ class HeatPlot:
     def free_cells(self, row: int, cell: int) -> int:
         """Count the cells from one on that hold no I/O."""
         own = self.owners[row, cell:]
-        hidden = np.flatnonzero((own != 0) & (own < UNKNOWN))
-        return int(hidden[0]) if len(hidden) else len(own)
+        return first_true((own != 0) & (own < UNKNOWN))
 
     def draw_label(self, row: int, cell: int, text: str) -> None:
         """Write an event label."""
@@ -75,18 +73,12 @@ class HeatPlot:
         """Highlight a row."""
         self.owners[row] |= amount
 
-    def runs(self, row: int) -> Iterator[tuple[str, int]]:
-        """Text of a row in runs of one owner; plain blanks join the run on their left unless that is highlighted."""
-        owners = self.owners[row]
-        number = np.arange(len(owners))
-        after_plain = np.concatenate(([False], owners[:-1] <= OWNER_BITS))
-        owners = owners[np.maximum.accumulate(np.where((owners == 0) & after_plain, 0, number))]
-        text = self.codes[row].tobytes().decode("utf-32-le")
-        ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(text)]
-        start = 0
-        for end in ends:
-            yield text[start:end], int(owners[start])
-            start = end
+    def runs(self) -> list[list[tuple[str, int]]]:
+        """Text of each row in runs of one owner; plain blanks join the run on their left unless that is highlighted."""
+        plain = self.owners == 0
+        plain[:, 0] = False
+        plain[:, 1:] &= self.owners[:, :-1] <= OWNER_BITS
+        return owner_runs(self.codes, self.owners, joined=plain)
 
     def _draw_line(self, row_from_below: NDArray[np.int64], owner: int, glyph: str) -> None:
         rows = self.owners.shape[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
@@ -18,7 +19,7 @@ from collectors.latency.heat_map import LatencyRange
 from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
 from tui.text.glyphs import glyphs_of
-from tui.widgets.chart.model import divide
+from tui.widgets.chart.model import ChartFrame, divide
 from tui.widgets.heatmap.lines import PARTS, HeatmapStyle, HeatMarks, empty_heat_lines, heat_lines
 from tui.widgets.heatmap.model import HeatData, HeatPicture, TimeWindow, draw_picture, zoomed_range
 from tui.widgets.painted import Painted
@@ -27,8 +28,7 @@ _STYLES = (*PARTS.values(), "axis", "cross", "cursor", "marked", "hint")
 _PAGE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """The cursor: the end of its column and a latency in its row."""
 
     time_ns: int
@@ -252,16 +252,22 @@ class HeatMap(Painted, can_focus=True):
         map_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or frame.cells < 1 or frame.rows < 1:
             return empty_heat_lines(self._hint if self._data is None else "", self.size, map_style)
-        before = self._picture
-        if before is not None and before.frame != frame:
-            before = None
-        self._picture = picture = draw_picture(self._data, frame, before, self._zoom)
+        self._picture = picture = self._picture_of(self._data, frame)
         marks = HeatMarks(self._cursor(picture), self.marked_ns, self._lines, self._bands)
         return heat_lines(self._data, picture, marks, map_style)
 
     def invalidate_style(self) -> None:
         """Clear cached styles."""
         self._style_cache = None
+
+    def _picture_of(self, data: HeatData, frame: ChartFrame) -> HeatPicture:
+        """Bin the data; the former picture is taken while only what is drawn over it changes."""
+        before = self._picture
+        if before is not None and before.frame != frame:
+            before = None
+        if before is not None and (before.data, before.zoomed) == (data, self._zoom):
+            return before
+        return draw_picture(data, frame, before, self._zoom)
 
     def _cursor(self, picture: HeatPicture) -> tuple[int, int] | None:
         column = None if self._spot is None else picture.column_at(self._spot.time_ns)

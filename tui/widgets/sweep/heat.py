@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -32,8 +33,7 @@ _WIDTHS = (10, 8, 7, 5)
 _FIGURE_WIDTH = 5
 
 
-@dataclass(frozen=True, slots=True)
-class MapGrid:
+class MapGrid(Struct, frozen=True):
     """Cells by position."""
 
     down: str

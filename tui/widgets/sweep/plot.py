@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from textual.strip import Strip
 
@@ -27,8 +27,7 @@ _SAMPLES = 64
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PlottedCurve:
+class _PlottedCurve(Struct, frozen=True, eq=False):
     """Measured loads, ascending."""
 
     loads: Floats
@@ -51,8 +50,7 @@ class _PlottedCurve:
         return np.asarray(iops, np.float64), np.asarray(mean, np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scales:
+class _Scales(Struct, frozen=True):
     """Throughput runs linearly from 0, latency in logarithms."""
 
     most_iops: float

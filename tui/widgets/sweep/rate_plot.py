@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from textual.strip import Strip
 
@@ -27,16 +27,14 @@ _MARKS = {LoadClass.LOWER: ("o", "curve"), LoadClass.UPPER: ("x", "failed"), Loa
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClosedCurve:
+class ClosedCurve(Struct, frozen=True, eq=False):
     """A measured closed loop, with rising load: IOPS and the limited latency in ms."""
 
     iops: Floats
     latency_ms: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class _RateScales:
+class _RateScales(Struct, frozen=True):
     """Both in logarithms: rates far below the maximum are as far apart as those near it."""
 
     lowest: float

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from textual.binding import BindingType
 from textual.strip import Strip
 
@@ -20,8 +20,7 @@ from tui.widgets.row_table import RowTable, row_bindings
 from tui.widgets.spans import Spans
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     figure: str
     title: str
     width: int

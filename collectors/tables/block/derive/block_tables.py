@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
@@ -28,8 +28,7 @@ from collectors.tables.block.derive.traced import Traced, traced
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, GROUP
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockInterval:
+class BlockInterval(Struct, frozen=True, eq=False):
     """Sums of the raw tables of disks, groups and tracepoints over an interval; the arrays are never modified."""
 
     moved: Sequence[DiskInterval]
@@ -57,8 +56,7 @@ _SPOKEN_FOR = 0.9
 """Share of a group's I/Os on sampled devices from which on their queue time represents the group."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupSums:
+class GroupSums(Struct, frozen=True, eq=False):
     """Sums of groups of rows; an unknown amount of one row makes that of its group unknown.
 
     `interval` has the sums of collectors.derive.disk_interval. Busy times of several rows may overlap, so the true busy

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio, share_pct
@@ -52,8 +52,7 @@ def with_exact(
     }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Known:
+class _Known(Struct, frozen=True, eq=False):
     """Rows of the disk table that never counted anything, and rows present for the whole interval."""
 
     silent: NDArray[np.bool_]

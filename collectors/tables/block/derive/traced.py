@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas
@@ -46,8 +46,7 @@ _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
 """At least one of these columns changes with any activity of a device; an ongoing busy interval grows too."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TracedCells:
+class TracedCells(Struct, frozen=True, eq=False):
     """Histogram cells of traced devices: `count[i]` I/Os of row `row[i]` and series `series[i]` are in `bucket[i]`."""
 
     scale: HistogramScale
@@ -58,8 +57,7 @@ class TracedCells:
     count: NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Traced:
+class Traced(Struct, frozen=True, eq=False):
     """Deltas of TRACE, TRACE_GROUP and the histograms over one interval, or over several merged.
 
     `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where unknown; rows that

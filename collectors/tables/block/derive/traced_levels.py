@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, positions
@@ -18,8 +18,7 @@ from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced
 from collectors.tables.block.schema import TRACE_SERIES, group_key
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TracedLevel:
+class TracedLevel(Struct, frozen=True, eq=False):
     """Mapping of traced devices to the rows of a frame table."""
 
     rows: Rows
@@ -33,8 +32,7 @@ class TracedLevel:
     """Row in the disk table of each row of this level; None if the rows are no devices."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LevelSums:
+class LevelSums(Struct, frozen=True, eq=False):
     """Sums of some rows of a level; arrays of shape (len(at),), NaN where a value of one of the devices is unknown.
 
     The maximum of I/Os in the driver is known for single devices only.
