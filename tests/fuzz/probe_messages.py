@@ -71,12 +71,17 @@ class _Helper:
         self.path, self.errors = folder / "probe.sock", folder / "errors"
         with self.errors.open("wb") as errors:
             self._process = subprocess.Popen([sys.executable, "-m", __name__, str(self.path)], stderr=errors)
-        deadline_s = time.monotonic() + _START_S
-        while not self.path.is_socket():
-            assert self._process.poll() is None, "the helper did not start"
-            assert time.monotonic() < deadline_s, "the helper does not listen"
-            time.sleep(0.05)
-        self.reader: HelperTracer = connect(self.path)
+        self.reader: HelperTracer = self._first_reader(time.monotonic() + _START_S)
+
+    def _first_reader(self, deadline_s: float) -> HelperTracer:
+        """Connect once it listens, which is after its socket has appeared."""
+        while True:
+            try:
+                return connect(self.path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                assert self._process.poll() is None, "the helper did not start"
+                assert time.monotonic() < deadline_s, "the helper does not listen"
+                time.sleep(0.05)
 
     def check(self) -> None:
         """See that the other reader gets the right figures, soon."""
