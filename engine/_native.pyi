@@ -35,6 +35,7 @@ __all__ = [
     "ThrottleTracer",
     "TraceReader",
     "VerifyPass",
+    "changed_rows",
     "compress",
     "content",
     "decode_cells",
@@ -473,6 +474,18 @@ def decompress(data: bytes, limit: int) -> bytes:
         ValueError: damaged, or longer than `limit` bytes when unpacked.
     """
 
+def changed_rows(
+    before: NDArray[np.uint64], now: NDArray[np.uint64], required: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Rows of `now` that differ from `before`, or have a missing value (2^64 - 1) in a column of `required`.
+
+    One pass over both arrays, shape (rows, columns); `required` has shape (columns,), the result (rows,).
+
+    Raises:
+        ValueError: arrays of different shapes.
+        TypeError: an array that is not contiguous.
+    """
+
 def percentiles(
     row: NDArray[np.uint32],
     bucket: NDArray[np.uint16],
@@ -488,7 +501,8 @@ def percentiles(
     by row and bucket, and left out from row `rows` on.
 
     Raises:
-        ValueError: arrays of different length or not contiguous, or `sub_bits` above 15.
+        ValueError: arrays of different length, or `sub_bits` above 15.
+        TypeError: an array that is not contiguous.
     """
 
 # ------------------------------------------------------------------------------------------------------------ load

@@ -10,16 +10,13 @@ MOST_DIGITS = 40
 
 _MOST_OF_FLOAT = 800
 """The smallest and the largest float, written without an exponent, have some 330 digits."""
-_WHOLE = re.compile(r"[0-9]+")
 _SIGNED = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?|nan|inf)", re.IGNORECASE | re.ASCII)
 
 
 def whole_number(text: str | bytes) -> int | None:
     """Read a number of ASCII digits, None for anything else."""
-    if isinstance(text, bytes):
-        text = text.decode("ascii", "replace")
-    return int(text) if len(text) <= MOST_DIGITS and _WHOLE.fullmatch(text) else None
+    return int(text) if len(text) <= MOST_DIGITS and text.isascii() and text.isdigit() else None
 
 
 def signed_number(text: str) -> int | None:

@@ -21,7 +21,8 @@ from collectors.derive.counter_deltas import (
 )
 from collectors.derive.inflight_samples import in_flight_sums
 from collectors.derive.queue_split import outstanding_io_s
-from collectors.model import MISSING, Column, Table
+from collectors.model import Column, Table
+from engine._native import changed_rows
 
 SECTOR_BYTES = 512
 """Unit of the sector columns whatever the device's block size (Documentation/block/stat.rst)."""
@@ -98,7 +99,7 @@ def _moved(before: Raw, current: Table) -> NDArray[np.bool_]:
     """Rows with I/O, outstanding I/Os or missing values; the others were idle and need no arithmetic."""
     now, columns = current.values, current.schema.columns
     kernel = np.array([_source(column) == "kernel" for column in columns], np.bool_)
-    moved: NDArray[np.bool_] = ((now != before) @ np.ones(len(columns), np.bool_)) | ((now == MISSING) @ kernel)
+    moved = changed_rows(np.ascontiguousarray(before), np.ascontiguousarray(now), kernel)
     for position, column in enumerate(columns):
         if column.id == "in_flight_now":
             moved |= now[:, position] != 0

@@ -1,5 +1,6 @@
 //! The native core of lunscope: exports only. `engine/_native.pyi` is its manual.
 
+mod changed_rows;
 mod codec;
 mod exact;
 mod load;
@@ -10,6 +11,8 @@ mod sample;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::changed_rows::changed_rows;
     #[pymodule_export]
     use super::percentiles::percentiles_of_rows;
 

@@ -163,8 +163,12 @@ def block_tables(
 def silent_rows(table: Table) -> NDArray[np.bool_]:
     """Rows whose kernel counters are all 0 or missing."""
     kernel = [position for position, column in enumerate(table.schema.columns) if column in DISKSTATS_COLUMNS]
-    values = table.values[:, kernel]
-    silent: NDArray[np.bool_] = ((values == 0) | (values == MISSING)).all(axis=1)
+    silent = np.zeros(len(table.rows), np.bool_)
+    # Nearly every device was read when it was found, so that the first counter rules it out.
+    first = table.values[:, kernel[:1]]
+    unread = np.flatnonzero(((first == 0) | (first == MISSING)).all(axis=1))
+    values = table.values[np.ix_(unread, kernel)]
+    silent[unread] = ((values == 0) | (values == MISSING)).all(axis=1)
     return silent
 
 
