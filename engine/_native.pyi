@@ -474,9 +474,7 @@ def decompress(data: bytes, limit: int) -> bytes:
         ValueError: damaged, or longer than `limit` bytes when unpacked.
     """
 
-def changed_rows(
-    before: NDArray[np.uint64], now: NDArray[np.uint64], required: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def changed_rows(before: NDArray[np.uint64], now: NDArray[np.uint64], required: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows of `now` that differ from `before`, or have a missing value (2^64 - 1) in a column of `required`.
 
     One pass over both arrays, shape (rows, columns); `required` has shape (columns,), the result (rows,).
