@@ -167,7 +167,7 @@ def silent_rows(table: Table) -> NDArray[np.bool_]:
     # Nearly every device was read when it was found, so that the first counter rules it out.
     first = table.values[:, kernel[:1]]
     unread = np.flatnonzero(((first == 0) | (first == MISSING)).all(axis=1))
-    values = table.values[np.ix_(unread, kernel)]
+    values = table.values[unread][:, kernel]
     silent[unread] = ((values == 0) | (values == MISSING)).all(axis=1)
     return silent
 
