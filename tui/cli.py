@@ -14,8 +14,9 @@ from engine.errors import LunscopeError, more_open_files
 from engine.text import safe_text, short_text
 from tui.crash import crash_line, report_threads
 from tui.garbage import loading
-from tui.headless.leaving import OWN_PROCESS
+from tui.headless.leaving import OwnProcess
 from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
+from tui.terminal.after_crash import remember_terminal
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
@@ -116,7 +117,7 @@ def _ended_by(error: BaseException) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    own = None if arguments is not None else OWN_PROCESS
+    own = None if arguments is not None else OwnProcess(remember_terminal)
     given = None if arguments is None else list(arguments)
     result = cli.main(given, prog_name="lunscope", standalone_mode=False, obj=own)
     sys.stdout.flush()

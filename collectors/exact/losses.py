@@ -17,9 +17,9 @@ TELL_SHARE = 0.001
 _ROWS = Rows(("tracer",), ("tracer",))
 _WORDS = {
     "table_full": "not tracked (table full)",
-    "unseen": "issue missed",
-    "stale": "completion missed",
-    "healed": "completion missed, found ended later",
+    "unseen": "missed at issue",
+    "stale": "missed at completion",
+    "healed": "missed at completion, found ended later",
     "untracked_devices": "devices not tracked (table full)",
 }
 """Losses that are reported. Of the runs that the kernel skips, the second copy of a program catches most."""

@@ -14,7 +14,7 @@ import pytest
 
 from bench.terminal import Terminal
 from tui.terminal.abilities import CONSOLE, FULL, VT100, abilities_of, settle_colours
-from tui.terminal.driver import CLEAR, enter, leave
+from tui.terminal.modes import CLEAR, enter, leave
 
 RECORDING = Path(__file__).parents[1] / "recordings" / "multipath.luns"
 KEYS = ("2", "4", "5", "x", "\r", "\x1b", "6", "7", "8", "9", "3", "?", "\x1b", "1")

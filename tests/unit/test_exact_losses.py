@@ -12,7 +12,7 @@ def test_losses_that_matter_are_told_once_a_minute() -> None:
     reporter = LossReporter()
     assert reporter.report({"stale": 7}, 1_000, 0) == ()
     (event,) = reporter.report({"stale": 107}, 11_000, 1)
-    assert event.text == "exact time: of 10,100 I/Os 100 completion missed"
+    assert event.text == "exact time: of 10,100 I/Os 100 missed at completion"
     assert reporter.report({"stale": 900}, 12_000, 2) == ()
     assert reporter.report({"stale": 900}, 13_000, 2 + TELL_EVERY_NS)
 
@@ -43,7 +43,7 @@ def test_every_count_is_listed_with_its_meaning() -> None:
     losses = {"table_full": 0, "stale": 12_345, "recursion_misses": 7}
     assert list(loss_lines(losses)) == [
         "           0  not tracked (table full)",
-        "      12,345  completion missed",
+        "      12,345  missed at completion",
         "           7  runs of a program the kernel skipped",
     ]
 

@@ -73,7 +73,7 @@ def test_lines() -> None:
         "events    2 path, 1 note",
         f"          {clock_text(0)} x",
         "recording /var/tmp/a.luns (3.00M): lunscope replay shows it",
-        "not seen  12 issue missed; 1 interval missed",
+        "not seen  12 missed at issue; 1 interval missed",
         "          no histograms here (and 1 more: lunscope doctor)",
     ]
 

@@ -21,6 +21,7 @@ from engine.statistics.verdict import Verdict
 from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked
 from tui.headless.comparison_text import comparison_lines
+from tui.headless.leaving import go_on_in_child
 
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
 
@@ -111,6 +112,7 @@ def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
     if recording is None:
         raise UsageError("--screen needs a recording as A or B: results alone are printed without it")
     asked = replace(asked, replayed=recording)
+    go_on_in_child()
     source = ReplaySource(recording)
     source.pause(True)
     return start_replay(source, theme=theme, compared=asked)

@@ -3,7 +3,7 @@
 A process with a thread in an uninterruptible wait (state D in ps(1)), such as a read of a stalled device, cannot be
 reaped: wait(2) of its parent returns only once the device responds. So the process started by the shell does no I/O:
 it forks a child that does, waits for it, and exits with the child's exit code, at the latest when the child has
-reported it but cannot end.
+reported it but cannot end. If the child is killed, the parent restores the terminal and says so.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
 import click
+from msgspec import Struct
 
 from tui.headless.signals import IMPATIENT
 
@@ -23,8 +25,6 @@ _LEAVES = signal.SIGUSR1
 """Message of the child: its exit code is in the pipe."""
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _AWAITED = _FORWARDED | {signal.SIGCHLD, _LEAVES}
-OWN_PROCESS = object()
-"""Object of the click context if the command line belongs to this process, not to a caller within it."""
 _REAP_S = 1.0
 """How long the kernel has to end a child that has reported its exit code."""
 _END_S = 3.0
@@ -36,13 +36,21 @@ _exit_code_fd: int | None = None
 """Pipe for the exit code, if this process is such a child."""
 
 
+class OwnProcess(Struct, frozen=True, eq=False):
+    """Object of the click context if the command line belongs to this process, not to a caller within it."""
+
+    remember_terminal: Callable[[], Callable[[], None]]
+    """Called before a child is started; what it returns is called if that is killed."""
+
+
 def go_on_in_child() -> None:
     """Continue in a child process if the command line belongs to this process."""
-    if click.get_current_context().find_root().obj is OWN_PROCESS:
-        start_child()
+    own = click.get_current_context().find_root().obj
+    if isinstance(own, OwnProcess):
+        _start_child(own.remember_terminal())
 
 
-def start_child() -> None:
+def _start_child(restore_terminal: Callable[[], None]) -> None:
     """Continue in a child process; the parent waits for it, exits with its exit code and never returns.
 
     Call it before threads are started, and with flushed buffers.
@@ -63,7 +71,10 @@ def start_child() -> None:
         return
     if child:
         os.close(write_fd)
-        _leave_with(_exit_code_of(child, read_fd))
+        exit_code = _exit_code_of(child, read_fd)
+        if exit_code < 0:
+            restore_terminal()
+        _leave_with(exit_code)
     os.close(read_fd)
     _exit_code_fd = write_fd
     die_with_parent(parent)
@@ -155,7 +166,17 @@ def _is_stopped(child: int) -> bool:
 def _leave_with(exit_code: int) -> NoReturn:
     """Exit like the child: with its exit code, or by the signal that ended it."""
     if exit_code < 0:
-        signal.signal(-exit_code, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-exit_code})
-        os.kill(os.getpid(), -exit_code)
+        number = -exit_code
+        if number not in _FORWARDED:
+            click.echo(f"lunscope: {_words_of_end(number)}", err=True)
+        with suppress(OSError):  # SIGKILL has no action to set.
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
     os._exit(exit_code if exit_code >= 0 else 128 - exit_code)
+
+
+def _words_of_end(number: int) -> str:
+    if number == signal.SIGKILL:
+        return "its process was killed: if nobody did that, the host or its control group ran out of memory: see dmesg"
+    return f"its process was ended by signal {number} ({signal.strsignal(number)}): please report it"
