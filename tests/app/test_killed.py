@@ -38,7 +38,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest
 
 def echoes(terminal: Terminal) -> bool:
     """Whether the terminal is as a shell needs it."""
-    return termios.tcgetattr(terminal._descriptor)[3] & ECHO == ECHO
+    return bool(termios.tcgetattr(terminal._descriptor)[3] & ECHO == ECHO)
 
 
 @pytest.mark.parametrize("terminal", [("watch",), ("replay", str(RECORDING))], ids=["watch", "replay"], indirect=True)
