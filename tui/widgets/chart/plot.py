@@ -73,14 +73,13 @@ def owner_runs(
     leading = np.maximum.accumulate(np.where(joined, 0, np.arange(cells)), axis=1)
     owners = np.take_along_axis(owners, leading, axis=1)
     text = codes.tobytes().decode("utf-32-le")
-    ends: list[list[int]] = [[] for _ in range(rows)]
-    for row, end in np.argwhere(owners[:, 1:] != owners[:, :-1]).tolist():
-        ends[row].append(end + 1)
-    found = []
-    for row in range(rows):
-        starts, line = [0, *ends[row]], text[row * cells : (row + 1) * cells]
-        runs = zip(starts, [*ends[row], cells], owners[row, starts].tolist(), strict=True)
-        found.append([(line[start:end], owner) for start, end, owner in runs])
+    begins = np.ones((rows, cells), np.bool_)
+    begins[:, 1:] = owners[:, 1:] != owners[:, :-1]
+    starts = np.flatnonzero(begins)
+    found: list[list[tuple[str, int]]] = [[] for _ in range(rows)]
+    ends = [*starts[1:].tolist(), rows * cells]
+    for start, end, owner in zip(starts.tolist(), ends, owners.ravel()[starts].tolist(), strict=True):
+        found[start // cells].append((text[start:end], owner))
     return found
 
 
