@@ -35,6 +35,7 @@ def _restore(before: list[Any]) -> None:
             return
         abilities = abilities_of()
         if tty.takes_output(_SLOW_S):
-            os.write(tty.fd, leave(mouse=abilities.mouse, abilities=abilities).encode())
+            with suppress(BlockingIOError):  # It has room for less: its modes are still restored.
+                os.write(tty.fd, leave(mouse=abilities.mouse, abilities=abilities).encode())
         termios.tcsetattr(tty.fd, termios.TCSANOW, before)
         termios.tcflush(tty.fd, termios.TCIFLUSH)
