@@ -30,7 +30,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest
     monkeypatch.setenv("HOME", str(tmp_path))
     terminal = Terminal((*LUNSCOPE, *request.param), 100, 30, environment={"TERM": "xterm-256color"})
     try:
-        assert terminal.drain(PATIENCE_S, until=b"Overview"), terminal.output.decode(errors="replace")
+        assert terminal.drain(PATIENCE_S, until=b"Events"), terminal.output.decode(errors="replace")
         yield terminal
     finally:
         terminal.close(1)

@@ -79,6 +79,8 @@ class ThemeSheets(Stylesheet):
         self._candidates: _Candidates | None = None
         self._cached_candidates: dict[frozenset[str], _Candidates] = {}
         self._cached_from: dict[str, list[RuleSet]] = {}
+        self._position_of: dict[int, int] = {}
+        """Among all rules, by identity."""
         self._path: _PathState | None = None
         """While component classes are styled."""
         self._use_cache_of(self._variables)
@@ -158,14 +160,15 @@ class ThemeSheets(Stylesheet):
             self.parse()
 
     def _candidates_of(self, names: frozenset[str]) -> _Candidates:
-        rules, by_name = self.rules, self.rules_map
+        by_name = self.rules_map
         if by_name is not self._cached_from:
             self._cached_from, self._cached_candidates = by_name, {}
+            self._position_of = {id(rule): position for position, rule in enumerate(self.rules)}
         found = self._cached_candidates.get(names)
         if found is None:
             kept = {name: by_name[name] for name in names & by_name.keys()}
-            wanted = {id(rule) for ending in kept.values() for rule in ending}
-            found = self._shared(names, [rule for rule in rules if id(rule) in wanted], kept)
+            wanted = {self._position_of[id(rule)]: rule for ending in kept.values() for rule in ending}
+            found = self._shared(names, [wanted[position] for position in sorted(wanted)], kept)
             self._cached_candidates[names] = found
         return found
 
