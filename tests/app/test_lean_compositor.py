@@ -1,4 +1,4 @@
-"""Partial updates, put together, show what a complete one shows."""
+"""Updates, put together, show what Textual renders for the whole screen."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import Static
 
+from tests.app.scenes import SCENES, SIZES, Scene, staged, to_scene
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, until
 from tui.screen_files import shown_lines
 from tui.terminal.cells import Piece
-from tui.terminal.frame_update import LinesUpdate, Update, pieces_of
+from tui.terminal.frame_update import LinesUpdate
 from tui.theme.lean_compositor import LeanCompositor
 
 Cell = tuple[str, object]
@@ -32,9 +33,9 @@ class Shown:
         self.line_updates = 0
 
     def display(self, _screen: Screen[object], update: RenderableType | None) -> None:
-        if isinstance(update, Update):
-            self.line_updates += isinstance(update, LinesUpdate)
-            for piece in pieces_of(update):
+        if isinstance(update, LinesUpdate):
+            self.line_updates += 1
+            for piece in update.pieces:
                 self.draw(piece)
 
     def draw(self, piece: Piece) -> None:
@@ -50,7 +51,7 @@ async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
     await until(pilot, lambda: not (pilot.app.screen._dirty_widgets or pilot.app.screen._layout_required))
     expected = shown_lines(pilot.app)
     for y, strip in enumerate(expected):
-        line = [shown.cells[y, x] for x in range(SIZE[0])]
+        line = [shown.cells[y, x] for x in range(len(strip.text))]
         assert "".join(char for char, _ in line) == strip.text, f"line {y} after {key}"
         assert line == cells_of(strip), f"styles of line {y} after {key}"
 
@@ -68,6 +69,27 @@ async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.Monk
         await play(pilot, source, 7)
         await assert_same(pilot, shown, "frames")
     assert shown.line_updates > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
+async def test_every_screen_and_dialog(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown()
+    app, source, control = staged(scene)
+    monkeypatch.setattr(app, "_display", shown.display)
+    async with app.run_test(size=SIZES[1]) as pilot:
+        await pilot.pause()
+        await to_scene(pilot, scene, source)
+        await assert_same(pilot, shown, "opening")
+        for size in (SIZES[0], SIZE):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await assert_same(pilot, shown, f"a resize to {size}")
+        await pilot.press("down")
+        await assert_same(pilot, shown, "down")
+        await pilot.press("escape")
+        await assert_same(pilot, shown, "escape")
+    control.close()
 
 
 class Leaving(Static):

@@ -1,4 +1,4 @@
-"""Partial updates that render only the widgets and lines that changed."""
+"""Updates that render only what shows of the widgets that changed."""
 
 from __future__ import annotations
 
@@ -6,41 +6,51 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import cast
 
-from textual._compositor import ChopsUpdate, Compositor
-from textual.geometry import Region
-from textual.strip import Strip
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate, ReflowResult
+from textual.geometry import Region, Size
 from textual.widget import Widget
 
 from tui.terminal.cells import Piece
 from tui.terminal.frame_sequences import runs_of
 from tui.terminal.frame_update import LinesUpdate
+from tui.theme.uncovered import Places, uncovered_parts
 
-Places = Mapping[Widget, tuple[Region, Region]]
-"""Region and clip of each visible widget, from front to back."""
 _TOP_LEFT = attrgetter("y", "x")
 
 
 class LeanCompositor(Compositor):
-    """Renders what overlaps a changed region.
+    """Renders what shows of a changed region.
 
     Textual renders every line of every widget within the rectangle around all changes, which mostly is the whole
-    screen, cuts each of them where any widget begins, and drops the lines that did not change: most of the CPU time of
-    a key. Here the lines of a widget that nothing covers go to the terminal as they are.
+    screen, covered ones included, cuts each of them where any widget begins, and drops what did not change or is
+    covered: most of the CPU time of a key. Here what shows of a widget is computed once per layout, and its lines go
+    to the terminal as they are unless something covers a part of them.
     """
 
-    _changed: tuple[Region, ...] = ()
-    """While a partial update is rendered, what changed."""
     _own_changes: dict[Widget, list[Region]]
     """Regions that changed since the last update, by their widget."""
+    _laid_out: frozenset[Region] = frozenset()
+    """Regions that changed with the layout since the last update: all that shows there is new."""
     _places: Places | None = None
     """The layout to which the next belongs."""
-    _in_front: dict[Widget, Region | None]
-    """What shows of a widget, if it is one rectangle."""
+    _uncovered: dict[Widget, list[Region]]
 
     def __init__(self) -> None:
         super().__init__()
         self._own_changes = {}
-        self._in_front = {}
+        self._uncovered = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Arrange the widgets; what is to be painted then belongs to no single one."""
+        result = super().reflow(parent, size)
+        self._laid_out = frozenset(self._dirty_regions)
+        return result
+
+    def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
+        """Arrange the widgets after something was scrolled."""
+        exposed = super().reflow_visible(parent, size)
+        self._laid_out = frozenset(self._dirty_regions)
+        return exposed
 
     def update_widgets(self, widgets: set[Widget]) -> None:
         """Note the regions of widgets to be painted again, by widget."""
@@ -52,77 +62,58 @@ class LeanCompositor(Compositor):
             self._own_changes.setdefault(widget, []).extend(part for part in found if part)
         super().update_widgets(widgets)
 
-    def render_partial_update(self) -> ChopsUpdate | None:
-        """Render the changed regions."""
-        own, self._own_changes = self._own_changes, {}
-        self._changed = tuple(self._dirty_regions)
-        known = {part for parts in own.values() for part in parts}
-        try:
-            if known.issuperset(self._changed) and (pieces := self._pieces(own)) is not None:
-                self._dirty_regions.clear()
-                return cast("ChopsUpdate", LinesUpdate(pieces))  # Textual asks it for its sequences only.
-            return super().render_partial_update()
-        finally:
-            self._changed = ()
+    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
+        """Render all that shows; pictures of the screen, which ask for simple lines, are made as Textual does."""
+        if simplify:
+            return super().render_full_update(simplify)
+        self._forget_changes()
+        screen = [self.size.region]
+        return cast("LayoutUpdate", self._rendered(dict.fromkeys(self.visible_widgets, screen)))
 
-    def _pieces(self, changes: Mapping[Widget, list[Region]]) -> list[Piece] | None:
-        """Lines of the widgets that changed; None if a part of one is covered."""
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """Render the changed regions: of their widget alone, or of all where the layout changed."""
+        changes = self._own_changes
+        known = {part for parts in changes.values() for part in parts} - self._laid_out
+        if exposed := [part for part in self._dirty_regions if part not in known]:
+            changes = {widget: [*changes.get(widget, ()), *exposed] for widget in self.visible_widgets}
+        self._forget_changes()
+        return cast("ChopsUpdate", self._rendered(changes)) if changes else None
+
+    def _forget_changes(self) -> None:
+        self._dirty_regions.clear()
+        self._own_changes, self._laid_out = {}, frozenset()
+
+    def _rendered(self, changes: Mapping[Widget, list[Region]]) -> LinesUpdate:
+        """Lines of widgets, as far as they changed and show; Textual asks the update for its sequences only."""
         places = self.visible_widgets
+        if self._places is not places:
+            self._places, self._uncovered = places, uncovered_parts(places, self.size.region)
         # All are looked up before one is rendered: a widget that asks for its place then may have the screen arranged
         # anew, without those that have left it since.
-        shown = {widget: self._shown(widget, places) for widget in changes}
-        pieces: list[Piece] = []
-        for widget, parts in changes.items():
-            if (seen := shown[widget]) is None:
-                return None
-            pieces += _lines(widget, seen, places[widget][0], parts)
+        shown = [(widget, self._uncovered.get(widget, ()), parts) for widget, parts in changes.items()]
+        pieces = [
+            piece
+            for widget, uncovered, parts in shown
+            if uncovered
+            for piece in _lines(widget, places[widget], uncovered, parts)
+        ]
         pieces.sort(key=_TOP_LEFT)
-        return pieces
-
-    def _shown(self, widget: Widget, places: Places) -> Region | None:
-        """Look up what shows of a widget, once per layout; None if it is not in this one."""
-        if self._places is not places:
-            self._places, self._in_front = places, {}
-        if widget not in self._in_front:
-            self._in_front[widget] = shown_of(widget, places, self.size.region) if widget in places else None
-        return self._in_front[widget]
-
-    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        return self._changed_renders() if self._changed else super()._get_renders(crop)
-
-    def _changed_renders(self) -> Iterator[tuple[Region, Region, list[Strip]]]:
-        """Yield the region of each widget, the lines of it that are rendered, and their strips."""
-        screen = self.size.region
-        for widget, (region, clip) in self.visible_widgets.items():
-            shown = region.intersection(clip).intersection(screen)
-            changed = [part for each in self._changed if (part := each.intersection(shown))]
-            if not changed:
-                continue
-            top, bottom = min(part.y for part in changed), max(part.bottom for part in changed)
-            lines = Region(shown.x, top, shown.width, bottom - top)
-            yield region, lines, widget.render_lines(lines.translate((-region.x, -region.y)))
+        return LinesUpdate(pieces)
 
 
-def shown_of(widget: Widget, places: Places, screen: Region) -> Region | None:
-    """Return what shows of a widget if that is one rectangle: all of it, or all but a scroll bar at its right."""
-    region, clip = places[widget]
-    shown = region.intersection(clip).intersection(screen)
-    for other, (other_region, other_clip) in places.items():
-        if other is widget:
-            return shown
-        cover = other_region.intersection(other_clip).intersection(shown)
-        if not cover:
-            continue
-        if cover.height < shown.height or cover.right < shown.right:
-            return None
-        shown = Region(shown.x, shown.y, cover.x - shown.x, shown.height)
-    return None
-
-
-def _lines(widget: Widget, shown: Region, region: Region, parts: Iterable[Region]) -> Iterator[Piece]:
+def _lines(
+    widget: Widget, place: tuple[Region, Region], uncovered: Iterable[Region], changed: Iterable[Region]
+) -> Iterator[Piece]:
     """Yield the lines of a widget that changed, as far as they show."""
-    wanted = sorted({y for part in parts for y in part.line_range if shown.y <= y < shown.bottom})
-    for top, bottom in runs_of(wanted):
-        lines = Region(shown.x - region.x, top - region.y, shown.width, bottom - top)
+    region, clip = place
+    left = max(region.x, clip.x)
+    width = min(region.right, clip.right) - left
+    showing: dict[int, list[Region]] = {}
+    for part in uncovered:
+        for y in {y for each in changed for y in each.intersection(part).line_range}:
+            showing.setdefault(y, []).append(part)
+    for top, bottom in runs_of(sorted(showing)):
+        lines = Region(left - region.x, top - region.y, width, bottom - top)
         for y, strip in enumerate(widget.render_lines(lines), top):
-            yield Piece(shown.x, y, strip)
+            for part in showing[y]:
+                yield Piece(part.x, y, strip.crop(part.x - left, part.right - left))
