@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
-from typing import cast
+from typing import Any, cast
 
-from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate, ReflowResult
+from rich.console import RenderableType
+from textual._compositor import Compositor, ReflowResult
+from textual._context import visible_screen_stack
 from textual.geometry import Region, Size
+from textual.screen import Screen
 from textual.widget import Widget
 
 from tui.terminal.cells import Piece
@@ -62,29 +65,31 @@ class LeanCompositor(Compositor):
             self._own_changes.setdefault(widget, []).extend(part for part in found if part)
         super().update_widgets(widgets)
 
-    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
-        """Render all that shows; pictures of the screen, which ask for simple lines, are made as Textual does."""
-        if simplify:
-            return super().render_full_update(simplify)
-        self._forget_changes()
-        screen = [self.size.region]
-        return cast("LayoutUpdate", self._rendered(dict.fromkeys(self.visible_widgets, screen)))
+    def render_update(
+        self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
+    ) -> RenderableType | None:
+        """Render what changed; `full` is for pictures of the screen, which are made as Textual does."""
+        if full:
+            return super().render_update(full, screen_stack, simplify)
+        visible_screen_stack.set(screen_stack or [])
+        changes = self._changes()
+        self._dirty_regions.clear()
+        self._own_changes, self._laid_out = {}, frozenset()
+        return cast(RenderableType, self._rendered(changes)) if changes else None  # Textual draws it without rich.
 
-    def render_partial_update(self) -> ChopsUpdate | None:
-        """Render the changed regions: of their widget alone, or of all where the layout changed."""
+    def _changes(self) -> Mapping[Widget, list[Region]]:
+        """Find what to render of each widget: what it changed itself, and all there is where the layout changed."""
+        screen = self.size.region
+        if screen in self._dirty_regions:
+            return {widget: [screen] for widget in self.visible_widgets}
         changes = self._own_changes
         known = {part for parts in changes.values() for part in parts} - self._laid_out
         if exposed := [part for part in self._dirty_regions if part not in known]:
-            changes = {widget: [*changes.get(widget, ()), *exposed] for widget in self.visible_widgets}
-        self._forget_changes()
-        return cast("ChopsUpdate", self._rendered(changes)) if changes else None
-
-    def _forget_changes(self) -> None:
-        self._dirty_regions.clear()
-        self._own_changes, self._laid_out = {}, frozenset()
+            return {widget: [*changes.get(widget, ()), *exposed] for widget in self.visible_widgets}
+        return changes
 
     def _rendered(self, changes: Mapping[Widget, list[Region]]) -> LinesUpdate:
-        """Lines of widgets, as far as they changed and show; Textual asks the update for its sequences only."""
+        """Lines of widgets, as far as they changed and show."""
         places = self.visible_widgets
         if self._places is not places:
             self._places, self._uncovered = places, uncovered_parts(places, self.size.region)
