@@ -9,11 +9,13 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Static
 
-from tests.app.scenes import SCENES, SIZES, Scene, staged, to_scene
+from tests.app.scenes import SCENES, SIZES, Scene, opened
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, until
+from tui.app import LunscopeApp
 from tui.screen_files import shown_lines
 from tui.terminal.cells import Piece
 from tui.terminal.frame_update import LinesUpdate
@@ -21,7 +23,6 @@ from tui.theme.lean_compositor import LeanCompositor
 
 Cell = tuple[str, object]
 SIZE = 120, 40
-MOST_PAUSES = 100
 KEYS = ("down", "down", "greater_than_sign", "z", "slash", "s", "escape", "u", "7", "right", "4", "1", "up")
 """The units are said in a notice, which lies over what is below."""
 
@@ -48,23 +49,19 @@ def cells_of(strip: Strip) -> list[Cell]:
     return [(char, segment.style) for segment in strip for char in segment.text]
 
 
-def difference(pilot: Pilot[None], shown: Shown) -> str:
-    """The first line that the terminal does not have as Textual renders it; empty if there is none."""
-    for y, strip in enumerate(shown_lines(pilot.app)):
-        line = [shown.cells.get((y, x), ("", None)) for x in range(len(strip.text))]
-        if line != cells_of(strip):
-            return f"line {y}: {strip.text!r}, shown: {''.join(char for char, _ in line)!r}"
-    return ""
+def is_pending(screen: Screen[object]) -> bool:
+    """Whether a widget has yet to say that it changed, or the screen to paint it."""
+    asked = screen._dirty_widgets or screen._layout_required or screen._message_queue.qsize()
+    return bool(asked) or any(widget._repaint_required for widget in screen.walk_children(Widget, with_self=True))
 
 
 async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
-    """Wait for what widgets still have to paint, which they do in their own time."""
-    for _ in range(MOST_PAUSES):
-        await until(pilot, lambda: not (pilot.app.screen._dirty_widgets or pilot.app.screen._layout_required))
-        if not (found := difference(pilot, shown)):
-            return
-        await pilot.pause(0.05)
-    raise AssertionError(f"after {key}: {found}")
+    await until(pilot, lambda: not is_pending(pilot.app.screen))
+    expected = shown_lines(pilot.app)
+    for y, strip in enumerate(expected):
+        line = [shown.cells[y, x] for x in range(len(strip.text))]
+        assert "".join(char for char, _ in line) == strip.text, f"line {y} after {key}"
+        assert line == cells_of(strip), f"styles of line {y} after {key}"
 
 
 async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,11 +83,8 @@ async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
 async def test_every_screen_and_dialog(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown()
-    app, source, control = staged(scene)
-    monkeypatch.setattr(app, "_display", shown.display)
-    async with app.run_test(size=SIZES[1]) as pilot:
-        await pilot.pause()
-        await to_scene(pilot, scene, source)
+    monkeypatch.setattr(LunscopeApp, "_display", lambda _app, screen, update: shown.display(screen, update))
+    async with opened(scene, SIZES[1]) as pilot:
         await assert_same(pilot, shown, "opening")
         for size in (SIZES[0], SIZE):
             await pilot.resize_terminal(*size)
@@ -100,7 +94,6 @@ async def test_every_screen_and_dialog(scene: Scene, monkeypatch: pytest.MonkeyP
         await assert_same(pilot, shown, "down")
         await pilot.press("escape")
         await assert_same(pilot, shown, "escape")
-    control.close()
 
 
 class Leaving(Static):

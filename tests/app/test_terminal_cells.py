@@ -256,7 +256,7 @@ def test_the_screens_on_a_terminal_that_another_program_writes_to(tmp_path: Path
     terminal = Terminal(command, 100, 30, environment={"HOME": str(tmp_path)})
     seen = Watched(terminal, 100, 30)
     try:
-        seen.until(lambda text: "Overview" in text and "LIVE" in text)
+        seen.until(lambda text: "1 Over" in text and "LIVE" in text)
         terminal.press("6")
         seen.until(lambda text: "[6 Tree]" in text)
         for repair in (lambda: terminal.press("\x0c"), lambda: seen.resize(90, 28)):

@@ -31,9 +31,9 @@ class LeanCompositor(Compositor):
     """
 
     _own_changes: dict[Widget, list[Region]]
-    """Regions that changed since the last update, by their widget."""
-    _laid_out: frozenset[Region] = frozenset()
-    """Regions that changed with the layout since the last update: all that shows there is new."""
+    """Regions that changed since the last update and layout, by their widget."""
+    _laid_out: tuple[Region, ...] = ()
+    """Regions that changed with the layout since the last update, or before it: all that shows there is new."""
     _places: Places | None = None
     """The layout to which the next belongs."""
     _uncovered: dict[Widget, list[Region]]
@@ -44,21 +44,25 @@ class LeanCompositor(Compositor):
         self._uncovered = {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Arrange the widgets; what is to be painted then belongs to no single one."""
+        """Arrange the widgets."""
         result = super().reflow(parent, size)
-        self._laid_out = frozenset(self._dirty_regions)
+        self._renew()
         return result
 
     def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
         """Arrange the widgets after something was scrolled."""
         exposed = super().reflow_visible(parent, size)
-        self._laid_out = frozenset(self._dirty_regions)
+        self._renew()
         return exposed
+
+    def _renew(self) -> None:
+        """Take what is to be painted for new to all widgets: the layout it was noted in is gone."""
+        self._own_changes, self._laid_out = {}, tuple(self._dirty_regions)
 
     def update_widgets(self, widgets: set[Widget]) -> None:
         """Note the regions of widgets to be painted again, by widget."""
         if not self._dirty_regions:
-            self._own_changes = {}
+            self._renew()
         for widget in self.visible_widgets.keys() & widgets:
             region, clip = self.visible_widgets[widget]
             found = (clip.intersection(part.translate(region.offset)) for part in widget._repaint_regions)
@@ -74,7 +78,7 @@ class LeanCompositor(Compositor):
         visible_screen_stack.set(screen_stack or [])
         changes = self._changes()
         self._dirty_regions.clear()
-        self._own_changes, self._laid_out = {}, frozenset()
+        self._renew()
         return cast(RenderableType, self._rendered(changes)) if changes else None  # Textual draws it without rich.
 
     def _changes(self) -> Mapping[Widget, list[Region]]:
@@ -82,11 +86,9 @@ class LeanCompositor(Compositor):
         screen = self.size.region
         if screen in self._dirty_regions:
             return {widget: [screen] for widget in self.visible_widgets}
-        changes = self._own_changes
-        known = {part for parts in changes.values() for part in parts} - self._laid_out
-        if exposed := [part for part in self._dirty_regions if part not in known]:
-            return {widget: [*changes.get(widget, ()), *exposed] for widget in self.visible_widgets}
-        return changes
+        if not self._laid_out:
+            return self._own_changes
+        return {widget: [*self._own_changes.get(widget, ()), *self._laid_out] for widget in self.visible_widgets}
 
     def _rendered(self, changes: Mapping[Widget, list[Region]]) -> LinesUpdate:
         """Lines of widgets, as far as they changed and show."""

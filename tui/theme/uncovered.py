@@ -22,16 +22,13 @@ def uncovered_parts(places: Places, screen: Region) -> dict[Widget, list[Region]
     shown = {widget: region.intersection(clip).intersection(screen) for widget, (region, clip) in places.items()}
     edges = sorted({y for region in shown.values() for y in (region.y, region.bottom)})
     free: list[list[Run]] = [[(screen.x, screen.right)] for _ in edges]
-    parts: dict[Widget, list[Region]] = {}
+    parts: dict[Widget, list[Region]] = {widget: [] for widget in places}
     for widget, region in shown.items():
-        own: list[Region] = []
-        parts[widget] = own
         if not region:
             continue
         for band in range(bisect_left(edges, region.y), bisect_left(edges, region.bottom)):
-            if free[band]:
-                taken, free[band] = _split(free[band], region.x, region.right)
-                _add(own, taken, edges[band], edges[band + 1])
+            taken, free[band] = _split(free[band], region.x, region.right)
+            _add(parts[widget], taken, edges[band], edges[band + 1])
     return parts
 
 
@@ -54,8 +51,6 @@ def _split(runs: Sequence[Run], start: int, end: int) -> tuple[list[Run], list[R
 def _add(parts: list[Region], runs: Sequence[Run], top: int, bottom: int) -> None:
     """Add the runs of a band; one that continues the last rectangle makes it higher."""
     for first, last in runs:
-        before = parts[-1] if len(runs) == 1 and parts else None
-        if before is not None and (before.x, before.right, before.bottom) == (first, last, top):
-            parts[-1] = Region(first, before.y, last - first, bottom - before.y)
-        else:
-            parts.append(Region(first, top, last - first, bottom - top))
+        continues = parts and (parts[-1].x, parts[-1].right, parts[-1].bottom) == (first, last, top)
+        start = parts.pop().y if continues else top
+        parts.append(Region.from_corners(first, start, last, bottom))
