@@ -41,6 +41,7 @@ def staged(*rules: str, bell: bool = False) -> tuple[LunscopeApp, AlertingSource
     return LunscopeApp(source, settings=FROZEN, alerts=service), source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_header_list_and_events_show_what_is_raised(size: tuple[int, int]) -> None:
     app, source = staged(*RULES)
@@ -60,6 +61,7 @@ async def test_header_list_and_events_show_what_is_raised(size: tuple[int, int])
         await until(pilot, lambda: "alert slow raised: vda await_ms" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_the_bell_rings_for_new_alerts_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for bell in (False, True):
         rung: list[int] = []
@@ -73,6 +75,7 @@ async def test_the_bell_rings_for_new_alerts_only_if_asked(monkeypatch: pytest.M
             assert len(rung) == before
 
 
+@pytest.mark.slow
 async def test_a_replay_shows_what_was_raised_at_its_position() -> None:
     service = AlertService(AlertSettings((parse_rule("slow: disks await_ms>0.01ms for 5s on sdc"),)))
     steps = list(map(service.step, _steps(make_samples(count=40, events=False))))

@@ -127,6 +127,7 @@ async def test_a_failing_source_is_told_and_the_screen_lives() -> None:
         assert isinstance(app.screen, HelpScreen)
 
 
+@pytest.mark.slow
 async def test_the_screen_shows_the_newest_frame_after_a_burst() -> None:
     source = ListSource(make_samples(count=150))
     app = make_app(source)
@@ -138,6 +139,7 @@ async def test_the_screen_shows_the_newest_frame_after_a_burst() -> None:
         assert "00:02:29" in screen_text(pilot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("key", ["1", "2", "3"])
 async def test_frames_cause_no_layout(size: tuple[int, int], key: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +164,7 @@ async def test_frames_cause_no_layout(size: tuple[int, int], key: str, monkeypat
 HOSTILE = ("[red]x[/red]\x1b[31mevil", "a\u202eb\nc", "[@click=app.quit]q\x07")
 
 
+@pytest.mark.slow
 async def test_hostile_names_are_text() -> None:
     samples = [renamed(sample, HOSTILE) for sample in make_samples(count=12)]
     source = ListSource(samples)
@@ -201,6 +204,7 @@ async def test_a_tiny_terminal_still_shows_the_hottest_disk() -> None:
         assert "sdc" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_no_disks_at_all() -> None:
     source = ListSource(make_samples(names=(), count=6))
     async with on_stage(make_app(source)) as pilot:
@@ -210,6 +214,7 @@ async def test_no_disks_at_all() -> None:
         assert "LIVE" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_seeking_refills_the_charts() -> None:
     source = ListRecording(make_samples(count=150))
     app = make_app(source)

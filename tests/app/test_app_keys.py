@@ -1049,6 +1049,7 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         control.close()
 
 
+@pytest.mark.slow
 async def test_knobs_are_turned_by_their_keys() -> None:
     control, source = LoadControl(), ListSource(make_samples(count=20))
     app = make_app(source, control, JOB)

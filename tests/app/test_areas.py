@@ -39,6 +39,7 @@ def _stack(await_ms: Sequence[float], service: Sequence[float], queue: Sequence[
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=1, max_size=60), st.integers(2, 90))
 def test_a_column_shows_the_largest_interval_that_ends_in_it(
     figures: list[tuple[float, float, float]], columns: int

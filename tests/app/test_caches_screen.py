@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.app.cache_samples import with_caches
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
@@ -9,6 +11,7 @@ from tui.screens.caches import CachesView
 from tui.screens.details import DiskView
 
 
+@pytest.mark.slow
 async def test_caches_with_their_figures_and_the_way_to_the_disk() -> None:
     source = ListSource(with_caches(make_samples(count=20)))
     async with on_stage(make_app(source), SIZES[-1]) as pilot:

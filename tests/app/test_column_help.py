@@ -48,6 +48,7 @@ async def test_a_key_explains_the_column_that_sorts(size: tuple[int, int]) -> No
         assert (disks.sorting.field_id, disks.sorting.descending) == (last.field_id, True)
 
 
+@pytest.mark.slow
 async def test_columns_of_text_and_of_ports_are_explained_too() -> None:
     source = ListSource(multipath_samples(10))
     async with on_stage(make_app(source), SIZES[1]) as pilot:

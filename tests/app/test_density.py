@@ -61,6 +61,7 @@ async def test_a_dense_view_shows_more_rows() -> None:
         assert "ms" in screen_text(pilot).splitlines()[3], "units are still there"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["1", "2", "4", "8"])
 async def test_a_lite_view_has_no_charts(key: str) -> None:
     source = ListSource(with_latencies(make_samples(count=20)))
@@ -73,6 +74,7 @@ async def test_a_lite_view_has_no_charts(key: str) -> None:
         assert not visible
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["3", "5", "6", "7"])
 async def test_a_tall_screen_has_charts_of_the_row_under_the_cursor(key: str) -> None:
     source = ListSource(multipath_samples(20))

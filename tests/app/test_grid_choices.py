@@ -62,6 +62,7 @@ async def test_a_filter_by_figures_stays_while_samples_come(size: tuple[int, int
         assert "/iops" not in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_paths_are_found_by_state_and_port_below_their_sums() -> None:
     source = ListSource(multipath_samples(10))
     async with on_stage(make_app(source)) as pilot:
@@ -79,6 +80,7 @@ async def test_paths_are_found_by_state_and_port_below_their_sums() -> None:
         assert "vendor is a text: compare with = != ~ or !~" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_columns_are_chosen_and_kept_for_the_next_start(tmp_path: Path) -> None:
     settings = replace(FROZEN, columns_file=tmp_path / "new" / "columns.json")
     source = ListSource(make_samples(count=6))
@@ -145,6 +147,7 @@ async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> No
         assert "idle rows hidden" not in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_order_units_pins_and_hidden_rows_are_kept_for_the_next_start(tmp_path: Path) -> None:
     settings = replace(FROZEN, tables_file=tmp_path / "new" / "tables.json")
     source = ListSource(make_samples(count=6))
@@ -202,6 +205,7 @@ async def test_keys_that_arrive_together_all_reach_the_filter() -> None:
         await until(pilot, lambda: grid_of(pilot, "#disks").filter_text == "busy q")
 
 
+@pytest.mark.slow
 async def test_the_palette_offers_what_the_focused_table_can_do() -> None:
     source = ListSource(make_samples(count=6))
     async with on_stage(make_app(source), SIZES[1]) as pilot:

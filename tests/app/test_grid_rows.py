@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def test_labels_are_what_is_filtered_and_sorted() -> None:
     assert order_rows(table, names, Sorting(NAME), _found(table, names, "ORA")).window(0, 9).tolist() == [0]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=False, width=16), min_size=1, max_size=40),
     st.integers(0, 40),
@@ -124,6 +126,7 @@ def test_names_are_kept_while_rows_and_labels_are_the_same() -> None:
     assert not names.fits(Rows(("k",), ("n",)), labels)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(allow_nan=False, width=16), min_size=1, max_size=20),
     st.lists(st.integers(0, 19), max_size=4, unique=True),

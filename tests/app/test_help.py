@@ -71,6 +71,7 @@ async def test_help_begins_with_the_screen_it_is_asked_on(entry: ScreenEntry) ->
         assert entry.help[:40] in screen_text(pilot).splitlines()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
 async def test_words_are_found_in_all_sections(size: tuple[int, int]) -> None:
     app = make_app(source := ListSource(make_samples(count=3)))

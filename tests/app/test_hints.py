@@ -17,6 +17,7 @@ from tui.widgets.hint import HintLine
 WORDS = "hide this hint"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_line_names_the_keys_in_force_and_escape_hides_it_for_good(
     size: tuple[int, int], tmp_path: Path

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Mapping
 
+import pytest
+
 from collectors.fleet.fleet_source import FleetSource, HostOrFleet
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs
@@ -44,6 +46,7 @@ async def test_odd_hosts_are_named_on_the_screen() -> None:
     assert "db3: failed: lunscope 0.9 there speaks version" in text
 
 
+@pytest.mark.slow
 async def test_the_keys_of_a_load_turn_its_knobs_on_all_hosts_and_undo_it() -> None:
     fleet, links = answering_fleet("db1", "db2", "db3")
     load = FleetLoadController(drive_of(fleet, Knobs(queue_depth=4), paths=("/dev/sdz",)))
@@ -74,6 +77,7 @@ async def test_the_keys_of_a_load_turn_its_knobs_on_all_hosts_and_undo_it() -> N
         await until(pilot, lambda: "FINISHED" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_a_sweep_over_hosts_is_on_its_screen_or_why_it_did_not_begin() -> None:
     plan = make_plan(JobSpec(), (parse_axis("hosts=1,2", {"hosts": hosts_knob(2)}),))
     fleet, events = FleetSource(fleet_of("db1", "db2")), list[Event]()

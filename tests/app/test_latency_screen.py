@@ -47,6 +47,7 @@ def source(request: pytest.FixtureRequest) -> ListSource:
     return kind(with_latencies(make_samples(count=TICKS)))
 
 
+@pytest.mark.slow
 async def test_follows_the_load_at_first_live_and_in_replay(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         await _opened(pilot, source)
@@ -58,6 +59,7 @@ async def test_follows_the_load_at_first_live_and_in_replay(source: ListSource) 
         assert "31.0 ms  load on /dev/sdc read" in text
 
 
+@pytest.mark.slow
 async def test_direction_and_marked_range_change_the_figures(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
@@ -72,6 +74,7 @@ async def test_direction_and_marked_range_change_the_figures(source: ListSource)
         assert f"marked 0:{(end_ns - start_ns) // SECOND_NS:02}" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_peaks_lead_to_their_moment_largest_first(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
@@ -88,6 +91,7 @@ async def test_peaks_lead_to_their_moment_largest_first(source: ListSource) -> N
         assert screen.choice.subject.title == "the load"
 
 
+@pytest.mark.slow
 async def test_enter_on_a_peak_goes_there_and_i_shows_its_ios(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
@@ -105,6 +109,7 @@ async def test_enter_on_a_peak_goes_there_and_i_shows_its_ios(source: ListSource
         assert "cgroup 99" in text
 
 
+@pytest.mark.slow
 async def test_from_a_chart_to_the_ios_of_its_moment_in_one_key() -> None:
     source = ListSource(with_latencies(make_samples(count=TICKS)))
     async with on_stage(make_app(source), (110, 40)) as pilot:
@@ -122,6 +127,7 @@ async def test_from_a_chart_to_the_ios_of_its_moment_in_one_key() -> None:
         assert text.count("4711 postgres") == 1
 
 
+@pytest.mark.slow
 async def test_a_target_is_picked_by_typing_part_of_its_name(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
@@ -133,6 +139,7 @@ async def test_a_target_is_picked_by_typing_part_of_its_name(source: ListSource)
         assert "max 31.0" not in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_enter_takes_a_recording_to_the_cursor() -> None:
     source = ListRecording(with_latencies(make_samples(count=TICKS)))
     async with on_stage(make_app(source), (110, 40)) as pilot:
@@ -146,6 +153,7 @@ async def test_enter_takes_a_recording_to_the_cursor() -> None:
         await until(pilot, lambda: shown_position(pilot, source) == times.index(interval[1]))
 
 
+@pytest.mark.slow
 async def test_a_held_picture_stands_still_while_data_keep_coming() -> None:
     source = ListSource(with_latencies(make_samples(count=TICKS)))
     async with on_stage(make_app(source), (110, 40)) as pilot:
@@ -169,6 +177,7 @@ async def test_says_what_is_missing_where_there_are_no_latencies() -> None:
         assert isinstance(pilot.app.screen, LatencyScreen)
 
 
+@pytest.mark.slow
 async def test_the_waterfall_tells_who_owns_the_slowest_ios(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         await _opened(pilot, source)
@@ -218,6 +227,7 @@ def test_a_first_sample_belongs_to_no_known_interval() -> None:
     assert past.slow_ios(0, 2**62, 5) == []
 
 
+@pytest.mark.slow
 async def test_bands_of_a_cache_are_named_in_the_map(source: ListSource) -> None:
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)

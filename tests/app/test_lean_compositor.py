@@ -64,6 +64,7 @@ async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
         assert line == cells_of(strip), f"styles of line {y} after {key}"
 
 
+@pytest.mark.slow
 async def test_partial_updates_add_up_to_a_complete_one(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown()
     source = ListSource(make_samples(count=12))

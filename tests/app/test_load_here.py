@@ -129,6 +129,7 @@ async def test_a_replay_says_why_there_is_no_load() -> None:
         assert isinstance(app.screen, OverviewScreen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_path_asks_whether_the_path_its_map_or_all_paths(size: tuple[int, int]) -> None:
     control, source = LoadControl(), ListSource(multipath_samples(20))
@@ -149,6 +150,7 @@ async def test_a_path_asks_whether_the_path_its_map_or_all_paths(size: tuple[int
     control.close()
 
 
+@pytest.mark.slow
 async def test_where_no_disk_is_under_the_cursor_the_list_opens() -> None:
     control, source = LoadControl(), ListSource(multipath_samples(20))
     app = make_app(source, control)
@@ -195,6 +197,7 @@ def test_latencies_and_events_stand_for_a_device() -> None:
     assert (device_of_row("disks", "8:0"), device_of_row("processes", "1")) == ("8:0", None)
 
 
+@pytest.mark.slow
 async def test_the_device_of_an_event_or_of_latencies_is_taken() -> None:
     control, source = LoadControl(), ListSource(multipath_samples(20))
     app = make_app(source, control)
@@ -215,6 +218,7 @@ async def test_the_device_of_an_event_or_of_latencies_is_taken() -> None:
     control.close()
 
 
+@pytest.mark.slow
 async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
     asked: list[str] = []
 
@@ -242,6 +246,7 @@ async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
     control.close()
 
 
+@pytest.mark.slow
 async def test_a_click_chooses_the_target_that_was_clicked_though_the_list_has_changed() -> None:
     control = LoadControl()
     controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())
@@ -263,6 +268,7 @@ async def test_a_click_chooses_the_target_that_was_clicked_though_the_list_has_c
     control.close()
 
 
+@pytest.mark.slow
 async def test_the_form_takes_what_was_chosen_from_the_list() -> None:
     control, source = LoadControl(), ListSource(multipath_samples(20))
     app = make_app(source, control)
@@ -339,6 +345,7 @@ def test_recent_targets_are_kept_and_a_broken_file_is_no_trouble(tmp_path: FileP
     assert recent.names[0] == "/srv/d"
 
 
+@pytest.mark.slow
 async def test_a_file_that_was_a_target_is_listed() -> None:
     control, source = LoadControl(), ListSource(make_samples(count=20))
     controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())

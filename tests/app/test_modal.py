@@ -107,6 +107,7 @@ async def test_what_is_typed_after_tab_and_click_goes_to_the_filter() -> None:
         await until(pilot, lambda: palette.query_one(Input).value == "wall")
 
 
+@pytest.mark.slow
 async def test_a_theme_is_chosen_by_its_name() -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:

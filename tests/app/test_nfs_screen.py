@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.app.nfs_samples import with_nfs, with_slow_calls
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
@@ -34,6 +36,7 @@ async def test_operations_transports_and_verdict() -> None:
         assert "/mnt/fast tcp" not in text
 
 
+@pytest.mark.slow
 async def test_latencies_of_the_mount_operation_or_transport_under_the_cursor() -> None:
     source = ListSource(with_slow_calls(make_samples(count=20)))
     async with on_stage(make_app(source), SIZES[-1]) as pilot:

@@ -85,6 +85,7 @@ async def test_a_notice_covers_nothing_and_escape_closes_the_newest() -> None:
         await until(pilot, lambda: not screen.query(Toast) and screen.query_one(KeyLine).region.bottom == 24)
 
 
+@pytest.mark.slow
 async def test_closed_notices_leave_no_widgets() -> None:
     source = ListSource(make_samples(count=5))
     async with make_app(source).run_test(notifications=True) as pilot:

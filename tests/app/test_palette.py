@@ -21,6 +21,7 @@ def lines_of(app: object) -> list[ChooserLine[object]]:
     return list(app._palette._choices)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_commands_come_in_groups_and_only_those_that_work() -> None:
     control = LoadControl()
     source = ListSource(make_samples(count=4))

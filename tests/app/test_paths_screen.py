@@ -88,6 +88,7 @@ async def test_filters_meet_with_the_text_filter() -> None:
         assert rows_of(pilot) == 5
 
 
+@pytest.mark.slow
 async def test_a_path_that_vanished_is_missed_and_its_page_keeps_its_past() -> None:
     whole = make_topology()
     graph = replace(whole.graph, paths=tuple(path for path in whole.graph.paths if path.name != "sdi"))
@@ -106,6 +107,7 @@ async def test_a_path_that_vanished_is_missed_and_its_page_keeps_its_past() -> N
         assert "sdi gone since 00:00:06" in " ".join(screen_text(pilot).split())
 
 
+@pytest.mark.slow
 async def test_one_disk_is_its_own_only_path() -> None:
     source = ListSource(laptop_samples(6))
     async with on_stage(make_app(source)) as pilot:
@@ -118,6 +120,7 @@ async def test_one_disk_is_its_own_only_path() -> None:
         assert "nvme0n1p1 partition" in screen_text(pilot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topology", "words"),
     [
@@ -153,6 +156,7 @@ async def test_nvme_native_multipath_with_a_path_that_does_not_serve() -> None:
         assert "nvme round-robin" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_a_recording_shows_the_same_forwards_and_backwards() -> None:
     source = ListRecording(multipath_samples(60))
     async with on_stage(make_app(source)) as pilot:

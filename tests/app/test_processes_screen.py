@@ -42,6 +42,7 @@ async def test_the_processes_of_the_disk_under_the_cursor(size: tuple[int, int])
         assert isinstance(pilot.app.screen, OverviewScreen)
 
 
+@pytest.mark.slow
 async def test_from_a_process_to_its_disks_and_on_to_a_disk() -> None:
     source = ListSource(with_processes(make_samples(count=20)))
     async with on_stage(make_app(source)) as pilot:
@@ -96,6 +97,7 @@ async def test_all_devices_and_back() -> None:
         assert "5 processes with I/O on sdc" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_the_processes_of_a_control_group_are_those_in_it_and_below() -> None:
     source = ListSource(with_cgroups(with_processes(make_samples(count=20))))
     async with on_stage(make_app(source)) as pilot:
@@ -141,6 +143,7 @@ async def test_without_exact_time_it_says_why() -> None:
         assert "I/O by process needs exact time" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_it_opens_from_every_table_of_devices() -> None:
     source = ListSource(with_processes(multipath_samples(20)))
     async with on_stage(make_app(source)) as pilot:

@@ -69,6 +69,7 @@ def long_ago() -> tuple[Sample, ...]:
     return make_samples(count=1500)
 
 
+@pytest.mark.slow
 def test_moving_within_what_is_held_reads_nothing(long_ago: tuple[Sample, ...]) -> None:
     shown = Shown(long_ago[:150])
     shown.at(149)
@@ -81,6 +82,7 @@ def test_moving_within_what_is_held_reads_nothing(long_ago: tuple[Sample, ...]) 
         np.testing.assert_array_equal(frame.usual_ms["disks"], alone.usual_ms["disks"])
 
 
+@pytest.mark.slow
 def test_beyond_the_newest_only_what_is_missing_is_read(long_ago: tuple[Sample, ...]) -> None:
     shown = Shown(long_ago[:150])
     shown.at(50)
@@ -90,6 +92,7 @@ def test_beyond_the_newest_only_what_is_missing_is_read(long_ago: tuple[Sample, 
     np.testing.assert_array_equal(frame.usual_ms["disks"], Shown(long_ago[:150]).at(120).usual_ms["disks"])
 
 
+@pytest.mark.slow
 def test_playing_on_adds_each_step_once_also_after_going_back(long_ago: tuple[Sample, ...]) -> None:
     shown = Shown(long_ago[:150])
     shown.at(20)
@@ -101,6 +104,7 @@ def test_playing_on_adds_each_step_once_also_after_going_back(long_ago: tuple[Sa
     np.testing.assert_array_equal(shown.at(29).usual_ms["disks"], with_all.at(29).usual_ms["disks"])
 
 
+@pytest.mark.slow
 def test_far_back_and_far_ahead_the_past_is_read_anew(long_ago: tuple[Sample, ...]) -> None:
     shown = Shown(long_ago)
     shown.at(1400)
@@ -119,6 +123,7 @@ def test_far_back_and_far_ahead_the_past_is_read_anew(long_ago: tuple[Sample, ..
     assert shown.known_at(5) == 6
 
 
+@pytest.mark.slow
 def test_another_seek_ends_the_reading_at_once(long_ago: tuple[Sample, ...]) -> None:
     shown = Shown(long_ago)
     shown.at(1400, patience=10)
@@ -132,6 +137,7 @@ def test_another_seek_ends_the_reading_at_once(long_ago: tuple[Sample, ...]) -> 
     assert shown.known_at(1389) == REFILLS[-1]
 
 
+@pytest.mark.slow
 def test_a_row_that_vanished_has_its_past_where_it_was_there() -> None:
     with_three, with_two = make_samples(count=120), make_samples(("vda", "vdb"), count=120)
     shown = Shown([*with_three[:60], *with_two[60:]])
@@ -142,6 +148,7 @@ def test_a_row_that_vanished_has_its_past_where_it_was_there() -> None:
     assert shown.known_at(50) == 51
 
 
+@pytest.mark.slow
 def test_a_wall_clock_that_was_set_back_makes_no_stale_chart(long_ago: tuple[Sample, ...]) -> None:
     back_ns = 40 * 10**9
     late = [replace(sample, time_ns=sample.time_ns - back_ns) for sample in long_ago[60:120]]
@@ -158,6 +165,7 @@ def test_a_wall_clock_that_was_set_back_makes_no_stale_chart(long_ago: tuple[Sam
         assert series.values["iops"][-1] == pytest.approx(iops, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_subject_whose_past_was_dropped_is_read_again() -> None:
     history = History()
     history._latencies = LatencyHistory(budget_bytes=30_000)
@@ -174,6 +182,7 @@ def test_a_subject_whose_past_was_dropped_is_read_again() -> None:
     assert shown.source.read == 0
 
 
+@pytest.mark.slow
 def test_figures_beyond_the_budget_are_read_where_they_are_asked_for(long_ago: tuple[Sample, ...]) -> None:
     fields = len(History().filling().rings["disks"]._fields)
     shown = Shown(long_ago[:200], History(budget_bytes=40 * 3 * fields * 4))

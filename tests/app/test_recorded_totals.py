@@ -134,6 +134,7 @@ def test_a_very_long_time_has_totals_without_its_largest_latency(recording: Reco
     assert recording.read == 0
 
 
+@pytest.mark.slow
 async def test_a_sheet_of_a_replay_has_totals_at_the_moment_shown() -> None:
     source = ListRecording(multipath_samples(12))
     app = make_app(source)

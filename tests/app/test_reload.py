@@ -42,6 +42,7 @@ def said(pilot: Pilot[None], words: str) -> bool:
     return any(words in note.message for note in pilot.app._notifications)
 
 
+@pytest.mark.slow
 async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     app, source = staged(file)

@@ -33,6 +33,7 @@ async def panel_at(pilot: Pilot[None], source: ListRecording, position: int, wor
     return panel.content.plain
 
 
+@pytest.mark.slow
 async def test_knobs_are_those_of_the_moment_and_have_no_keys() -> None:
     source = ListRecording(with_start(with_load(make_samples(count=40))))
     async with on_stage(make_app(source)) as pilot:
@@ -57,6 +58,7 @@ async def test_the_effect_does_not_depend_on_the_way_to_a_moment() -> None:
         assert await panel_at(pilot, source, 150, "48 s before | 48 s after") == forward
 
 
+@pytest.mark.slow
 async def test_the_next_peak_is_of_the_whole_recording() -> None:
     """The largest peaks lie behind the cursor, which never was there."""
     source = ListRecording(with_latencies(make_samples(count=150)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -45,6 +46,7 @@ async def at(pilot: Pilot[None], source: ListSource, position: int) -> None:
     await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_steps_go_back_and_forth_while_samples_arrive() -> None:
     source = ListSource(make_samples(count=COUNT))
     async with on_stage(make_app(source)) as pilot:
@@ -91,6 +93,7 @@ async def test_nothing_moves_before_the_first_sample() -> None:
         assert not app_of(pilot).app_state.transport.paused
 
 
+@pytest.mark.slow
 async def test_charts_end_at_the_moment_shown() -> None:
     source = ListSource(make_samples(count=COUNT))
     async with on_stage(make_app(source), SIZES[1]) as pilot:
@@ -127,6 +130,7 @@ def without(sample: Sample, name: str) -> Sample:
     )
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_gone_is_shown_as_it_was() -> None:
     samples = list(make_samples(count=COUNT))
     samples[COUNT - 5 :] = [without(sample, "sdc") for sample in samples[COUNT - 5 :]]
@@ -182,6 +186,7 @@ async def test_events_and_marks_are_reached_by_keys() -> None:
         await until(pilot, lambda: "no earlier mark that is kept, from 00:00:01 on" in notices(pilot))
 
 
+@pytest.mark.slow
 async def test_the_load_screen_shows_the_knobs_as_they_were() -> None:
     samples = with_load(make_samples(count=COUNT, events=False))
     job = JobSpec((TargetSpec("/dev/vdb"), TargetSpec("/dev/sdc")), Knobs(queue_depth=8, stripe_width=2))
@@ -206,6 +211,7 @@ async def test_the_load_screen_shows_the_knobs_as_they_were() -> None:
     control.close()
 
 
+@pytest.mark.slow
 async def test_turning_a_knob_returns_to_the_present() -> None:
     source = ListSource(make_samples(count=COUNT))
     control = LoadControl()
@@ -219,6 +225,7 @@ async def test_turning_a_knob_returns_to_the_present() -> None:
     control.close()
 
 
+@pytest.mark.slow
 async def test_latencies_are_of_the_moment_or_said_not_to_be_kept() -> None:
     source = ListSource(with_latencies(make_samples(count=COUNT)))
     async with on_stage(make_app(source)) as pilot:

@@ -74,6 +74,7 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
         assert "may be  a name of the list" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None:
     app, source = staged(tmp_path)
     async with on_stage(app) as pilot:
@@ -97,6 +98,7 @@ async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_file_is_made_on_request_and_never_overwritten(tmp_path: Path) -> None:
     app, source = staged(tmp_path)
     async with on_stage(app) as pilot:

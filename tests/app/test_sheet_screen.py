@@ -12,6 +12,7 @@ from tui.screens.sheet import SheetView
 COUNT = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 async def test_sheets_of_a_lun_its_path_and_a_port(size: tuple[int, int]) -> None:
     source = ListSource(multipath_samples(COUNT))

@@ -60,6 +60,7 @@ async def test_screens_and_themes_that_were_shown_before_are_not_parsed_again(mo
     assert parsed == []
 
 
+@pytest.mark.slow
 async def test_a_hidden_screen_is_styled_again_only_after_a_change_of_theme(monkeypatch: pytest.MonkeyPatch) -> None:
     source = ListSource(make_samples(count=3))
     async with on_stage(make_app(source)) as pilot:
@@ -84,6 +85,7 @@ async def test_a_hidden_screen_is_styled_again_only_after_a_change_of_theme(monk
         assert overview.styles.background != before
 
 
+@pytest.mark.slow
 async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> None:
     source = ListSource(make_samples(count=3))
     async with on_stage(make_app(source)) as pilot:

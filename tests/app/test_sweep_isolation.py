@@ -61,6 +61,7 @@ def test_small_window_in_ascii(control: LoadControl, snap_compare: SnapCompare) 
     assert snap_compare(app, terminal_size=SMALL, run_before=_shown(source))
 
 
+@pytest.mark.slow
 async def test_states_and_views_are_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillIsolation(control)
@@ -93,6 +94,7 @@ async def test_states_and_views_are_said(control: LoadControl) -> None:
         await until(pilot, lambda: "has no knobs to set" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_cursor_follows_what_is_measured_until_it_is_moved(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillIsolation(control)
@@ -114,6 +116,7 @@ async def test_cursor_follows_what_is_measured_until_it_is_moved(control: LoadCo
         await until(pilot, lambda: table._rows[0].number == 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [LARGE, (40, 12), (20, 5)])
 async def test_any_windows_are_shown(size: tuple[int, int], control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
@@ -122,6 +125,7 @@ async def test_any_windows_are_shown(size: tuple[int, int], control: LoadControl
         await pilot.press(*"vvvvcmmmoOt", "enter", "down", "up", "pagedown")
 
 
+@pytest.mark.slow
 async def test_curve_is_asked_for_on_the_screen(
     control: LoadControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_line_asks_for_the_same_as_the_options() -> None:
     assert plan == plan_isolation(options, vary=("qd=1,4",), caps=caps, seconds=5, within=2)
 
 
+@pytest.mark.slow
 async def test_replay_shows_the_curve_as_of_the_moment() -> None:
     source = ListRecording(with_isolation(make_samples(count=40)))
     async with on_stage(make_app(source), SMALL) as pilot:
@@ -185,6 +190,7 @@ async def test_replay_shows_the_curve_as_of_the_moment() -> None:
         assert "riops=400 keeps the victim" in screen_text(pilot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_replay_of_hostile_points_is_drawn(size: tuple[int, int]) -> None:
     """Times of 0, limits without end, terminal sequences in names, seconds without I/O."""

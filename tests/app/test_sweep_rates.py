@@ -138,6 +138,7 @@ def test_classes_agree_with_the_bounds() -> None:
         assert len(bounds) == sum(bound is not None for bound in (answer.lower, answer.upper))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [*SIZES, (40, 12), (20, 5)])
 async def test_any_windows_and_combinations_are_shown(size: tuple[int, int], control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
@@ -159,6 +160,7 @@ async def test_next_limit_comes_to_the_front(control: LoadControl) -> None:
         await until(pilot, lambda: "mean (ms) over rate (I/Os per s)" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_sweep_and_search_are_shown_in_turn(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     app = make_app(source, control, sweep=StillSession(control, 100, phase=SweepPhase.ENDED, ended="complete"))
@@ -172,6 +174,7 @@ async def test_sweep_and_search_are_shown_in_turn(control: LoadControl) -> None:
         await until(pilot, lambda: "bounds in I/Os per s" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_replay_shows_the_search_as_of_the_moment() -> None:
     source = ListRecording(with_search(make_samples(count=90), 30))
     async with on_stage(make_app(source), SMALL) as pilot:
@@ -187,6 +190,7 @@ async def test_replay_shows_the_search_as_of_the_moment() -> None:
         await until(pilot, lambda: "COMPLETE: 30 trials" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_replay_of_a_sweep_and_a_search_has_both() -> None:
     samples = with_search(with_sweep(make_samples(count=90), 12), 20, first=40)
     source = ListRecording(samples)
@@ -198,6 +202,7 @@ async def test_replay_of_a_sweep_and_a_search_has_both() -> None:
         await until(pilot, lambda: "(1 of 2) COMPLETE: 12 measurements" in screen_text(pilot))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 10), *SIZES])
 async def test_open_loop_without_limits_says_what_is_carried(size: tuple[int, int], control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
@@ -209,6 +214,7 @@ async def test_open_loop_without_limits_says_what_is_carried(size: tuple[int, in
         await pilot.press("v", "m", "v", "enter")
 
 
+@pytest.mark.slow
 async def test_closed_and_open_loop_without_limits_are_in_one_plot(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     app = make_app(source, control, sweep=StillSession(control, 100, phase=SweepPhase.ENDED, ended="complete"))
@@ -222,6 +228,7 @@ async def test_closed_and_open_loop_without_limits_are_in_one_plot(control: Load
         await until(pilot, lambda: "mean (ms) over rate" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_replay_shows_an_open_loop_without_limits() -> None:
     samples = with_search(with_sweep(make_samples(count=90), 12), 4, first=40, plan=step_plan())
     source = ListRecording(samples)
@@ -282,6 +289,7 @@ async def test_search_is_started_from_the_screen_and_stopped(control: LoadContro
         assert control.knobs.knobs.rate_iops is not None
 
 
+@pytest.mark.slow
 async def test_presets_say_what_they_need(control: LoadControl, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(4 << 20))

@@ -139,6 +139,7 @@ async def test_rows_say_what_became_of_each_point(size: tuple[int, int], control
         )
 
 
+@pytest.mark.slow
 async def test_answers_of_all_curves_are_found_and_follow_the_cursor(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=StillSession(control, 100)), LARGE) as pilot:
@@ -151,6 +152,7 @@ async def test_answers_of_all_curves_are_found_and_follow_the_cursor(control: Lo
         await until(pilot, lambda: "costs 13 %" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_cursor_of_map_and_table_are_one(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=StillSession(control, 100)), SMALL) as pilot:
@@ -178,6 +180,7 @@ async def test_sorting_keeps_the_cursor_on_its_point(control: LoadControl) -> No
         assert table.cursor_row.point == Point(0, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", [("bs=4k,8k,64k",), ("qd=1..64",), ("qd=1..8", "bs=4k,8k", "read_pct=100,50")])
 @pytest.mark.parametrize("size", [*SIZES, (40, 12), (20, 5)])
 async def test_any_axes_and_windows_are_shown(
@@ -199,6 +202,7 @@ async def test_without_a_sweep_the_screen_says_how_to_make_one(control: LoadCont
         assert "no sweep here: lunscope sweep --vary" in screen_text(pilot)
 
 
+@pytest.mark.slow
 async def test_replay_shows_the_sweep_as_of_the_moment() -> None:
     source = ListRecording(with_sweep(make_samples(count=60), 30))
     async with on_stage(make_app(source), SMALL) as pilot:
@@ -215,6 +219,7 @@ async def test_replay_shows_the_sweep_as_of_the_moment() -> None:
         await until(pilot, lambda: "unknown: fewer than 4 loads" in screen_text(pilot))
 
 
+@pytest.mark.slow
 async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
     job = replace(JOB, knobs=replace(JOB.knobs, stripe_width=1))
     writable = Permissions(frozenset(node for target in JOB.targets for node in target.nodes))
@@ -276,6 +281,7 @@ def test_point_that_is_wanted_is_set_on_end_and_the_load_goes_on(control: LoadCo
     assert control.knobs.knobs.queue_depth == 2
 
 
+@pytest.mark.slow
 def test_point_used_after_the_end_starts_the_load_again(control: LoadControl) -> None:
     session = _session(control, "qd=1,2")
     session.begin()
@@ -344,6 +350,7 @@ async def until_phase(pilot: Pilot[None], session: SweepSession) -> None:
     await until(pilot, lambda: session.state.points.done > done or session.state.phase is SweepPhase.ENDED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["right", "wrong"])
 async def test_sweep_that_writes_begins_once_the_name_was_typed(
     typed: str, control: LoadControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -103,6 +103,7 @@ def test_after_any_frames_the_terminal_shows_what_a_full_repaint_shows(frames: l
     check(frames)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(changes(WIDE), changes("ab ")), min_size=1, max_size=5))
 def test_lines_with_wide_characters_are_right_too(frames: list[list[Piece]]) -> None:

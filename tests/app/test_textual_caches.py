@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import FIFOCache
@@ -51,6 +52,7 @@ async def test_a_new_size_drops_what_was_calculated_for_the_former() -> None:
         assert Region.intersection.cache_info().misses == missed + 1
 
 
+@pytest.mark.slow
 async def test_widgets_keep_few_boxes_of_sizes_that_are_gone() -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:

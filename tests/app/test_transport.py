@@ -52,6 +52,7 @@ async def at(pilot: Pilot[None], app: LunscopeApp, wanted: float) -> None:
     await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_steps_and_seeks(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:
@@ -71,6 +72,7 @@ async def test_steps_and_seeks(session: Path) -> None:
     source.close()
 
 
+@pytest.mark.slow
 async def test_playing_goes_on_and_faster(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:
@@ -86,6 +88,7 @@ async def test_playing_goes_on_and_faster(session: Path) -> None:
     source.close()
 
 
+@pytest.mark.slow
 async def test_a_click_on_the_timeline_goes_there(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:
@@ -97,6 +100,7 @@ async def test_a_click_on_the_timeline_goes_there(session: Path) -> None:
     source.close()
 
 
+@pytest.mark.slow
 async def test_enter_on_an_event_goes_there(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:
@@ -112,6 +116,7 @@ async def test_enter_on_an_event_goes_there(session: Path) -> None:
     source.close()
 
 
+@pytest.mark.slow
 async def test_charts_show_the_past_of_the_moment(session: Path) -> None:
     app, source = replaying(session)
     async with on_stage(app) as pilot:

@@ -61,6 +61,7 @@ async def opened(pilot: Pilot[None], source: ListSource, count: int = 20) -> Non
     await until(pilot, lambda: not busy(pilot.app))
 
 
+@pytest.mark.slow
 async def test_a_value_is_typed_applied_flipped_and_undone(kernel: FakeKernel) -> None:
     source = ListSource(make_samples())
     app = app_of(kernel, source)
@@ -114,6 +115,7 @@ def busy(app: App[None]) -> bool:
     return isinstance(drawer, TuneDrawer) and drawer._is_busy
 
 
+@pytest.mark.slow
 async def test_what_is_refused_is_said_and_a_blocked_kernel_stops_nothing(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +166,7 @@ async def test_leaving_restores_and_says_so(kernel: FakeKernel) -> None:
     assert requests(kernel, "vda") == "128"
 
 
+@pytest.mark.slow
 async def test_events_say_what_a_change_did(kernel: FakeKernel) -> None:
     """Grey until there are enough samples, then the comparison; on both screens."""
     source = ListSource(make_samples(count=60))

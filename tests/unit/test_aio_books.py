@@ -107,6 +107,7 @@ def test_random_offsets_stay_aligned_inside_and_repeat_with_the_seed() -> None:
     assert sum(io.length == 65536 for io in ios) / 4000 == pytest.approx(0.25, abs=0.04)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 6), st.data())
 def test_extents_cover_a_logical_range_byte_by_byte(width: int, unit: int, rows: int, data: st.DataObject) -> None:
     stripe = Stripe(width, unit, rows)

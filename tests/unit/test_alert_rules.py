@@ -85,6 +85,7 @@ def test_what_is_wrong_is_said_in_one_printable_line(text: str, said: str) -> No
 WORDS = ("disks", "imbalance", "hot", "await_ms", ">", "<=", "20ms", "for", "on", "clear", ":", "5s", "*")
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS)).map(" ".join)))
 def test_any_text_is_a_rule_or_a_usage_error(text: str) -> None:
     try:

@@ -191,6 +191,7 @@ def test_sampler_columns_are_missing_where_nobody_looks(kernel: FakeKernel) -> N
     assert (table.values[:, 17:] == MISSING).all()
 
 
+@pytest.mark.slow
 def test_two_thousand_devices_keep_their_order_and_counters(large_kernel: FakeKernel) -> None:
     large_kernel.add(*(FakeDisk(f"sd{n}", minor=n, counters=busy_counters(n), lean=True) for n in range(2000)))
     table = collect(collector_of(large_kernel))

@@ -152,6 +152,7 @@ _AMOUNTS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(_AMOUNTS)
 def test_books_balance(amounts: list[tuple[int, int, int]]) -> None:

@@ -67,6 +67,7 @@ def test_a_device_without_numbers_has_no_row() -> None:
     assert rows("") == {}
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="0123456789:=. \nrbytesmaxcost.ugé-", max_size=200) | st.binary().map(str))
 def test_no_text_fails(text: str) -> None:
     rows(text)

@@ -174,6 +174,7 @@ def _live(seconds: int) -> tuple[IntervalHistory, list[TimePart], int]:
     return history, offered_parts(whole, live=True), whole.end_ns
 
 
+@pytest.mark.slow
 def test_a_live_epoch_is_compared_again_as_it_grows_and_then_decided() -> None:
     history, offered, now_ns = _live(140)
     parts = default_parts(offered)
@@ -199,6 +200,7 @@ def test_a_live_epoch_is_compared_again_as_it_grows_and_then_decided() -> None:
     work.work.close()
 
 
+@pytest.mark.slow
 def test_parts_that_share_time_and_empty_ones_are_refused() -> None:
     history, offered, now_ns = _live(200)
     everything, epoch = offered[-1], offered[0]

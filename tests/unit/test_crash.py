@@ -81,6 +81,7 @@ def test_a_thread_that_fails_prints_no_traceback(
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_key_of_a_megabyte_gives_a_short_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = tmp_path / "a.toml"
     job.write_text("k" * 1_000_000 + " = 1\n")

@@ -119,6 +119,7 @@ def test_an_incomplete_term_leaves_those_before_it_in_force() -> None:
     assert not read_filter("sd bu ", FIELDS).last_word
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from('abiopsyus_5019.%kMG/-!|<>=~" \t\n\x00µ') | st.characters(), max_size=60))
 @example("busy>" + "9" * 5000)
 @example("busy=1e-999")

@@ -581,6 +581,7 @@ _LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(_LINES)
 @example(["filename=" + "a:" * 3000])
 @example(["bs=,,,,", "rw=randrw"])

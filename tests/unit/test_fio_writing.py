@@ -63,6 +63,7 @@ _JOBS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(_JOBS)
 def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.TempPathFactory, job: JobSpec) -> None:
     job = replace(job, knobs=replace(job.knobs, stripe_width=len(job.targets)))

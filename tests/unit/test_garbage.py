@@ -32,6 +32,7 @@ def make_due() -> None:
         gc.collect(1)
 
 
+@pytest.mark.slow
 def test_a_due_collection_comes_when_idle(collection: IdleCollection) -> None:
     make_due()
     assert collection.collect_if_idle()

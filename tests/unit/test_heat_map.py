@@ -127,6 +127,7 @@ def test_a_peak_over_more_than_asked_for_is_not_taken() -> None:
     assert _peaks(without, "read") == pytest.approx([1_000_003], rel=0.008)
 
 
+@pytest.mark.slow
 def test_a_view_stays_as_it_was_while_the_track_grows_and_forgets() -> None:
     made = track([tick(at, [(0, 0, 1_000 + at)]) for at in range(10)])
     view = made.view()

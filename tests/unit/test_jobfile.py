@@ -185,6 +185,7 @@ _JOBS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(_JOBS)
 def test_jobs_round_trip(job: JobSpec) -> None:
     assert parse_job(dump_job(job)) == job

@@ -19,6 +19,7 @@ from tui.screens.latency_panels import latency_stack
 NAMES = ("read", "write")
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.just(0), st.integers(0, 1), st.integers(1, 10**9)), max_size=20), min_size=1))
 def test_a_mean_is_that_of_its_interval_and_series(intervals: list[list[tuple[int, int, int]]]) -> None:
     ticks = track([tick(float(number), ios) for number, ios in enumerate(intervals)]).view()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def _cells(ticks: LatencyTicks, interval: int) -> list[tuple[tuple[int, int], in
     return list(zip(pairs, ticks.count[kept].tolist(), strict=True))
 
 
+@pytest.mark.slow
 @given(st.lists(IOS, min_size=1, max_size=4))
 def test_rows_of_a_subject_are_added(intervals: list[list[tuple[int, int, int]]]) -> None:
     ticks = track([tick(float(number), ios) for number, ios in enumerate(intervals)]).view()

@@ -123,6 +123,7 @@ def test_without_a_turn_there_is_no_before() -> None:
 SCHEDULES = st.lists(st.sampled_from([0.3, 0.7, 1.5, 2.5, 3.5, 5.0, 12.0, 40.0, 130.0]), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seconds=SCHEDULES, share=st.floats(0, 1), interval_s=st.sampled_from([0.5, 1.0, 2.0]))
 def test_windows_are_equal_and_of_one_setting_each(seconds: list[float], share: float, interval_s: float) -> None:

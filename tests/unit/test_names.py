@@ -6,9 +6,12 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_no_two_classes_have_the_same_name() -> None:
     owners: dict[str, list[str]] = defaultdict(list)
     for package in ("engine", "collectors", "tui"):

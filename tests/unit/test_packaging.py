@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -30,6 +32,7 @@ def test_checkout_without_native_core_says_so_in_one_line(tmp_path: Path) -> Non
     assert "make build" in done.stderr
 
 
+@pytest.mark.slow
 def test_headless_verbs_do_not_load_textual(tmp_path: Path) -> None:
     code = """
 import sys
@@ -45,6 +48,7 @@ assert "rich" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_screens_are_imported_when_they_are_first_shown() -> None:
     code = """
 import sys

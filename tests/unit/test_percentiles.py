@@ -53,6 +53,7 @@ def test_the_engines_scale_is_the_one_tested_here() -> None:
 VALUES = st.lists(st.integers(0, 10**10), min_size=1, max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(rows=st.lists(VALUES, min_size=1, max_size=5), repeat=st.sampled_from([1, 40, 1_000]), seed=st.integers(0, 9))
 def test_percentiles_equal_numpys_within_one_bucket(rows: list[list[int]], repeat: int, seed: int) -> None:
@@ -124,6 +125,7 @@ def counted(histograms: Histograms) -> dict[tuple[str, str, int], int]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(a=parts(), b=parts(), c=parts())
 def test_merging_adds_and_is_associative(a: Histograms, b: Histograms, c: Histograms) -> None:

@@ -103,6 +103,7 @@ def test_a_request_that_nobody_foresaw_ends_nothing(helper: Helper, reader: Help
     reader.read()
 
 
+@pytest.mark.slow
 def test_tens_of_thousands_of_groups_take_no_longer_than_reading_them(helper: Helper, reader: HelperTracer) -> None:
     with raw(helper) as rude:
         groups = [[str(number)] for number in range(60_000)]
@@ -176,6 +177,7 @@ def pump(connection: socket.socket, request: bytes) -> None:
         return
 
 
+@pytest.mark.slow
 def test_readers_that_never_read_hold_up_nobody(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_S", 1.0)
     stuck = [raw(helper) for _ in range(7)]

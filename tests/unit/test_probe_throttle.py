@@ -111,6 +111,7 @@ def test_an_answer_of_another_shape_is_refused(
         waits.read()
 
 
+@pytest.mark.slow
 def test_cells_of_a_reader_that_is_behind_are_merged() -> None:
     program = HandThrottle()
     share = ThrottleShare(lambda: program)

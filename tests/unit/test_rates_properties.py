@@ -126,6 +126,7 @@ def disk_sample(at_s: float, values: NDArray[np.uint64], keys: tuple[str, ...]) 
     return Sample(0, round(at_s * SECOND_NS), Topology(), {"disk": Table(DISK, Rows(keys, keys), values)})
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(start=GROWING, grown=GROWING, order=st.permutations(range(ROWS)), split=st.permutations(range(ROWS)))
 def test_the_order_of_rows_carries_no_meaning(
@@ -145,6 +146,7 @@ def test_the_order_of_rows_carries_no_meaning(
         np.testing.assert_array_equal(mixed.tiers[field_id], codes[split])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     start=GROWING,

@@ -235,6 +235,7 @@ def test_a_window_is_what_straight_decoding_gives(path: Path) -> None:
             assert (step.previous is None) == (other.previous is None)
 
 
+@pytest.mark.slow
 def test_damaged_samples_are_passed_over(tmp_path: Path) -> None:
     path = _record(tmp_path / "a.lun")
     connection = sqlite3.connect(path)

@@ -99,6 +99,7 @@ IOS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(IOS, st.booleans(), st.floats(0.001, 5)), min_size=1, max_size=4))
 def test_epochs_targets_and_directions_add_up_exactly(parts: list[tuple[list[Io], bool, float]]) -> None:
     stats = [
@@ -134,6 +135,7 @@ def test_epochs_targets_and_directions_add_up_exactly(parts: list[tuple[list[Io]
     )
 
 
+@pytest.mark.slow
 @given(IOS)
 def test_percentiles_of_all_epochs_are_those_of_the_merged_histogram(ios: list[Io]) -> None:
     ios = sorted(ios, key=lambda io: io.at_s)

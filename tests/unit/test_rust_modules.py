@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.rust_modules import find_circles, read_imports
 
 _SOURCES = Path(__file__).parents[2] / "engine" / "native" / "src"
@@ -15,6 +17,7 @@ def _tree(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_no_circle_in_the_rust_core() -> None:
     imports = read_imports(_SOURCES)
     assert "crate::load::epoch" in imports["crate::load::timeline"]

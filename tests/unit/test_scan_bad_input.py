@@ -192,6 +192,7 @@ def test_without_libudev(
     assert run_cli(["report", "-L", "--all", "0.1", "1", *roots(kernel)]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give its rights up")
 def test_without_permission(kernel: FakeKernel) -> None:
     """A process that may list but not read most of it shows what it may."""

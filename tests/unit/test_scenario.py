@@ -54,6 +54,7 @@ _KNOBS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 9), _KNOBS), min_size=1, max_size=4))
 def test_scenarios_round_trip(steps: list[tuple[float, Knobs]]) -> None:
     job, turns, at_s = replace(BASE, knobs=steps[0][1]), list[Turn](), 0.0

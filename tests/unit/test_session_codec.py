@@ -21,6 +21,7 @@ def _runs(draw: st.DrawFn) -> list[NDArray[np.uint64]]:
     return draw(st.lists(arrays.arrays(np.uint64, shape, elements=_VALUES), min_size=1, max_size=6))
 
 
+@pytest.mark.slow
 @given(_runs(), st.booleans())
 def test_any_run_of_values_comes_back(run: list[NDArray[np.uint64]], settle: bool) -> None:
     writer, reader = (_native.TableCodec(*run[0].shape) for _ in range(2))
@@ -32,6 +33,7 @@ def test_any_run_of_values_comes_back(run: list[NDArray[np.uint64]], settle: boo
             reader.settle()
 
 
+@pytest.mark.slow
 @given(_runs(), st.data())
 def test_rows_may_move_between_ticks(run: list[NDArray[np.uint64]], data: st.DataObject) -> None:
     rows = run[0].shape[0]

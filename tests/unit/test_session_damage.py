@@ -8,6 +8,8 @@ import resource
 import sqlite3
 import struct
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -73,12 +75,14 @@ def read_all(path: Path, samples: list[Sample]) -> int:
         return seen
 
 
+@pytest.mark.slow
 def test_a_sound_file_is_read_whole(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
     path = tmp_path / "a.lun"
     path.write_bytes(recording[0])
     assert read_all(path, recording[1]) == TICKS
 
 
+@pytest.mark.slow
 def test_a_truncated_file_gives_what_came_before(short_recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
     data, samples = short_recording
     path = tmp_path / "cut.lun"
@@ -105,6 +109,7 @@ def test_no_flipped_bit_becomes_a_number(short_recording: tuple[bytes, list[Samp
     assert sorted(seen)[len(seen) // 4] > FEW_TICKS // 2
 
 
+@pytest.mark.slow
 def test_overwritten_stretches_leave_the_rest(short_recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
     data, samples = short_recording
     path = tmp_path / "holes.lun"
@@ -326,24 +331,25 @@ _FORGED_TOPOLOGIES: list[object] = [
     _TOPOLOGY | {"devices": {name: [{}] for name in _TOPOLOGY["devices"]}},
 ]
 _FORGERIES = [
-    *((3, ObjectKind.ROWS, _frame(value)) for value in _FORGED_ROWS),
-    *((2, ObjectKind.SCHEMA, _frame(value)) for value in _FORGED_SCHEMAS),
-    *((4, ObjectKind.TOPOLOGY, _frame(value)) for value in _FORGED_TOPOLOGIES),
-    (4, ObjectKind.TOPOLOGY, _native.compress(_BOMB)),
-    (4, ObjectKind.TOPOLOGY, b"junk"),
-    (4, ObjectKind.TOPOLOGY, _native.compress(b"[" * 100_000)),
-    (4, ObjectKind.TOPOLOGY, _native.compress(b'{"devices":' + b"9" * 10_000 + b"}")),
-    (2, ObjectKind.ROWS, b""),
-    (3, 77, b""),
+    *((3, ObjectKind.ROWS, partial(_frame, value)) for value in _FORGED_ROWS),
+    *((2, ObjectKind.SCHEMA, partial(_frame, value)) for value in _FORGED_SCHEMAS),
+    *((4, ObjectKind.TOPOLOGY, partial(_frame, value)) for value in _FORGED_TOPOLOGIES),
+    (4, ObjectKind.TOPOLOGY, partial(_native.compress, _BOMB)),
+    (4, ObjectKind.TOPOLOGY, lambda: b"junk"),
+    (4, ObjectKind.TOPOLOGY, partial(_native.compress, b"[" * 100_000)),
+    (4, ObjectKind.TOPOLOGY, partial(_native.compress, b'{"devices":' + b"9" * 10_000 + b"}")),
+    (2, ObjectKind.ROWS, bytes),
+    (3, 77, bytes),
 ]
+"""Their data are made by the test: every worker imports this."""
 
 
-@pytest.mark.parametrize("forgery", _FORGERIES, ids=lambda forgery: f"{forgery[1]}-{forgery[2][:12]!r}")
+@pytest.mark.parametrize(("number", "kind", "make_data"), _FORGERIES)
 def test_forged_objects_give_a_clear_error_in_bounded_memory(
-    tmp_path: Path, forgery: tuple[int, ObjectKind, bytes]
+    tmp_path: Path, number: int, kind: ObjectKind, make_data: Callable[[], bytes]
 ) -> None:
     forger = _with_sound_objects(tmp_path / "a.lun")
-    forger.object(*forgery)
+    forger.object(number, kind, make_data())
     forger.tick(0, _record(_sound_section()), base=0)
     forger.close()
     _assert_unreadable_in_bounded_memory(tmp_path / "a.lun")
@@ -428,6 +434,7 @@ def test_damage_that_no_reader_comes_by_is_told(recording: tuple[bytes, list[Sam
         assert reader.notice == ""
 
 
+@pytest.mark.slow
 def test_a_check_ends_in_time_and_large_files_are_not_checked(tmp_path: Path) -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (x)")

@@ -36,6 +36,7 @@ def recorder(tmp_path: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_a_live_recording_is_not_overwritten_and_a_killed_one_is(
     tmp_path: Path, recorder: subprocess.Popen[str]
 ) -> None:

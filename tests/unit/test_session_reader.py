@@ -142,6 +142,7 @@ def test_main_file_and_log_make_a_whole_recording_elsewhere(tmp_path: Path) -> N
         assert len(reader) == 5
 
 
+@pytest.mark.slow
 def test_reading_needs_no_screen(tmp_path: Path) -> None:
     _recording(tmp_path / "a.lun", 5)
     code = """

@@ -80,6 +80,7 @@ def test_a_long_recording_comes_back_forward_backward_and_at_random(long_recordi
             assert_same(reader.sample_at(index), samples[index])
 
 
+@pytest.mark.slow
 def test_what_stays_the_same_is_the_same_object(long_recording: tuple[Path, list[Sample]]) -> None:
     path, _ = long_recording
     with SessionReader(path) as reader:
@@ -90,6 +91,7 @@ def test_what_stays_the_same_is_the_same_object(long_recording: tuple[Path, list
             assert step.current.tables["disk"].rows is first.tables["disk"].rows
 
 
+@pytest.mark.slow
 def test_seeking_equals_decoding_straight_through(long_recording: tuple[Path, list[Sample]]) -> None:
     path, samples = long_recording
     with SessionReader(path) as reader:

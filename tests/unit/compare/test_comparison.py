@@ -50,6 +50,7 @@ def test_same_load_is_equivalent(recording: Path) -> None:
         assert verdicts[name] is Verdict.EQUIVALENT, name
 
 
+@pytest.mark.slow
 def test_another_load_is_better_worse_or_differs_as_the_field_declares(recording: Path) -> None:
     comparison = _compared(f"{recording}@epoch0", f"{recording}@epoch2")
     verdicts = _verdicts(comparison)
@@ -79,6 +80,7 @@ def test_noise_beyond_delta_is_undecided_with_how_much_longer_it_takes(tmp_path:
     assert "more intervals" in iops.reason
 
 
+@pytest.mark.slow
 def test_recording_that_grows_has_wider_intervals(tmp_path: Path, recording: Path) -> None:
     side = open_side(f"{recording}@epoch0", CompareOptions()), open_side(f"{recording}@epoch1", CompareOptions())
     closed = compare(*side, CompareOptions())
@@ -100,6 +102,7 @@ def test_recording_that_grows_has_wider_intervals(tmp_path: Path, recording: Pat
     assert iops[1].half_width > iops[0].half_width
 
 
+@pytest.mark.slow
 def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
     slow = [Epoch(1, iops) for iops in range(200, 2000, 180)]
     file = record(tmp_path / "warm.luns", *slow, Epoch(80), Epoch(100))

@@ -135,6 +135,7 @@ def test_gaps_and_late_samples_are_named(tmp_path: Path) -> None:
     assert "1 gap in the recording" in disturbed
 
 
+@pytest.mark.slow
 def test_series_stay_short_and_keep_their_peaks(tmp_path: Path) -> None:
     machine = Machine(disks=2, active=2)
     path = tmp_path / "long.luns"

@@ -104,6 +104,7 @@ def _values(values: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [where]
 
 
+@pytest.mark.slow
 def test_damaged_documents_are_described_as_far_as_they_go(
     tmp_path: Path, swept: Callable[..., tuple[SweepResult, Path]]
 ) -> None:

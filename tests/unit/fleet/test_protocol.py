@@ -213,6 +213,7 @@ def test_a_lost_sample_is_an_error_and_a_new_stream_begins_anew() -> None:
     assert receiver.sample(decode(again.frame(samples[3]).rstrip())).monotonic_ns == samples[3].monotonic_ns
 
 
+@pytest.mark.slow
 @given(st.integers(0, 500), st.binary(min_size=1, max_size=8))
 def test_a_damaged_sample_is_an_error(at: int, noise: bytes) -> None:
     line = SampleSender(0).frame(make_samples(count=1)[0]).rstrip()

@@ -21,6 +21,7 @@ def run(command: str, data: bytes, folder: Path) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.slow
 def test_it_has_the_packages_and_no_sources_of_the_core() -> None:
     names = zipfile.ZipFile(io.BytesIO(pushed_agent().payload)).namelist()
     assert {"engine/version.py", "collectors/fleet/agent.py", "tui/__main__.py"} <= set(names)
@@ -28,6 +29,7 @@ def test_it_has_the_packages_and_no_sources_of_the_core() -> None:
     assert not [name for name in names if name.startswith("engine/native/") or "__pycache__" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["changed", "cut off"])
 def test_a_copy_that_arrives_damaged_is_not_run(damage: str, tmp_path: Path) -> None:
     made = pushed_agent(sys.executable)

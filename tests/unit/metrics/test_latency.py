@@ -31,6 +31,7 @@ def test_borders_are_borders_of_ours(per_octave: int) -> None:
     assert np.allclose(above[per_octave:] / above[:-per_octave], 2.0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), LATENCY), max_size=40))
 def test_every_bucket_counts_exactly_the_ios_up_to_its_border(ios: list[tuple[int, int, int]]) -> None:
     cells = [(row, which, bucket_of(latency_ns), 1) for row, which, latency_ns in ios]

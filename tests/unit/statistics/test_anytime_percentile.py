@@ -30,6 +30,7 @@ def _side(counts: NDArray[np.float64]) -> HistogramBlocks:
     return HistogramBlocks(EDGES[:-1], np.diff(EDGES), counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("percent", "wander"), [(50.0, 0.0), (99.0, 0.0), (50.0, 0.05), (99.0, 0.05)])
 def test_equal_series_hardly_ever_differ_at_any_of_many_looks(percent: float, wander: float, runs: int) -> None:

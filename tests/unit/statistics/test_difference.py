@@ -101,6 +101,7 @@ def test_values_needed_shrink_the_interval_to_where_it_decides() -> None:
     assert values_needed(DifferenceInterval(5, -5, 15), 5, 100) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
 def test_two_halves_of_a_steady_run_are_equivalent_while_peeking_every_second_for_ten_minutes(
     correlation: float,
@@ -121,6 +122,7 @@ def test_two_halves_of_a_steady_run_are_equivalent_while_peeking_every_second_fo
     assert different <= 0.05 * RUNS
 
 
+@pytest.mark.slow
 def test_peeking_at_fixed_intervals_is_what_goes_wrong_and_a_real_difference_is_found() -> None:
     fooled = found = 0
     for seed in range(50):

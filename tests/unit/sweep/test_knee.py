@@ -120,6 +120,7 @@ def test_falling_curve_names_its_lowest_load_and_a_peak_its_top() -> None:
     assert top.words.startswith("throughput peaks at 16 and is 7")
 
 
+@pytest.mark.slow
 def test_drift_is_named() -> None:
     drifts = [each.drift for each in _answers(corner(16), 20, noise=0.02, drift=-0.3)]
     assert sum(drift is not None and drift < -0.05 for drift in drifts) >= 15
@@ -134,6 +135,7 @@ def test_steep_and_noisy_means_a_wider_set_back() -> None:
     assert set_back(100, (90, 110), 5.0, 0.20, read).set_back_share == pytest.approx(0.10)
 
 
+@pytest.mark.slow
 def test_peak_is_set_back_from_its_cliff_and_a_plateau_is_not() -> None:
     steep = _answers(peak(16, 1.0), 20, noise=0.05)
     level = _answers(corner(16), 20, noise=0.05)
@@ -236,6 +238,7 @@ def test_limit_below_the_knee_binds_and_one_above_gives_the_knee() -> None:
     assert never[1] is None
 
 
+@pytest.mark.slow
 def test_search_goes_on_where_it_was() -> None:
     search = Search(LADDER, seed=5)
     whole, parts = ModelDevice(corner(20), 5, noise=0.05), ModelDevice(corner(20), 5, noise=0.05)

@@ -94,6 +94,7 @@ def test_published_throughput_of_skytap_is_iops_times_block_size() -> None:
         assert float(megabytes.replace(",", "")) == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.slow
 def test_skytap_names_the_best_balance_of_each_block_size_with_the_published_row_beside() -> None:
     best = _measured(_plan("skytap")).tables[0]
     assert [row.cells[0] for row in best.rows] == ["4k", "8k", "16k", "64k"]

@@ -95,6 +95,7 @@ def test_point_whose_figures_never_fit_takes_no_longer_than_any_other() -> None:
     assert max(trial.duration_s for trial in _run(fast, _plan("qd=32,64")).curves[0].trials) <= 4
 
 
+@pytest.mark.slow
 def test_noisy_device_is_called_noisy_and_does_not_take_for_ever() -> None:
     result = _run(FakeLoad(corner(16), noise=3.0))
     stops = [trial.stop for trial in result.curves[0].trials]

@@ -283,6 +283,7 @@ def test_a_time_ends_by_itself(kernel: FakeKernel, tree: KernelTree, journal: Jo
     assert made.end().state is State.REVERTED
 
 
+@pytest.mark.slow
 def test_a_second_lunscope_is_told_who_holds_a_device(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
     made = change(tree, journal, ["nr_requests=64"], "sda", "sdb", duration_s=600)
     other = Journal(journal.folder)

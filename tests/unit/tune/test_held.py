@@ -47,6 +47,7 @@ def make(held: HeldChanges, scope: str, *settings: str, duration_s: float | None
     return held.make(held.plan([scope], given), given, duration_s)
 
 
+@pytest.mark.slow
 def test_changes_of_one_target_go_back_to_the_first_values(kernel: FakeKernel, held: HeldChanges) -> None:
     make(held, "lun:sda", "nr_requests=64")
     make(held, "loop0", "nr_requests=32")
@@ -63,6 +64,7 @@ def test_changes_of_one_target_go_back_to_the_first_values(kernel: FakeKernel, h
         make(held, "sda", "nr_requests=64")
 
 
+@pytest.mark.slow
 def test_flip_goes_to_and_fro(kernel: FakeKernel, held: HeldChanges) -> None:
     make(held, "sda", "nr_requests=64")
     make(held, "sda", "nr_requests=32")
@@ -82,6 +84,7 @@ def test_a_change_back_leaves_nothing_in_force(kernel: FakeKernel, held: HeldCha
     assert values(kernel, "queue/nr_requests")[0] == "128"
 
 
+@pytest.mark.slow
 def test_a_failure_leaves_what_was_in_force(kernel: FakeKernel, held: HeldChanges) -> None:
     make(held, "sda", "nr_requests=64")
     with pytest.raises(UsageError, match="not legal"):
