@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from textual import events
 from textual.driver import Driver
 from textual.geometry import Size
+from textual.message import Message
 
 from tui.terminal.abilities import abilities_of
 from tui.terminal.cells import ScreenCells
@@ -83,6 +84,10 @@ class TerminalDriver(Driver):
             self._frame.append(data)
         elif self._output is not None:
             self._output.control(data)
+
+    def send_message(self, message: Message) -> None:
+        """Give a message to the app: input is read in its event loop, so that no other thread has to be waited for."""
+        self._app.post_message(message)
 
     @contextmanager
     def frame(self) -> Iterator[bool]:

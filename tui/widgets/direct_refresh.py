@@ -15,6 +15,11 @@ class DirectRefresh(Widget):
     are, this takes longer than drawing them.
     """
 
+    @property
+    def opacity(self) -> float:
+        """Nothing of ours is transparent; asking all nodes above would take longer than drawing a line."""
+        return 1.0
+
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Paint these regions of the widget, or all of it, with the next frame of its screen."""
         if layout or recompose or not repaint or not (self.is_mounted and self.is_attached):

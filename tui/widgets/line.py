@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
+from rich.segment import Segment
 from textual.content import Content
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import Visual
 
 from tui.widgets.direct_refresh import DirectRefresh
 
@@ -18,6 +25,9 @@ class TextLine(DirectRefresh):
     def __init__(self, content: Content | str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes, markup=False)
         self._content = content if isinstance(content, Content) else Content(content)
+        self._shown: list[Strip] = []
+        """The lines as they are sent, for `_shown_size`."""
+        self._shown_size = Size(0, 0)
 
     @property
     def content(self) -> Content:
@@ -34,3 +44,36 @@ class TextLine(DirectRefresh):
     def render(self) -> Content:
         """Draw the text."""
         return self._content
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Give lines as they are drawn: for what has no border Textual would look up much that it does not use."""
+        styles = self.styles
+        if styles.gutter != styles.padding:
+            return super().render_lines(crop)
+        size = self.region.size
+        if self._dirty_regions or size != self._shown_size:
+            self._shown, self._shown_size = self._drawn(size), size
+            self._dirty_regions.clear()
+        lines = [self._shown[y] for y in crop.line_range]
+        return lines if crop.column_span == (0, size.width) else [line.crop(crop.x, crop.right) for line in lines]
+
+    def _drawn(self, size: Size) -> list[Strip]:
+        """Draw all lines, with their padding, through the filters."""
+        (top, right, bottom, left), style = self.styles.padding, self.visual_style
+        width, height = max(0, size.width - left - right), max(0, size.height - top - bottom)
+        texts = Visual.to_strips(self, self._render(), width, height, style)[:height]
+        ground = self.background_colors[1]
+        blank = Style(background=ground).rich_style
+        before, after = Segment(" " * left, blank), Segment(" " * right, blank)
+        lines = [Strip.blank(size.width, blank)] * size.height
+        for y, text in enumerate(texts, top):
+            padded = [before, *text.adjust_cell_length(width, blank), after]
+            lines[y] = Strip(filter(attrgetter("text"), padded), size.width)
+        for each in self.get_line_filters():
+            lines = [line.apply_filter(each, ground) for line in lines]
+        return lines
+
+    def notify_style_update(self) -> None:
+        """Drop lines drawn with another theme."""
+        super().notify_style_update()
+        self._shown_size = Size(0, 0)

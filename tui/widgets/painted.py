@@ -88,7 +88,7 @@ class Painted(DirectRefresh):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give lines as they are drawn: without a border and the like Textual would only copy them."""
-        if self.styles.gutter != NO_GUTTER or self.opacity != 1.0:
+        if self.styles.gutter != NO_GUTTER:
             return super().render_lines(crop)
         filters, lines = self.get_line_filters(), self._all_lines()
         return [
