@@ -1,7 +1,8 @@
 """Bytes to the terminal, and CPU per key, at 120x40 and 1 Hz.
 
-The devices are in fake trees on tmpfs, whose counters move once a second; the Latency screen shows a load on /dev/shm,
-whose I/Os are timed. CPU per key is that of a burst of keys, above that of the same time without keys.
+The devices are in fake trees on tmpfs, read as sysfs is (bench.as_sysfs), whose counters move once a second; the
+Latency screen shows a load on /dev/shm, whose I/Os are timed. CPU per key is that of a burst of keys, above that of
+the same time without keys.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def on_tree(build: Callable[[FakeKernel], object], seen: str, goal_kb: float, se
 
 def measure(command: Sequence[str], seen: str, cases: tuple[Screens, Keys], goal_kb: float, seconds: float) -> None:
     screens, all_keys = cases
-    started = [sys.executable, "-m", "tui", *command, "--interval=1"]
+    started = [sys.executable, "-m", "bench.as_sysfs", *command, "--interval=1"]
     # Settings and kept choices of whoever measures would change what is shown.
     terminal = Terminal(started, COLUMNS, LINES, environment={"XDG_CONFIG_HOME": "/nonexistent"})
     try:
