@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
-from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.resident_pages import may_ask, resident_bytes
-from collectors.tables.cache.schema import cache_key
+from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine.errors import words_of
 
 _CACHESTAT = 451
