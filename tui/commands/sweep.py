@@ -42,9 +42,8 @@ from tui.options.job import (
     precondition_option,
     with_scratch_targets,
 )
-from tui.options.reading import root_options
+from tui.options.reading import root_options, tier_option
 from tui.options.session import session_options
-from tui.options.tiers import tier_option
 from tui.options.watching import Watching
 from tui.options.work import read_work
 

@@ -6,7 +6,7 @@ import time
 
 from collectors.reports.run_devices import RunSamples
 from tui.headless.monitor import Monitor
-from tui.options.tiers import PATIENCE_S
+from tui.options.reading import PATIENCE_S
 
 _FIRST_SAMPLE_S = PATIENCE_S + 1.0
 """How long the first sample may hold up a load: it waits for exact counters."""

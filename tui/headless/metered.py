@@ -9,7 +9,7 @@ from pathlib import Path
 from collectors.model import Source, Step
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
-from tui.options.load_metrics import METRICS_FILE
+from tui.options.session import METRICS_FILE
 
 
 def require_metrics_file(path: Path | None) -> None:

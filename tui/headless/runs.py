@@ -32,7 +32,7 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
 from tui.headless.signals import EndingSignals
-from tui.options.tiers import PATIENCE_S
+from tui.options.reading import PATIENCE_S
 from tui.options.watching import Watching, open_source
 
 _LAST_SAMPLE_S = 2.0
