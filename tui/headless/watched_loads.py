@@ -7,22 +7,25 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.run_devices import RunSamples
-from engine.job.group import LoadGroup
 from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState, LoadStatus
-from engine.running.group_control import GroupControl
 from tui.headless.driven_run import DrivenLoads, DrivenRun, ReportProgress
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 from tui.options.reading import PATIENCE_S
+
+if TYPE_CHECKING:
+    from engine.job.group import LoadGroup
+    from engine.running.group_control import GroupControl
 
 _POLL_S = 0.05
 _REPORT_S = 1.0
