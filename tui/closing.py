@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import click
+
+from engine.background_call import BackgroundCall
 from engine.running.status import LoadState
-from tui.headless.end_load import end_load
+from tui.headless.signals import EndingSignals
+from tui.headless.wait_lines import WaitLines
 
 if TYPE_CHECKING:
     from collectors.model import Source
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 
 HASTY_S = 0.4
 """Longest wait for outstanding I/Os, and then for the end of the load, after the terminal was lost."""
+_POLL_S = 0.05
 _UNDER_WAY = frozenset({LoadState.RUNNING, LoadState.STOPPING})
 
 
@@ -97,3 +102,21 @@ class Closing:
         if self._recording is not None and self._control is not None:
             for event in self._control.recent_events:
                 self._recording.add_event(event)
+
+
+def end_load(control: LoadControl) -> int:
+    """Stop the load, report outstanding I/Os, and give them up at a signal; in the main thread.
+
+    Returns:
+        128 + the number of the signal that gave it up; 0 if none came.
+    """
+    lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
+    with EndingSignals() as signals:
+        stopping = BackgroundCall(control.close, "lunscope-stop")
+        while not stopping.done.wait(_POLL_S):
+            lines.show(control.status.outstanding)
+            if signals.count:
+                control.abandon()
+        signal = signals.wait(0)
+    stopping.result()
+    return 0 if signal is None else 128 + signal

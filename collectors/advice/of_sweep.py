@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
 from collectors.advice.finding import LIMITS, Finding, FindingKind, in_order
-from collectors.advice.point_devices import point_figures
-from collectors.advice.point_state import state_findings_of
+from collectors.advice.point_devices import point_figures, state_findings_of
 from collectors.advice.run_rules import run_findings
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from collectors.advice.unknown import full_devices, unknown_limit

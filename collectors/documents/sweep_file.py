@@ -18,7 +18,7 @@ from engine.isolation.study import study_document as isolation_document
 from engine.job.knobs import KNOBS
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
-from engine.rate_search.recorded_result import recorded_result
+from engine.rate_search.runner import recorded_result
 from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend

@@ -23,8 +23,8 @@ from collectors.fleet.frames import (
     whole,
 )
 from collectors.fleet.gateways import Gateways
+from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
-from collectors.fleet.renewals import Renewals
 from collectors.fleet.summary import Summary
 from collectors.sampling.schedule import SECOND_NS
 from engine.text import safe_text, short_text

@@ -1,18 +1,20 @@
-"""The lease of an agent: it may issue I/O only while it hears from its controller."""
+"""The lease of an agent: it may issue I/O only while it hears from its controller, which renews it in time."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 LEASE_S = 3.0
 """After this time without a word from the controller nothing may be outstanding."""
 DRAIN_S = 0.75
 """How much of it is kept for the I/Os that are outstanding when the silence is noticed."""
 RENEW_S = 0.5
-"""How often a controller renews the leases."""
+"""How often a controller renews the leases of agents that may drive a load."""
 _POLL_S = 0.05
+_SHARE = 0.95
+"""Of the interval of renewals: samples come on whole seconds, and no host is asked just then each time."""
 
 
 class Lease:
@@ -55,3 +57,22 @@ class Lease:
                 self._reason = f"nothing heard from the controller for {silent_s:.1f} s"
                 break
         self._lost(self._reason)
+
+
+class Renewals:
+    """Spreads the renewals over the interval: answers that come at once wait for each other, and seem to be late."""
+
+    def __init__(self, hosts: Collection[str], renew_s: float) -> None:
+        self._hosts = tuple(hosts)
+        self._apart_s = renew_s * _SHARE / max(1, len(hosts))
+        self._begun_s: float | None = None
+        self._renewed = 0
+        """Renewals up to now, of which those that were too late were left out."""
+
+    def due(self, now_s: float) -> list[str]:
+        """Return the hosts to renew now, each once however long ago the last call was."""
+        if self._begun_s is None:
+            self._begun_s = now_s
+        hosts, first = self._hosts, self._renewed
+        self._renewed = int((now_s - self._begun_s) / self._apart_s) + 1
+        return [hosts[number % len(hosts)] for number in range(max(first, self._renewed - len(hosts)), self._renewed)]

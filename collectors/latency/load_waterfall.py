@@ -1,24 +1,37 @@
-"""Waterfall of the load over a time range: its mean latency compared with those of its devices."""
+"""Waterfall of the load over a time range: its mean latency beside those of its devices, and its wait for limits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from collectors.latency.history import LatencyHistory
-from collectors.latency.load_parts import FEWER, SHARED, TOO_MANY, SeriesOf, within
-from collectors.latency.load_throttle import AT_LIMIT_PCT, LoadThrottle, load_throttle
 from collectors.latency.slow_ios import by_number
 from collectors.latency.waterfall import MatchedIo, Waterfall, mean_waterfall
 from collectors.model import Frame, Tier
 from collectors.series import Series
+from collectors.tables.cgroup.schema import parts_of
 from engine.text import safe_text
 
 _NS_PER_MS = 1e6
 MOST_MATCHED = 20
+AT_LIMIT_PCT = 90.0
+"""A group that uses at least this share of a limit waits for it."""
+_FEWER, _SHARED, _TOO_MANY = 0.95, 1.1, 1.5
+"""I/Os of the devices per I/O of the load: below, a cache answers some; above, others use the devices, or I/Os are
+split."""
+
+SeriesOf = Callable[[str, str], Series | None]
+"""Returns the history of a row by frame table and key."""
+Stretch = tuple[int, int]
+"""After the first and up to the second, in nanoseconds."""
+
+_Row = dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]
+_THROTTLE_FIELDS = ("iops", "limit_pct", "throttled_per_s", "throttle_wait_ms")
 
 
 class LoadWaterfall(Struct, frozen=True):
@@ -43,9 +56,7 @@ def load_waterfall(
     return LoadWaterfall(mean, caveat, matched)
 
 
-def _mean(
-    series_of: SeriesOf, frame: Frame, keys: Collection[str], stretch: tuple[int, int]
-) -> tuple[Waterfall | None, str]:
+def _mean(series_of: SeriesOf, frame: Frame, keys: Collection[str], stretch: Stretch) -> tuple[Waterfall | None, str]:
     load = series_of("load_total", "load")
     devices = [series for key in keys if (series := series_of("disks", key)) is not None]
     if load is None or not devices:
@@ -57,9 +68,9 @@ def _mean(
     if math.isnan(service_ms) or math.isnan(queue_ms) or not ios > 0:
         return None, "queue and service time of its device are not known: they need the exact or the sampled tier"
     ratio = device_ios / ios
-    if ratio < FEWER:
+    if ratio < _FEWER:
         return None, f"its device did only {100 * ratio:.0f} % of its I/Os: memory answers, or I/Os are merged"
-    if ratio > TOO_MANY:
+    if ratio > _TOO_MANY:
         return None, f"its device did {ratio:.1f} times its I/Os: others use it too, or I/Os are split"
     throttle = load_throttle(series_of, frame, keys, stretch, ios)
     held_ms = math.nan if throttle is None else throttle.wait_ms
@@ -71,7 +82,7 @@ def _mean(
 
 
 def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
-    if ratio > SHARED:
+    if ratio > _SHARED:
         yield f"others use the device too: {100 * (1 - 1 / ratio):.0f} % of its I/Os"
     disks = frame.tables.get("disks")
     tiers = None if disks is None else disks.tiers.get("service_ms")
@@ -101,14 +112,96 @@ def _device_keys(numbers: Iterable[tuple[int, int]], frame: Frame) -> tuple[str,
     return tuple(dict.fromkeys(found))
 
 
-def _weighted(many: Iterable[Series], field_id: str, stretch: tuple[int, int]) -> tuple[float, float]:
+def _weighted(many: Iterable[Series], field_id: str, stretch: Stretch) -> tuple[float, float]:
     """Sum of the I/Os, and the mean of a figure per I/O over some rows; NaN if it is never known."""
     weights, values = [], []
     for series in many:
-        kept = within(series, stretch)
+        kept = _within(series, stretch)
         weights.append(np.nan_to_num(series.values["iops"][kept]))
         values.append(series.values.get(field_id, np.full(len(series), np.nan))[kept])
     weight, value = np.concatenate(weights), np.concatenate(values)
     known = np.isfinite(value) & (weight > 0)
     mean = float(np.average(value[known], weights=weight[known])) if known.any() else math.nan
     return float(weight.sum()), mean
+
+
+class LoadThrottle(Struct, frozen=True):
+    """The control group of the load."""
+
+    path: str
+    wait_ms: float
+    """Mean wait per I/O, held or not; NaN if it is not timed."""
+    limit_pct: float
+    """Share used of the nearest limit of the group or of those above it; NaN without any."""
+
+
+def load_throttle(
+    series_of: SeriesOf, frame: Frame, devices: Collection[str], stretch: Stretch, load_ios: float
+) -> LoadThrottle | None:
+    """Find the group by its I/Os: the deepest that did as many on the devices; None unless there is exactly one.
+
+    Args:
+        series_of: history of a row by frame table and key.
+        frame: the frame whose groups are examined.
+        devices: keys of the devices of the load.
+        stretch: time range.
+        load_ios: I/Os of the load in it, summed as rates are.
+    """
+    groups = _groups(series_of, frame, devices, stretch)
+    fitting = {path: rows for path, rows in groups.items() if _FEWER <= _ios(rows) / load_ios <= _SHARED}
+    if not fitting:
+        return None
+    deepest = max(fitting, key=_depth)
+    if not all(_is_above(path, deepest) for path in fitting):
+        return None
+    above = [rows for path, rows in groups.items() if _is_above(path, deepest)]
+    limit_pct = [_mean_known(row["limit_pct"]) for rows in above for row in rows]
+    known = [share for share in limit_pct if not math.isnan(share)]
+    return LoadThrottle(deepest, _wait_ms(fitting[deepest]), max(known, default=math.nan))
+
+
+def _groups(series_of: SeriesOf, frame: Frame, devices: Collection[str], stretch: Stretch) -> dict[str, list[_Row]]:
+    table, found = frame.tables.get("cgroups"), dict[str, list[_Row]]()
+    for key in () if table is None else table.rows.keys:
+        disk, path = parts_of(key)
+        series = series_of("cgroups", key) if disk in devices else None
+        if series is not None:
+            found.setdefault(path, []).append(_row(series, stretch))
+    return found
+
+
+def _row(series: Series, stretch: Stretch) -> _Row:
+    kept, unknown = _within(series, stretch), np.full(len(series), np.nan)
+    return {name: series.values.get(name, unknown)[kept] for name in _THROTTLE_FIELDS}
+
+
+def _ios(rows: Iterable[_Row]) -> float:
+    return float(sum(np.nan_to_num(row["iops"]).sum() for row in rows))
+
+
+def _wait_ms(rows: Iterable[_Row]) -> float:
+    ios = wait_ms = 0.0
+    for row in rows:
+        known = np.isfinite(row["throttled_per_s"]) & np.isfinite(row["iops"])
+        ios += row["iops"][known].sum()
+        wait_ms += (row["throttled_per_s"] * np.nan_to_num(row["throttle_wait_ms"]))[known].sum()
+    return wait_ms / ios if ios > 0 else math.nan
+
+
+def _mean_known(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _depth(path: str) -> int:
+    return 0 if path == "/" else path.count("/")
+
+
+def _is_above(path: str, other: str) -> bool:
+    """Whether a group is another one or above it."""
+    return path in ("/", other) or other.startswith(f"{path}/")
+
+
+def _within(series: Series, stretch: Stretch) -> NDArray[np.bool_]:
+    """Return which intervals of a series ended in a time range."""
+    return (series.times_ns > stretch[0]) & (series.times_ns <= stretch[1])

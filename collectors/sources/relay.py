@@ -1,8 +1,11 @@
-"""A source over another one: what it says of itself and what it can be asked are those of the other."""
+"""Sources over another one: what they say of themselves and what they can be asked are those of the other."""
 
 from __future__ import annotations
 
-from collectors.model import AdjustableSource, Source, TagWaitWatcher
+from collections.abc import Callable, Iterator
+from threading import Event as StopFlag
+
+from collectors.model import AdjustableSource, Source, Step, TagWaitWatcher
 
 
 class RelayingSource:
@@ -30,3 +33,27 @@ class RelayingSource:
         """Change the interval of the underlying source, if it can."""
         if isinstance(self._source, AdjustableSource):
             self._source.set_interval(interval_s)
+
+
+class ObservedSource(RelayingSource):
+    """Passes on the steps of a source after `observe` has seen each; `end` is called once when it is closed."""
+
+    def __init__(self, source: Source, observe: Callable[[Step], None], end: Callable[[], None]) -> None:
+        super().__init__(source)
+        self._observe = observe
+        self._end: Callable[[], None] | None = end
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield the steps of the underlying source."""
+        for step in self._source.steps(stop):
+            self._observe(step)
+            yield step
+
+    def close(self) -> None:
+        """Close the other source; may be called twice."""
+        end, self._end = self._end, None
+        try:
+            self._source.close()
+        finally:
+            if end is not None:
+                end()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.rate_search.answer import RateAnswers, rate_answers
-from engine.rate_search.events import begin_event, end_event, trial_event
+from engine.rate_search.events import RecordedRates, begin_event, end_event, trial_event
 from engine.rate_search.measure import RateMeter
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
@@ -172,3 +172,12 @@ class RateRunner(Interruptible):
             for (name, knobs), trials in zip(self._plan.curves, self._trials, strict=True)
         )
         return RateResult(self._plan, curves, ended, tuple(self._troubles), self._clock() - self._begun_s)
+
+
+def recorded_result(found: RecordedRates) -> RateResult:
+    """Evaluate a recorded search again."""
+    curves = tuple(
+        RateCurve(name, knobs.queue_depth, trials, rate_answers(found.plan.search, trials))
+        for (name, knobs), trials in zip(found.plan.curves, found.trials, strict=True)
+    )
+    return RateResult(found.plan, curves, found.ended or "it went on", (), 0.0)

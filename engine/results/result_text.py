@@ -1,4 +1,4 @@
-"""The summary of a run for people."""
+"""The summary of a run, and of several loads at once, for people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from engine.errors import error_message, error_name
 from engine.job.describe import describe_job, describe_knobs
 from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse, per_gb_s
+from engine.results.group_result import GroupResult
 from engine.results.histogram import Latencies
 from engine.results.layout_result import path_outcome_lines
 from engine.results.measured import Measured, Split, combine
@@ -195,3 +196,23 @@ def _errors(result: RunResult) -> Iterable[str]:
             f"{error.target}: {error.ios:,} {error.direction}{plural} failed: {error_name(error.errno)} "
             f"{error_message(error.errno)}, first at offset {error.first_offset}"
         )
+
+
+def group_lines(group: GroupResult) -> Iterator[str]:
+    """Yield figures of each load of a group and of the sum, in which percentiles are of all I/Os together."""
+    total, seconds = group.total.total, group.duration_s
+    in_ms = in_milliseconds(total)
+    yield f"{len(group.loads)} loads at the same time on {listed(group.targets)}"
+    yield f"ran {group.elapsed_s:.1f} s ({ENDINGS[group.ended]}), measured {seconds:.1f} s"
+    yield ""
+    yield table_header(in_ms=in_ms)
+    for load in group.loads:
+        yield f"[{load.name}]"
+        yield table_row(load.result.total.total, load.result.duration_s, in_ms=in_ms)
+    yield f"all, over {seconds:.1f} s"
+    for label, part in (("read", group.total.read), ("write", group.total.write), ("total", total)):
+        if part.ios and (label == "total" or part.ios < total.ios):
+            yield table_row(part, seconds, label, in_ms=in_ms)
+    for load in group.loads:
+        if load.result.failure:
+            yield f"failed: [{load.name}] {load.result.failure}"

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.job.knobs import KNOBS_BY_KEY, Knob, Knobs
+from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob, Knobs
 from engine.job.knobs.kinds import BlockSizes, WholeNumber
+from engine.job.scenario import Scenario
 from engine.job.sizes import format_size, parse_size
 from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
 
@@ -155,3 +156,14 @@ def load_axis(axes: tuple[SweepAxis, ...]) -> SweepAxis | None:
     """Choose the axis on which the knee is searched: whole numbers of what makes load; None if nothing varies it."""
     by_knob = {axis.knob.id: axis for axis in axes if len(axis.values) > 1}
     return next((by_knob[each] for each in _LOADS if each in by_knob), None)
+
+
+def axis_of_steps(scenario: Scenario) -> SweepAxis | None:
+    """Return the axis of a job that steps through values of one knob, as NDISK parameter files do; None of others."""
+    names = {name for turn in scenario.turns for name, _ in turn.changes}
+    if len(names) != 1:
+        return None
+    knob = KNOBS[names.pop()]
+    values = [getattr(scenario.job.knobs, knob.id), *(getattr(knobs, knob.id) for _, knobs in scenario.states())]
+    once = dict.fromkeys(values)
+    return SweepAxis(knob, tuple(sorted(once)) if isinstance(knob.kind, WholeNumber) else tuple(once))

@@ -17,9 +17,8 @@ from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
-from engine.sweep.little import LITTLE_HOLDS
 from engine.sweep.optimum import CurveReading, Optimum, set_back
-from engine.sweep.trial import Trial
+from engine.sweep.trial import LITTLE_HOLDS, Trial
 from engine.sweep.usl import Usl, fit_usl
 
 _LEAST_LOADS = 4

@@ -19,9 +19,8 @@ from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
-from engine.sweep.little import LITTLE_HOLDS, little_deviation
 from engine.sweep.target_share import target_shares
-from engine.sweep.trial import Trial
+from engine.sweep.trial import LITTLE_HOLDS, Trial, little_deviation
 from engine.sweep.watch import NotWatched, PointWatch
 
 _READ_IOS, _WRITE_IOS = 0, 4

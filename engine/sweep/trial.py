@@ -7,9 +7,21 @@ from dataclasses import dataclass, field
 
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
-from engine.sweep.little import little_deviation
 from engine.sweep.target_share import TargetShare
 from engine.sweep.watch import Observed
+
+LITTLE_HOLDS = 0.05
+"""Largest deviation from Little's law at which figures fit each other."""
+
+
+def little_deviation(in_flight: float, iops: float, latency_ns: float) -> float | None:
+    """Relative deviation of the I/Os in flight from throughput x latency; None without latency.
+
+    Little 1961, A proof for the queuing formula L = lambda W. Above 0, more are in flight than the latencies explain:
+    some have outlasted the measurement.
+    """
+    explained = iops * latency_ns / 1e9
+    return in_flight / explained - 1 if explained > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from collectors.model import Rows, Sample, Table
 from collectors.tables.cache.dm_caches import MappedCache, cache_entry
-from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.reader import table_values
-from collectors.tables.cache.schema import CACHE
+from collectors.tables.cache.schema import CACHE, CacheEntry
 from collectors.tables.cache.zfs import arc_entries, pool_entry
 from engine.replacing import replace
 from tests.fake_zfs import ARC, POOL

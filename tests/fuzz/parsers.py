@@ -14,8 +14,8 @@ from collectors.sampling.settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
 from collectors.tables.cache.bcaches import bcache_values
 from collectors.tables.cache.dm_caches import MappedCache, cache_entry
-from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.reader import table_values
+from collectors.tables.cache.schema import CacheEntry
 from collectors.tables.cache.zfs import read_zfs
 from collectors.tables.host.reader import HostCollector
 from collectors.tables.nfs.figures import operation_figures, operation_sums, transport_figures, transport_sums

@@ -40,7 +40,7 @@ dd if=/dev/zero of=/tmp/pages bs=64k count=100 status=none; chmod 644 /tmp/pages
 cat > /tmp/ask.py <<'END'
 import json, os
 from collectors.tables.cache.page_caches import page_cache_values
-from collectors.tables.cache.resident_pages import resident_bytes
+from collectors.tables.cache.page_caches import resident_bytes
 descriptor = os.open("/tmp/pages", os.O_RDONLY)
 try:
     print("pages", json.dumps(page_cache_values(descriptor)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collectors.advice.finding import Finding, FindingKind, finding_lines, findings_document
-from collectors.advice.point_state import state_document, state_findings_of
+from collectors.advice.point_devices import state_document, state_findings_of
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.graph import Graph, Layer, Lun
 from collectors.graph import Path as GraphPath

@@ -21,10 +21,9 @@ from collectors.tables.cache.dm_caches import (
     parse_writecache,
     writecache_block_bytes,
 )
-from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.page_caches import PageCaches, page_cache_values
 from collectors.tables.cache.reader import CacheCollector, table_values
-from collectors.tables.cache.schema import CACHE
+from collectors.tables.cache.schema import CACHE, CacheEntry
 from collectors.tables.cache.zfs import parse_kstat, read_zfs
 from engine._native import read_attributes
 from engine.replacing import replace

@@ -9,9 +9,9 @@ from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult, group_result
-from engine.results.group_text import group_lines
 from engine.results.result import RunResult, nothing_measured
 from engine.results.result_document import run_document
+from engine.results.result_text import group_lines
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 from tests.unit.test_result import result_of
 

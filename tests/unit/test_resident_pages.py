@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from collectors.tables.cache import page_caches
-from collectors.tables.cache.page_caches import PageCaches, page_cache_values
+from collectors.tables.cache.page_caches import (
+    MOST_PAGES,
+    WINDOW_PAGES,
+    PageCaches,
+    may_ask,
+    page_cache_values,
+    resident_bytes,
+    windows,
+)
 from collectors.tables.cache.reader import CacheCollector
-from collectors.tables.cache.resident_pages import MOST_PAGES, WINDOW_PAGES, may_ask, resident_bytes, windows
 from tests import needs
 
 PAGE = mmap.PAGESIZE

@@ -12,8 +12,7 @@ from collectors.fleet.agent import Agent, AgentSettings
 from engine.errors import UsageError
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.options.reading import root_options
-from tui.options.tiers import tier_option
+from tui.options.reading import root_options, tier_option
 
 
 @click.command(short_help="the part of `lunscope fleet` on each host")

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from collectors.doctor import Check, Status, examine
-from tui.options.reading import root_options
-from tui.options.tiers import tier_option
+from tui.options.reading import root_options, tier_option
 
 NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
 """The check that decides on a tier."""

@@ -39,8 +39,8 @@ from tui.headless.leaving import go_on_in_child
 from tui.headless.metered import metered, require_metrics_file
 from tui.options.fleet import DrivingOptions, FleetOptions, driving_options, fleet_options, open_fleet
 from tui.options.job import LoadOptions, load_options, permission_options
-from tui.options.load_metrics import load_metrics_option
 from tui.options.numbers import WHOLE
+from tui.options.session import load_metrics_option
 from tui.options.watching import recording_exit
 from tui.options.work import bounded, read_work, with_scratch
 

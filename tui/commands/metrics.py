@@ -13,11 +13,10 @@ from collectors.metrics.view import MetricLevel
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from tui.headless.metrics import serve, write_textfile
-from tui.headless.metrics_address import DEFAULT_PORT, parse_address
 from tui.headless.metrics_file import require_textfile
+from tui.headless.metrics_server import DEFAULT_PORT, parse_address
 from tui.options.numbers import DECIMAL, FROM_ONE
-from tui.options.reading import reading_settings, root_options
-from tui.options.tiers import PATIENCE_S, tier_option
+from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
 
 MOST_SERIES = 20_000
 

@@ -16,8 +16,7 @@ from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
-from tui.options.reading import reading_settings, root_options
-from tui.options.tiers import PATIENCE_S, tier_option
+from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
 
 
 @click.command(short_help="record this host to a session file, without a screen")

@@ -24,8 +24,7 @@ from engine.text import safe_text
 from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import DECIMAL, FROM_ONE
-from tui.options.reading import reading_settings, root_options
-from tui.options.tiers import PATIENCE_S, tier_option
+from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """Reading limits for recordings."""

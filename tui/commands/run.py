@@ -26,10 +26,8 @@ from tui.headless.run_output import ResultOutput
 from tui.headless.runs import run_headless
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
-from tui.options.load_metrics import load_metrics_option
-from tui.options.reading import root_options
-from tui.options.session import session_options
-from tui.options.tiers import tier_option
+from tui.options.reading import root_options, tier_option
+from tui.options.session import load_metrics_option, session_options
 from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch, with_steady_limits
 

@@ -19,11 +19,10 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.goal import parse_goal
 from engine.replacing import replace
-from engine.sweep.axes import SweepAxis, parse_axis
+from engine.sweep.axes import SweepAxis, axis_of_steps, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
-from engine.sweep.stepped_job import axis_of_steps
 from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
@@ -43,9 +42,8 @@ from tui.options.job import (
     precondition_option,
     with_scratch_targets,
 )
-from tui.options.reading import root_options
+from tui.options.reading import root_options, tier_option
 from tui.options.session import session_options
-from tui.options.tiers import tier_option
 from tui.options.watching import Watching
 from tui.options.work import read_work
 

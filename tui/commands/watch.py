@@ -10,8 +10,7 @@ from tui.garbage import loading
 from tui.headless.leaving import go_on_in_child
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
-from tui.options.reading import root_options
-from tui.options.tiers import tier_option
+from tui.options.reading import root_options, tier_option
 from tui.standard_streams import require_terminal
 
 

@@ -23,10 +23,10 @@ from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.measuring import MeasuredRun, Sampling
 from tui.headless.monitor import READING_S
-from tui.headless.one_run import exit_code
 from tui.headless.preset import PresetAsked
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import LAST_SAMPLE_S
+from tui.headless.watched_loads import exit_code
 from tui.options.watching import Watching, open_source, recording_exit
 
 

@@ -19,8 +19,8 @@ from engine.running.control import LoadControl
 from engine.sweep.kept_trials import KeptTrials, Trial
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
-from tui.headless.one_run import HeadlessRun
 from tui.headless.signals import EndingSignals
+from tui.headless.watched_loads import HeadlessRun
 from tui.options.watching import Watching
 
 _POLL_S = 0.05

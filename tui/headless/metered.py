@@ -9,7 +9,7 @@ from pathlib import Path
 from collectors.model import Source, Step
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
-from tui.options.load_metrics import METRICS_FILE
+from tui.options.session import METRICS_FILE
 
 
 def require_metrics_file(path: Path | None) -> None:
@@ -33,7 +33,7 @@ def metered(source: Source, path: Path | None, knobs: Callable[[], Knobs | None]
     if path is None:
         return source
     from collectors.metrics.loads import LoadMetrics  # noqa: PLC0415 (few runs need it)
-    from collectors.sources.observed import ObservedSource  # noqa: PLC0415 - as above
+    from collectors.sources.relay import ObservedSource  # noqa: PLC0415 - as above
     from tui.headless.metrics import TextfileWriter, report_error  # noqa: PLC0415 - as above
 
     metrics = LoadMetrics(knobs)

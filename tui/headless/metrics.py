@@ -12,9 +12,8 @@ from collectors.metrics.collection import MetricsCollection
 from collectors.model import Source, Step
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.text import safe_text
-from tui.headless.metrics_address import ListenAddress
 from tui.headless.metrics_file import replace_textfile
-from tui.headless.metrics_server import serving
+from tui.headless.metrics_server import ListenAddress, serving
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import stop_on_signal
 

@@ -18,8 +18,8 @@ from engine.text import safe_text
 from tui.headless.driven_run import DrivenRun
 from tui.headless.leaving import leave
 from tui.headless.measuring import report_progress
-from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
+from tui.headless.watched_loads import exit_code
 
 _POLL_S = 0.05
 _REPORT_S = 0.5

@@ -29,10 +29,10 @@ from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.measuring import Sampling
 from tui.headless.monitor import READING_S
-from tui.headless.one_run import exit_code
 from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
+from tui.headless.watched_loads import exit_code
 from tui.options.job import with_scratch_targets
 from tui.options.watching import Watching, open_source, recording_exit
 

@@ -18,11 +18,10 @@ from engine.job.formats.read_job import ReadJob
 from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult
-from engine.results.group_text import group_lines
 from engine.results.response_times import ResponseTimes, response_document, response_lines
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
-from engine.results.result_text import summary_lines
+from engine.results.result_text import group_lines, summary_lines
 from engine.text import safe_text
 from tui.headless.precondition import Preconditioned
 

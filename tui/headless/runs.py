@@ -25,14 +25,13 @@ from engine.results.result import RunResult
 from engine.results.result_text import summary_lines
 from engine.running.group_control import GroupControl
 from engine.text import safe_text
-from tui.headless.group_run import HeadlessGroup, group_exit_code
 from tui.headless.leaving import leave
 from tui.headless.metered import metered
 from tui.headless.monitor import READING_S, Monitor
-from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
 from tui.headless.signals import EndingSignals
-from tui.options.tiers import PATIENCE_S
+from tui.headless.watched_loads import HeadlessGroup, HeadlessRun, exit_code, group_exit_code
+from tui.options.reading import PATIENCE_S
 from tui.options.watching import Watching, open_source
 
 _LAST_SAMPLE_S = 2.0

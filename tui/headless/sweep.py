@@ -24,8 +24,8 @@ from engine.text import safe_text
 from tui.headless.leaving import leave
 from tui.headless.measuring import MeasuredRun, Sampling
 from tui.headless.monitor import READING_S
-from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
+from tui.headless.watched_loads import exit_code
 from tui.options.watching import Watching, open_source, recording_exit
 
 LAST_SAMPLE_S = 2.0

@@ -1,4 +1,4 @@
-"""The newest intervals with all their figures, to compare any two parts of the time, and to show the past again."""
+"""Intervals with all their figures, newest or recorded: to compare parts of the time, and to show the past again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from collectors.model import Frame, Histograms, Step
+from collectors.model import Frame, Histograms, SeekableSource, Step
 from collectors.series import Series
 from tui.history.packed import IntervalPacker, PackedInterval
 
@@ -118,3 +118,19 @@ class IntervalHistory:
         if not self._kept:
             return None
         return self._kept[min(max(position, 0), len(self._kept) - 1)][1].frame
+
+
+class RecordedIntervals:
+    """Reads a recording beside the one that shows it."""
+
+    def __init__(self, source: SeekableSource) -> None:
+        self._source = source
+
+    def between(self, start_ns: int, end_ns: int) -> Iterator[KeptInterval]:
+        """Intervals that lie within a range of wall time, oldest first."""
+        from collectors.rates import derive  # noqa: PLC0415 (what it needs can wait until it is used)
+
+        for step in self._source.between(start_ns, end_ns):
+            interval = kept_interval(step, derive(step.previous, step.current))
+            if interval is not None and start_ns <= interval.start_ns and interval.end_ns <= end_ns:
+                yield interval

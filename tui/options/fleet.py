@@ -20,6 +20,7 @@ from collectors.fleet.controller import DEFAULT_COMMAND, FleetController, FleetS
 from collectors.fleet.fleet_load import DEFAULT_WINDOW_S
 from collectors.fleet.fleet_source import FleetSource
 from collectors.fleet.gateways import Gateways
+from collectors.fleet.lease import RENEW_S
 from collectors.fleet.links import ClusterShellLinks
 from collectors.fleet.node_sets import expand
 from collectors.fleet.pushed_agent import PushedAgent, pushed_agent
@@ -31,8 +32,6 @@ from engine.job.sizes import parse_duration
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _GATEWAY_S = 10.0
 _ASKED_AT_ONCE = 8
-RUN_RENEW_S = 0.5
-"""How often leases are renewed while a load runs."""
 
 _OPTIONS = (
     click.option("--hosts", default="", metavar="NODESET", help="Hosts: node[1-20],db3, or @group of ClusterShell."),
@@ -181,7 +180,7 @@ def open_fleet(options: FleetOptions, *, runs: bool) -> tuple[FleetSource, Recor
     through = Gateways(shared_out(options.names, options.gateways), options.gateways)
     links = ClusterShellLinks(options.ssh, local=options.local, gateways=through.of_host)
     pushed = options.pushed or PushedAgent(options.agent, b"")
-    settings = FleetSettings(pushed.command, RUN_RENEW_S if runs else 1.0, record_there=runs, payload=pushed.payload)
+    settings = FleetSettings(pushed.command, RENEW_S if runs else 1.0, record_there=runs, payload=pushed.payload)
     paced = through.of_host if options.local or options.gateways else gateways_of(options.names, options.ssh)
     controller = FleetController(options.names, links, settings, lambda name: paced.get(name, ""), through)
     source = FleetSource(controller)

@@ -1,4 +1,4 @@
-"""Options and settings of verbs that read the kernel: its roots, aliases and slow counters."""
+"""Options and settings of verbs that read the kernel: its roots, the tier, aliases and slow counters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from collectors.sampling.settings import ReadingSettings, load_reading_settings
+from collectors.sampling.settings import TIERS, ReadingSettings, load_reading_settings
 from engine.text import safe_text
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
+PATIENCE_S = 3.0
+"""How long a verb without a screen waits for exact counters before its first sample."""
 
 
 def root_options(verb: Verb) -> Verb:
@@ -21,6 +23,18 @@ def root_options(verb: Verb) -> Verb:
     return click.option("--procfs", type=folder, default="/proc", show_default=True, help="Where procfs is mounted.")(
         verb
     )
+
+
+def tier_option(verb: Verb) -> Verb:
+    """Add --tier to a verb, which gets it as a keyword argument."""
+    option = click.option(
+        "--tier",
+        type=click.Choice(TIERS),
+        default="auto",
+        show_default=True,
+        help="How figures are obtained; auto: the best available; any other fails if unavailable.",
+    )
+    return option(verb)
 
 
 def reading_settings() -> ReadingSettings:

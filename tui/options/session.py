@@ -1,4 +1,4 @@
-"""The options of verbs that drive a load: recording, interval, scratch folder."""
+"""The options of verbs that drive a load: recording, interval, scratch folder, metrics in a file for node_exporter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from engine.config import SCRATCH_ENV
 from tui.options.numbers import DECIMAL
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+METRICS_FILE = "--metrics-textfile"
 
 _OPTIONS = (
     click.option(
@@ -31,7 +32,17 @@ _OPTIONS = (
 
 
 def session_options(command: _Command) -> _Command:
-    """Add them to a command, which gets `record`, `overwrite`, `interval` and `scratch_dir` as keyword arguments."""
+    """Add those of the session to a command, which gets `record`, `overwrite`, `interval` and `scratch_dir`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def load_metrics_option(command: _Command) -> _Command:
+    """Add METRICS_FILE to a command, which gets `metrics_textfile` as keyword argument."""
+    return click.option(
+        METRICS_FILE,
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Replace FILE (*.prom) at every sample with the metrics of the load, for node_exporter.",
+    )(command)

@@ -16,9 +16,9 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.compare.curves import distribution_overlay, time_overlay
 from tui.compare.parts import Part, TimePart
-from tui.compare.recorded import RecordedIntervals
 from tui.compare.rows import compare_rows, detail_text, side_text, summary_text
 from tui.compare.work import Compared, CompareRequest, CompareWork
+from tui.history.intervals import RecordedIntervals
 from tui.keys import bindings_of
 from tui.load.row_device import device_of_row
 from tui.screen_registry import COMPARE

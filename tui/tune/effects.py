@@ -17,8 +17,8 @@ from engine.events import Event, EventKind
 from engine.statistics.verdict import Verdict
 from engine.text import safe_text
 from tui.app_state import AppState
-from tui.compare.recorded import RecordedIntervals
 from tui.headless.comparison_text import change_text
+from tui.history.intervals import RecordedIntervals
 from tui.load.newest_work import NewestWork
 from tui.text.format import format_quantity
 from tui.transport import ReplayTransport

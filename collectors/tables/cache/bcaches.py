@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from collectors.kernel.sysfs import number, text
 from collectors.model import Rows
-from collectors.tables.cache.entry import CacheEntry
-from collectors.tables.cache.schema import cache_key
+from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine._native import read_attributes
 
 PERIOD_NS = 300 * 10**9 // 22

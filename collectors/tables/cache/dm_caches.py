@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from collectors.kernel.identity import number_of
 from collectors.model import Rows
-from collectors.tables.cache.entry import CacheEntry
-from collectors.tables.cache.schema import cache_key
+from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine._native import is_sysfs
 from engine.hostfs.dm_control import CONTROL, Number, first_target
 from engine.text import whole_number

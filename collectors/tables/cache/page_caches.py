@@ -1,22 +1,23 @@
 """Page cache of the targets of the load: how much of each is in memory.
 
-cachestat(2) of Linux 6.5; before, mincore(2), which does not know what is dirty.
+cachestat(2) of Linux 6.5; before, mincore(2) on a bounded sample of the pages, which does not know what is dirty. The
+file is mapped without access for it, so that asking reads no page and makes none resident.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
-from collectors.tables.cache.entry import CacheEntry
-from collectors.tables.cache.resident_pages import may_ask, resident_bytes
-from collectors.tables.cache.schema import cache_key
+from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine.errors import words_of
 
 _CACHESTAT = 451
@@ -26,6 +27,13 @@ SHARE = 0.01
 LEAST_S = 0.5
 MOST_TARGETS = 64
 _NO_RIGHTS = "only its owner and those who may write it are answered (cachestat(2), mincore(2)): run as one of them"
+_SHARED, _NO_ACCESS = 1, 0
+_FAILED = ctypes.c_void_p(-1).value
+MOST_PAGES = 1 << 16
+"""Pages asked for at a time: all of a file of up to 256 MiB with pages of 4 KiB."""
+WINDOW_PAGES = 64
+"""Neighbouring pages asked for at once; the windows lie at random, one in each equal part of a larger file."""
+_LOWEST_BIT = bytes(value & 1 for value in range(256))
 
 
 class _Range(ctypes.Structure):
@@ -73,8 +81,7 @@ def _counted(descriptor: int) -> dict[str, int]:
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     whole, counts = _Range(0, 0), _PageCounts()
     if syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(counts), 0) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise _error()
     page = os.sysconf("SC_PAGE_SIZE")
     return {
         "size_bytes": _size_bytes(descriptor),
@@ -82,6 +89,64 @@ def _counted(descriptor: int) -> dict[str, int]:
         "dirty_bytes": counts.dirty * page,
         "writeback_bytes": counts.writeback * page,
     }
+
+
+def may_ask(descriptor: int) -> bool:
+    """Whether mincore(2) answers truly: to the owner of a file and to those who may write it, since Linux 5.2.
+
+    To all others it says that everything is in memory (can_do_mincore of mm/mincore.c).
+    """
+    return os.fstat(descriptor).st_uid == os.geteuid() or os.access(
+        f"/proc/self/fd/{descriptor}", os.W_OK, effective_ids=True
+    )
+
+
+def resident_bytes(descriptor: int, size_bytes: int, seed: int = 0) -> int:
+    """Count, or estimate from a sample, how many bytes are in memory; of one size and seed the sample is the same.
+
+    Raises:
+        OSError: it cannot be mapped, or the kernel does not answer.
+    """
+    page = os.sysconf("SC_PAGE_SIZE")
+    pages = -(-size_bytes // page)
+    if not pages:
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+    start = libc.mmap(None, pages * page, _NO_ACCESS, _SHARED, descriptor, 0)
+    if start == _FAILED:
+        raise _error()
+    try:
+        asked = resident = 0
+        for first, count in windows(pages, seed):
+            asked += count
+            resident += _resident_pages(libc, start + first * page, count, page)
+    finally:
+        libc.munmap(ctypes.c_void_p(start), ctypes.c_size_t(pages * page))
+    return min(size_bytes, round(pages * resident / asked) * page)
+
+
+def windows(pages: int, seed: int) -> list[tuple[int, int]]:
+    """First page and number of pages of each part of a file to ask for, in order."""
+    if pages <= MOST_PAGES:
+        return [(0, pages)]
+    chance, parts = random.Random(seed), MOST_PAGES // WINDOW_PAGES  # noqa: S311 - where a sample is taken
+    bounds = [pages * part // parts for part in range(parts + 1)]
+    return [(chance.randint(first, end - WINDOW_PAGES), WINDOW_PAGES) for first, end in itertools.pairwise(bounds)]
+
+
+def _resident_pages(libc: ctypes.CDLL, address: int, count: int, page: int) -> int:
+    answer = (ctypes.c_ubyte * count)()
+    if libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(count * page), answer):
+        raise _error()
+    # The lowest bit says it, the others are reserved.
+    return sum(bytes(answer).translate(_LOWEST_BIT))
+
+
+def _error() -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code))
 
 
 class _Target(Struct):

@@ -11,9 +11,8 @@ from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.cache.bcaches import Bcaches
 from collectors.tables.cache.dm_caches import MappedCaches
-from collectors.tables.cache.entry import CacheEntry
 from collectors.tables.cache.page_caches import PageCaches
-from collectors.tables.cache.schema import CACHE
+from collectors.tables.cache.schema import CACHE, CacheEntry
 from collectors.tables.cache.zfs import read_zfs
 from engine.events import Event, EventKind
 

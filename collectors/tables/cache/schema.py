@@ -1,6 +1,10 @@
-"""The raw table of caches."""
+"""The raw table of caches, and a row of it as a reader finds it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from collectors.model import Column, Kind, Schema
 
@@ -61,3 +65,11 @@ def kind_of(key: str) -> str:
 def subject_of_key(key: str) -> str:
     """Return what follows the kind in the key."""
     return key.partition("|")[2]
+
+
+class CacheEntry(Struct, frozen=True):
+    """Key and name of the row, and the raw values it has, by column of the CACHE table."""
+
+    key: str
+    name: str
+    values: Mapping[str, int]

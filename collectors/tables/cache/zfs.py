@@ -10,8 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from collectors.kernel.identity import storable_name
-from collectors.tables.cache.entry import CacheEntry
-from collectors.tables.cache.schema import cache_key
+from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine.text import whole_number
 
 FOLDER = "spl/kstat/zfs"

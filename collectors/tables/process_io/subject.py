@@ -53,7 +53,7 @@ def _derive(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 
 def _averages() -> Averages:
-    from collectors.tables.process_io.averages import ProcessAverages  # noqa: PLC0415 (only reports need it)
+    from collectors.tables.process_io.sums import ProcessAverages  # noqa: PLC0415 (see Readers)
 
     return ProcessAverages()
 

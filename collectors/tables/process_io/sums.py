@@ -1,4 +1,4 @@
-"""Additive sums of I/O by process and device over an interval, or over several, and their figures."""
+"""Additive sums of I/O by process and device over an interval, over several, or over a report, and their figures."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, instant, ratio
 from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
 from collectors.graph import Graph
-from collectors.model import FrameTable, Histograms, Rows, Sample, Table
+from collectors.model import FrameTable, Histograms, Rows, Sample, Step, Table
 from collectors.tables.block.derive.traced import Traced, traced
-from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_SCALE, SUMS, parts_of, row_key
+from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_SCALE, SUMS, TABLE, parts_of, row_key
 
 _NS_PER_MS = 1e6
 _FACTS = ("pid", "cgroup")
@@ -209,3 +209,25 @@ class AddedProcesses(Struct):
 
     def _column(self, name: str, keys: Iterable[str]) -> Values:
         return np.array([self._values[key][name] for key in keys], np.float64)
+
+
+class ProcessAverages:
+    """Figures over a report."""
+
+    def __init__(self) -> None:
+        self._added = AddedProcesses()
+        self._graph = Graph()
+
+    def add(self, step: Step) -> None:
+        """Add the interval of a step."""
+        table = step.current.tables.get(PROCESS_IO.name)
+        if step.previous is None or table is None:
+            return
+        sums = interval_sums(step.previous, step.current, table)
+        self._added.add(sums, device_times(step.previous, step.current))
+        self._graph = step.current.topology.graph
+
+    def tables(self) -> dict[str, FrameTable]:
+        """Figures of all rows that were ever there."""
+        sums = self._added.sums()
+        return {} if sums is None else {TABLE: figures(with_heads(sums, self._graph))}

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.fleet.node_set_fixes import likely_meant
-from collectors.fleet.node_sets import expand
+from collectors.fleet.node_sets import expand, likely_meant
 from engine.errors import UsageError
 from tests import needs
 

@@ -1,0 +1,218 @@
+"""Loads without a screen, one or several at once, with the host watched beside them: ended cleanly by a signal."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from collectors.model import Step
+from collectors.rates import derive
+from collectors.reports.run_devices import RunSamples
+from engine.job.scenario import Turn
+from engine.job.spec import JobSpec, Permissions
+from engine.replacing import replace
+from engine.results.group_result import GroupResult, group_result
+from engine.results.result import RunResult, nothing_measured
+from engine.running.control import LoadControl, LoadState, LoadStatus
+from tui.headless.driven_run import DrivenLoads, DrivenRun, ReportProgress
+from tui.headless.monitor import Monitor
+from tui.headless.signals import EndingSignals
+from tui.options.reading import PATIENCE_S
+
+if TYPE_CHECKING:
+    from engine.job.group import LoadGroup
+    from engine.running.group_control import GroupControl
+
+_POLL_S = 0.05
+_REPORT_S = 1.0
+_FIRST_SAMPLE_S = PATIENCE_S + 1.0
+"""How long the first sample may hold up a load: it waits for exact counters."""
+_SAMPLE_S = 1.0
+"""How long a sample may hold up its start or end."""
+
+
+class HostSamples:
+    """Begins and ends the samples of a run with one of their own; does nothing where none are wanted."""
+
+    def __init__(self, monitor: Monitor, samples: RunSamples | None) -> None:
+        self._monitor = monitor
+        self._samples = samples
+
+    def await_counters(self) -> None:
+        """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
+        if self._samples is not None and self._monitor.step is None:
+            self._monitor.wait_for_next(_FIRST_SAMPLE_S)
+
+    def begin(self) -> None:
+        """Begin; takes the first sample."""
+        if self._samples is not None:
+            self._samples.begin(time.monotonic_ns())
+            self._monitor.sample_now(_SAMPLE_S)
+
+    def end(self) -> None:
+        """Take the last sample, before what was written is read back."""
+        if self._samples is not None:
+            self._monitor.sample_now(_SAMPLE_S)
+            self._samples.end()
+
+
+class HeadlessRun(DrivenRun):
+    """Watches the host while it runs one job, with knob turns at their times."""
+
+    def __init__(
+        self,
+        control: LoadControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        report: ReportProgress,
+        *,
+        turns: Sequence[Turn] = (),
+        samples: RunSamples | None = None,
+    ) -> None:
+        super().__init__(control, signals, report)
+        self._monitor = monitor
+        self._turns = deque(turns)
+        self._samples = HostSamples(monitor, samples)
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
+        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _end_samples(self) -> None:
+        self._samples.end()
+
+    def _follow(self) -> None:
+        reported_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
+            self._turn_what_is_due()
+            self._name_waits()
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s += _REPORT_S
+                self._report(progress_line(self._control.status, self._monitor.step))
+
+    def _pause_s(self) -> float:
+        """How long to wait for signals only: until the next turn at most."""
+        if not self._turns:
+            return _POLL_S
+        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _POLL_S)
+
+    def _turn_what_is_due(self) -> None:
+        while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
+            knobs = self._control.status.knobs
+            assert knobs is not None
+            turn = functools.partial(self._control.turn, self._turns.popleft().turned(knobs))
+            self._do_unless_stopped(turn, "lunscope-turn")
+
+
+class HeadlessGroup(DrivenLoads):
+    """Watches the host while it runs the loads of a group."""
+
+    def __init__(
+        self,
+        control: GroupControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        report: ReportProgress,
+        samples: RunSamples,
+    ) -> None:
+        super().__init__(control, signals, report)
+        self._control = control
+        self._monitor = monitor
+        self._samples = HostSamples(monitor, samples)
+
+    def drive(self, group: LoadGroup, permissions: Permissions) -> GroupResult:
+        """Prepare and run all loads until each is over or a signal comes.
+
+        Raises:
+            LunscopeError: a load cannot be prepared or started; everything is cleaned up.
+        """
+        self._run(lambda: self._prepare(group, permissions))
+        found = dict(self._control.results())
+        outstanding = {name: control.outstanding for name, control in self._control.loads}
+        return group_result(
+            [
+                (name, found.get(name) or replace(nothing_measured(job), outstanding=outstanding.get(name, ())))
+                for name, job in zip(group.names, group.jobs, strict=True)
+            ]
+        )
+
+    def _prepare(self, group: LoadGroup, permissions: Permissions) -> None:
+        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
+        self._do_unless_stopped(lambda: self._control.arm(group, permissions), "lunscope-arm")
+        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _end_samples(self) -> None:
+        self._samples.end()
+
+    def _follow(self) -> None:
+        reported_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(_POLL_S) is None:
+            self._name_waits()
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s += _REPORT_S
+                self._report(_group_line(self._control, self._monitor.step))
+
+
+def progress_line(status: LoadStatus, step: Step | None) -> str:
+    """Progress of the load in one line: IOPS, mean latency and queue depth of the last sample."""
+    if status.state is LoadState.STOPPING and status.progress is not None:
+        return f"reading back what was written: {100 * status.progress:.0f} %"
+    figures = load_figures(step)
+    depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
+    errors = f"  {status.errors:,} errors" if status.errors else ""
+    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
+    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
+    tail = f"  {status.tail}" if status.tail else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
+
+
+def _group_line(control: GroupControl, step: Step | None) -> str:
+    """Sum of all loads in one line: IOPS, mean latency, and how many still run."""
+    states = [each.status.state for _, each in control.loads]
+    status, running = control.status, states.count(LoadState.RUNNING)
+    return f"{status.elapsed_s:5.0f} s{load_figures(step)}  {running} of {len(states)} loads{_troubles(status)}"
+
+
+def _troubles(status: LoadStatus) -> str:
+    errors = f"  {status.errors:,} errors" if status.errors else ""
+    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
+    return errors + damaged + (f"  {status.skipped:,} arrivals skipped" if status.skipped else "")
+
+
+def load_figures(step: Step | None) -> str:
+    """IOPS and mean latency of all I/Os of the last sample; empty where they are not known."""
+    if step is None:
+        return ""
+    total = derive(step.previous, step.current).tables.get("load_total")
+    if total is None or not len(total.rows):
+        return ""
+    iops, await_ms = total.value("iops", 0), total.value("await_ms", 0)
+    if math.isnan(iops):
+        return ""
+    latency = "" if math.isnan(await_ms) else f"  lat {await_ms:.3f} ms"
+    return f"  {iops:,.0f} IOPS{latency}"
+
+
+def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
+    """Exit code: 0, 1 (the load or its I/Os failed or stalled, or data are damaged), or 128 + the signal that ended it.
+
+    The signal takes precedence, as on the screens and in a shell; outstanding I/Os are in the result.
+    """
+    signal = signals.wait(0)
+    if signal is not None:
+        return 128 + signal
+    failed = state is LoadState.FAILED or result.failed_ios or result.is_damaged or result.ended_in_stall
+    return int(bool(failed or result.outstanding or result.missed_steady))
+
+
+def group_exit_code(group: GroupResult, control: GroupControl, signals: EndingSignals) -> int:
+    """Exit code of the worst of the loads, as `exit_code`."""
+    states = {name: each.status.state for name, each in control.loads}
+    return max(exit_code(load.result, states.get(load.name, LoadState.IDLE), signals) for load in group.loads)
