@@ -174,7 +174,7 @@ class Agent:
             return live
         folder = state_folder() / "fleet"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.lun"
+        path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.luns"
         self._recording = RecordingSource(live, SessionWriter(path), live.counters_now())
         return self._recording
 

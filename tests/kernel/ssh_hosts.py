@@ -92,7 +92,7 @@ class SshHosts:
     @property
     def recordings(self) -> list[Path]:
         """Recordings that agents kept."""
-        return sorted((self.folder / "state" / "lunscope" / "fleet").glob("*.lun"))
+        return sorted((self.folder / "state" / "lunscope" / "fleet").glob("*.luns"))
 
     def close(self) -> None:
         """End it and its connections: one whose link was cut would wait for ever."""
