@@ -28,15 +28,16 @@ class _Sums:
         self.good_long = self.bad_long = self.good_short = self.bad_short = 0.0
         long_s, keeps = phase.trial_s * (1 - _ROUNDING), kept_by(limit)
         for trial in trials:
-            match keeps(trial), trial.duration_s >= long_s:
-                case True, True:
-                    self.good_long += trial.duration_s
-                case False, True:
-                    self.bad_long += trial.duration_s
-                case True, False:
-                    self.good_short += trial.duration_s
-                case _:
-                    self.bad_short += trial.duration_s
+            duration_s = trial.duration_s
+            if duration_s >= long_s:
+                if keeps(trial):
+                    self.good_long += duration_s
+                else:
+                    self.bad_long += duration_s
+            elif keeps(trial):
+                self.good_short += duration_s
+            else:
+                self.bad_short += duration_s
 
 
 def classify(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
