@@ -118,7 +118,7 @@ def lunscope(tmp_path: Path, session: Path, forker: Forker) -> Callable[..., Don
         process = started if isinstance(started, int) else started.pid
         if verb == "probe":
             _wait_until_it_serves(process, socket)
-        code = forker.wait(LONGEST_S) if isinstance(started, int) else started.wait(LONGEST_S)
+        code = forker.wait(process, LONGEST_S) if isinstance(started, int) else started.wait(LONGEST_S)
         crashes = list((tmp_path / "state").rglob("*.txt"))
         assert not crashes, crashes[0].read_text()
         return Done(code, *(printed.read_text(errors="surrogateescape") for printed in (out, err)))
