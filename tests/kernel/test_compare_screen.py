@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from engine.events import EventKind
 from tests import needs
+from tests.kernel.forked_command import ForkedTerminal
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def _start(terminals: list[Terminal], *words: object) -> Terminal:
-    terminal = Terminal((sys.executable, "-m", "tui", *map(str, words)), 200, 60)
+    terminal = ForkedTerminal([*map(str, words)], 200, 60)
     terminals.append(terminal)
     return terminal
 

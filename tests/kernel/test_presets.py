@@ -8,7 +8,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from engine.config import SCRATCH_ENV
 from engine.sweep.presets.registry import PRESETS
 from tests import needs
 from tests.kernel.conftest import Storage
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,9 +116,9 @@ def test_targets_that_may_not_be_written_are_read_only(tmp_path: Path) -> None:
 def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     points = ("--preset", "fourcorners", "--runtime", "1s", "--size", "16m", "--json")
-    with subprocess.Popen(
-        [sys.executable, "-m", "tui", "sweep", *points],
-        cwd=ROOT,
+    with Forked(
+        "sweep",
+        *points,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -140,9 +139,10 @@ def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
 
 def _kill_after(tmp_path: Path, trials: Path, count: int, *arguments: str) -> int:
     """Begin a preset, kill it with SIGKILL once so many points are in the file; returns how many are."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tui", "sweep", "--preset", *arguments],
-        cwd=ROOT,
+    process = Forked(
+        "sweep",
+        "--preset",
+        *arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,11 +17,11 @@ from engine.config import SCRATCH_ENV
 from engine.rate_search.events import recorded_rates
 from engine.sweep.events import recorded_sweep
 from tests import needs
+from tests.kernel.forked_command import ForkedTerminal
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SWEEP = (sys.executable, "-m", "tui", "sweep")
 LEAVE_SCREEN = b"\x1b[?1049l"
 PATIENCE_S = 120.0
 
@@ -43,7 +42,7 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def _start(terminals: list[Terminal], *arguments: str) -> Terminal:
-    terminal = Terminal((*SWEEP, *arguments), 80, 24)
+    terminal = ForkedTerminal(("sweep", *arguments), 80, 24)
     terminals.append(terminal)
     return terminal
 
