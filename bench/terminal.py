@@ -85,8 +85,9 @@ class Terminal:
             try:
                 chunk = os.read(self._descriptor, 1 << 16)
             except OSError:
-                break
+                chunk = b""
             if not chunk:
+                time.sleep(min(left, 0.01))  # it has ended: who waits for something else is not to turn in a loop
                 break
             self.output += chunk
             read_ns = time.monotonic_ns()

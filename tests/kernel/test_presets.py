@@ -27,10 +27,13 @@ ROOT = Path(__file__).parents[2]
 FIGURES = "1.5s"
 """Time of a point whose figures are looked at: in less a busy host may not have served enough samples for any."""
 
+CALM = ("--rate", "500")
+"""I/Os per second that leave the host to others: nothing here is about how fast a load is."""
+
 
 def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
-    return lunscope("sweep", "--preset", *arguments, env=environment, timeout_s=300)
+    return lunscope("sweep", *CALM, "--preset", *arguments, env=environment, timeout_s=300)
 
 
 def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
@@ -118,6 +121,7 @@ def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
     points = ("--preset", "fourcorners", "--runtime", "1s", "--size", "16m", "--json")
     with Forked(
         "sweep",
+        *CALM,
         *points,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -141,6 +145,7 @@ def _kill_after(tmp_path: Path, trials: Path, count: int, *arguments: str) -> in
     """Begin a preset, kill it with SIGKILL once so many points are in the file; returns how many are."""
     process = Forked(
         "sweep",
+        *CALM,
         "--preset",
         *arguments,
         stdin=subprocess.DEVNULL,
