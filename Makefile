@@ -68,12 +68,19 @@ PARALLEL := -n $(shell echo $$((3 * $$(nproc)))) --dist worksteal
 COMPUTING := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 # A worker for each group of tests that wait: none of them takes a tenth of a core.
 WAITING := -n 4 --dist loadgroup
+# To collect the other files takes longer than many of the tests do.
+MARKED = $(shell grep -rlE --include='test_*.py' 'mark\.$(1)\b' tests/kernel tests/fuzz)
+
+# All workers begin at once: each would compile all test files, with pytest's assertions, which is 15 s of a core.
+$(VENV)/.collected: | dev
+	@$(BIN)/pytest --collect-only -q > $@.log || { cat $@.log >&2; exit 1; }
+	@touch $@
 
 test: dev ## everything: lint, Rust tests, Python tests
-	$(TWO_AT_A_TIME) lint-python lint-rust test-rust
+	$(TWO_AT_A_TIME) $(VENV)/.collected lint-python lint-rust test-rust
 	$(BIN)/pytest $(PARALLEL) -m 'not alone'
-	$(BIN)/pytest $(WAITING) -m 'alone and waits' tests/kernel
-	$(BIN)/pytest -m 'alone and not waits' tests/kernel tests/fuzz
+	$(BIN)/pytest $(WAITING) -m 'alone and waits' $(call MARKED,waits)
+	$(BIN)/pytest -m 'alone and not waits' $(call MARKED,alone)
 
 test-fast: dev ## what needs no devices, no terminal and no pictures, in about a minute
 	$(BIN)/pytest -q $(COMPUTING) -m 'not slow' tests/unit tests/app

@@ -28,12 +28,17 @@ class Terminal:
         self.output = bytearray()
         self._status: int | None = None
         self.started_ns = time.monotonic_ns()
-        self.pid, self._descriptor = pty.fork()
-        if self.pid == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup of this program is not meant for that one
-            variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-            os.execvpe(command[0], list(command), variables)
+        variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+        self.pid, self._descriptor = self._start(command, variables)
         self.resize(columns, lines)
+
+    def _start(self, command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, int]:
+        """Return the id of the process and our end of its terminal."""
+        process, descriptor = pty.fork()
+        if process == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup of this program is not meant for that one
+            os.execvpe(command[0], list(command), environment)
+        return process, descriptor
 
     @property
     def worker(self) -> int:
@@ -80,8 +85,9 @@ class Terminal:
             try:
                 chunk = os.read(self._descriptor, 1 << 16)
             except OSError:
-                break
+                chunk = b""
             if not chunk:
+                time.sleep(min(left, 0.01))  # it has ended: who waits for something else is not to turn in a loop
                 break
             self.output += chunk
             read_ns = time.monotonic_ns()
@@ -101,8 +107,12 @@ class Terminal:
                 self.drain(0.05)
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self._status = self._exit_code()
         return self._status
+
+    def _exit_code(self) -> int:
+        """Wait for the end of the process and reap it."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def wait(self, timeout_s: float) -> None:
         """Drain until the program ends or the time is over."""
@@ -112,4 +122,7 @@ class Terminal:
 
     def alive(self) -> bool:
         """Whether the program still runs; does not reap it."""
-        return self._status is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return self._status is None and not self._has_ended()
+
+    def _has_ended(self) -> bool:
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

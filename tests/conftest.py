@@ -45,10 +45,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test marked `alone` where `make test` does not look for such: it would never run."""
     for item in items:
-        if item.get_closest_marker("alone") and item.path.relative_to(TESTS).parts[0] not in WITH_ALONE:
+        if not item.get_closest_marker("alone"):
+            continue
+        if item.path.relative_to(TESTS).parts[0] not in WITH_ALONE:
             raise pytest.UsageError(
                 f"{item.nodeid} is marked alone: move it to {WITH_ALONE}, or add its folder (Makefile)"
             )
+        for mark in ("alone", "waits"):
+            if item.get_closest_marker(mark) and f"mark.{mark}" not in item.path.read_text():
+                raise pytest.UsageError(f"{item.nodeid} is marked {mark} elsewhere: do so in its file (Makefile)")
 
 
 def pytest_collection_finish() -> None:

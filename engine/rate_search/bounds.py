@@ -21,32 +21,27 @@ class LoadClass(StrEnum):
     UNDECIDED = "undecided"
 
 
-class _Sums:
-    """Durations of trials at one rate: good or bad, long or short."""
-
-    def __init__(self, trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> None:
-        self.good_long = self.bad_long = self.good_short = self.bad_short = 0.0
-        long_s, keeps = phase.trial_s * (1 - _ROUNDING), kept_by(limit)
-        for trial in trials:
-            match keeps(trial), trial.duration_s >= long_s:
-                case True, True:
-                    self.good_long += trial.duration_s
-                case False, True:
-                    self.bad_long += trial.duration_s
-                case True, False:
-                    self.good_short += trial.duration_s
-                case _:
-                    self.bad_short += trial.duration_s
-
-
 def classify(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
     """Classify one rate by all trials at it (RFC 9971, appendix A)."""
-    sums, wanted_s = _Sums(trials, limit, phase), phase.duration_sum_s * (1 - _ROUNDING)
-    balancing = sums.good_short * exceed_ratio / (1 - exceed_ratio)
-    bad = sums.bad_long + max(0.0, sums.bad_short - balancing)
-    whole = max(sums.good_long + bad, wanted_s)
+    long_s, keeps = phase.trial_s * (1 - _ROUNDING), kept_by(limit)
+    good_long = bad_long = good_short = bad_short = 0.0
+    # Each step of a search classifies all rates, for each limit and phase.
+    for trial in trials:
+        duration_s = trial.duration_s
+        if duration_s >= long_s:
+            if keeps(trial):
+                good_long += duration_s
+            else:
+                bad_long += duration_s
+        elif keeps(trial):
+            good_short += duration_s
+        else:
+            bad_short += duration_s
+    balancing = good_short * exceed_ratio / (1 - exceed_ratio)
+    bad = bad_long + max(0.0, bad_short - balancing)
+    whole = max(good_long + bad, phase.duration_sum_s * (1 - _ROUNDING))
     quantile = whole * exceed_ratio
-    optimistic, pessimistic = bad <= quantile, whole - sums.good_long <= quantile
+    optimistic, pessimistic = bad <= quantile, whole - good_long <= quantile
     if optimistic and pessimistic:
         return LoadClass.LOWER
     return LoadClass.UNDECIDED if optimistic or pessimistic else LoadClass.UPPER

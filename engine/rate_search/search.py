@@ -79,16 +79,15 @@ class RateSearch(Struct, frozen=True):
         """Choose the next trial; None when every limit is decided as far as it can be."""
         if len(trials) >= _MOST_TRIALS:
             return None
-        at_maximum = self._next_for_maximum(trials)
         grid = self.grid(trials)
-        if at_maximum is not None or grid is None:
-            return at_maximum
+        if grid is None:
+            return self._next_for_maximum(trials)
         phases = self.phases(grid)
-        rates = on_grid(trials)
+        groups = on_grid(trials)
         for index in grid.ladder():
-            if grid.rate(index) not in rates:
+            if grid.rate(index) not in groups:
                 return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
-        return self._next_of_phases(trials, grid, phases)
+        return self._next_of_phases(groups, grid.nearest(trials[-1].rate), grid, phases)
 
     def phases(self, grid: RateGrid) -> tuple[Phase, ...]:
         """Plan the passes over a grid; trials are as long as the rates of its upper half need."""
@@ -121,9 +120,7 @@ class RateSearch(Struct, frozen=True):
     def _highest_rate(self) -> float:
         return min(self.high or MAX_ARRIVALS_PER_S, MAX_ARRIVALS_PER_S)
 
-    def _next_for_maximum(self, trials: Sequence[RateTrial]) -> WantedTrial | None:
-        if self._maximum(trials) is not None:
-            return None
+    def _next_for_maximum(self, trials: Sequence[RateTrial]) -> WantedTrial:
         groups = _to_maximum(trials)
         rate = min(max(FIRST_RATE, self.low or 0.0), self._highest_rate)
         while any(is_carried(trial) for trial in groups.get(rate, ())):
@@ -145,10 +142,8 @@ class RateSearch(Struct, frozen=True):
         counts = Counter(classes.values())
         return Bounds(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
 
-    def _next_of_phases(
-        self, trials: Sequence[RateTrial], grid: RateGrid, phases: Sequence[Phase]
-    ) -> WantedTrial | None:
-        groups, before = on_grid(trials), [Bounds(None, None)] * len(self.limits)
+    def _next_of_phases(self, groups: Groups, here: int, grid: RateGrid, phases: Sequence[Phase]) -> WantedTrial | None:
+        before = [Bounds(None, None)] * len(self.limits)
         for phase in phases:
             now = [self.bounds(groups, grid, limit, phase) for limit in self.limits]
             pairs = zip(now, before, strict=True)
@@ -156,7 +151,6 @@ class RateSearch(Struct, frozen=True):
                 index for each, last in pairs if (index := _next_index(grid, each, last, phase.steps)) is not None
             )
             if wanted:
-                here = grid.nearest(trials[-1].rate)
                 # Staying saves the turn; what most limits want comes next.
                 index = here if wanted[here] else max(wanted, key=lambda each: (wanted[each], each))
                 return WantedTrial(grid.rate(index), phase.trial_s, RateStage.SEARCH)

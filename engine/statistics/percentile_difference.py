@@ -52,13 +52,38 @@ class HistogramBlocks(Struct, frozen=True, eq=False):
         if not len(self.low):
             nothing = np.full(len(counts), np.nan)
             return nothing, nothing
-        below = np.cumsum(counts, axis=1)
-        rank = below[:, -1] * percent / 100
-        at = np.minimum((below < rank[:, None] - 1e-9).sum(axis=1), len(self.low) - 1)
-        row = np.arange(len(counts))
-        inside = counts[row, at]
-        share = np.divide(rank - (below[row, at] - inside), inside, out=np.full(len(counts), np.nan), where=inside > 0)
+        return self._percentiles(np.cumsum(counts, axis=1), percent)
+
+    def drawn_percentiles(self, times: NDArray[np.int64], percent: float) -> NDArray[np.float64]:
+        """Percentile of all blocks together, each taken so many times; `times` has shape (draws, blocks).
+
+        However blocks are mixed, their percentile is between those of single blocks: no other bucket is looked at.
+        """
+        if not len(self.low):
+            return np.full(len(times), np.nan)
+        below = np.cumsum(self.counts, axis=1)
+        at = _bucket(below, below[:, -1] * percent / 100)
+        # One bucket more on either side: for the values before the first, and for a rank that is rounded.
+        first, last = max(int(at.min()) - 1, 0), min(int(at.max()) + 2, len(self.low))
+        part = HistogramBlocks(self.low[first:last], self.width[first:last], self.counts[:, first:last])
+        return part._percentiles(times @ below[:, first:last], percent, times @ below[:, -1])[0]
+
+    def _percentiles(
+        self, below: NDArray[np.float64], percent: float, ios: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Percentiles of rows of values up to the end of each bucket, and widths of their buckets."""
+        rank = (below[:, -1] if ios is None else ios) * percent / 100
+        at = _bucket(below, rank)
+        row = np.arange(len(below))
+        before = np.where(at > 0, below[row, at - 1], 0.0)
+        inside = below[row, at] - before
+        share = np.divide(rank - before, inside, out=np.full(len(below), np.nan), where=inside > 0)
         return self.low[at] + share * self.width[at], self.width[at]
+
+
+def _bucket(below: NDArray[np.float64], rank: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Find the bucket of a rank in each row of values up to the end of each bucket."""
+    return np.asarray(np.minimum((below < rank[:, None] - 1e-9).sum(axis=1), below.shape[1] - 1), np.intp)
 
 
 def values_for(percent: float) -> int:
@@ -103,7 +128,7 @@ def _apart(side: HistogramBlocks, percent: float) -> HistogramBlocks:
 def _drawn(side: HistogramBlocks, percent: float, random: np.random.Generator) -> NDArray[np.float64]:
     blocks = len(side.counts)
     times = random.multinomial(blocks, np.full(blocks, 1 / blocks), _REPLICATES)
-    return side.percentiles(times @ side.counts, percent)[0]
+    return side.drawn_percentiles(times, percent)
 
 
 def _expanded(error: float, blocks: int) -> float:

@@ -7,6 +7,7 @@ slope s. d takes up a drift over the time of the sweep. Every simpler curve is t
 
 from __future__ import annotations
 
+import functools
 import math
 from enum import StrEnum
 
@@ -27,6 +28,10 @@ _SMALLEST = 1e-6
 _OUTLIER = 1.5
 """Robust standard deviations beyond which a trial counts less (Huber)."""
 _REWEIGHINGS = 2
+_NO_SQUARES = 1e-10
+"""Sums of squares below are rounding: of a term that does not vary, which has the coefficient 0."""
+_KEPT_LOADS = 8
+"""Sets of loads of which the grids are kept, 50 kB each: those of one sweep, which grow in stages."""
 _CONFIDENCE = 0.95
 
 
@@ -76,8 +81,6 @@ class Curves(Struct, frozen=True, eq=False):
     """Relative change of throughput over the sweep that is no effect of the load."""
     error: float
     """Root of the mean squared relative deviation of the best, over the degrees of freedom."""
-    criterion: float
-    """Bayesian information criterion of the best; the lowest of several kinds is taken."""
 
     def y(self, n: Floats) -> Floats:
         """Logarithms of throughput, shape (curves, loads), without the drift."""
@@ -95,18 +98,18 @@ def _bend(n: Floats, knee: Floats, sharpness: Floats) -> Floats:
     return np.asarray((np.minimum(beyond, 0) - np.log(1 + np.exp(-np.abs(beyond)))) / sharpness, np.float64)
 
 
-def fit_curves(observed: Observations, *, with_drift: bool) -> list[Curves]:
-    """Fit every kind of curve, the best first. Trials far off, such as those that a stall hit, count less."""
-    kinds = list(Terms) if len(np.unique(observed.n)) > _PARAMETERS[Terms.BEND_AND_FALL] else list(Terms)[:3]
-    fits = {terms: _Fit(observed, terms) for terms in kinds}
-    richest = fits.get(Terms.BEND_AND_FALL, fits[Terms.BEND])
+def fit_curves(observed: Observations, *, with_drift: bool) -> Curves:
+    """Fit every kind of curve, and return the best kind. Trials far off, as where a stall hit them, count less."""
+    loads, of_trial = np.unique(observed.n, return_inverse=True)
+    kinds = _kinds(tuple(loads.tolist()))
     weights = np.ones_like(observed.y)
     for _ in range(_REWEIGHINGS):
-        curves = richest.curves(weights, with_drift=with_drift)
-        weights = _huber(observed.y - curves.y(observed.n)[0] - curves.drift * observed.t)
+        best = _Fit(kinds[-1], _Sums(observed, of_trial, weights, with_drift=with_drift)).best()
+        weights = _huber(observed.y - best.y(observed.n)[0] - best.drift * observed.t)
     drifts = (False, True) if with_drift else (False,)
-    found = [fit.curves(weights, with_drift=drift) for fit in fits.values() for drift in drifts]
-    return sorted(found, key=lambda each: each.criterion + _EVIDENCE.get(each.terms, 0.0))
+    sums = [_Sums(observed, of_trial, weights, with_drift=drift) for drift in drifts]
+    fits = [_Fit(kind, each) for kind in kinds for each in sums]
+    return min(fits, key=lambda fit: fit.criterion + _EVIDENCE.get(fit.terms, 0.0)).curves()
 
 
 def _huber(deviations: Floats) -> Floats:
@@ -114,102 +117,136 @@ def _huber(deviations: Floats) -> Floats:
     return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(np.abs(deviations), 1e-12)), np.float64)
 
 
-class _Fit:
-    """Least squares over a grid of what is not linear: knee, sharpness, where the fall begins."""
+class _Kind(Struct, frozen=True, eq=False):
+    """One kind of curve at the loads measured, with the grid of what is not linear in it: each bend with each fall."""
 
-    def __init__(self, observed: Observations, terms: Terms) -> None:
-        self._observed, self._terms = observed, terms
-        self._knee, self._sharpness, self._fall_from = self._grid()
-        self._columns, self._target = self._linear_columns(), self._linear_target()
-
-    def _grid(self) -> tuple[Floats, Floats, Floats]:
-        n = self._observed.n
-        low, high = float(n.min()), float(n.max())
-        coarser = 2 if self._terms is Terms.BEND_AND_FALL else 1
-        loads = np.arange(low, high + 0.01, coarser * math.log(2) / STEPS_PER_OCTAVE)
-        knees = loads if "bend" in self._terms else np.array([-np.inf])
-        sharpness = np.array(_SHARPNESS) if "bend" in self._terms else np.array([1.0])
-        falls = loads[loads < sorted(set(n.tolist()))[-2] + 1e-9] if "fall" in self._terms else np.array([np.inf])
-        grid = np.stack([each.ravel() for each in np.meshgrid(knees, sharpness, falls, indexing="ij")])
-        grid = grid[:, grid[2] >= grid[0] - 1e-9]
-        return grid[0], grid[1], grid[2]
-
-    def curves(self, weights: Floats, *, with_drift: bool) -> Curves:
-        """Fit with these weights of the trials."""
-        linear, squares = self._solve(weights, with_drift=with_drift)
-        count = len(self._observed.y)
-        parameters = _PARAMETERS[self._terms] + with_drift
-        freedom = max(count - parameters, 1)
-        best = int(np.argmin(squares))
-        allowed = squares[best] + _SMALLEST * count
-        allowed *= 1 + t_quantile(_CONFIDENCE, freedom) ** 2 / freedom
-        order = np.argsort(squares)
-        order = order[squares[order] <= allowed]
-        criterion = count * math.log(squares[best] / count + _SMALLEST) + parameters * math.log(count)
-        level, slope, fall, drift = linear
-        return Curves(
-            self._terms,
-            level[order],
-            slope[order],
-            self._knee[order],
-            self._sharpness[order],
-            self._fall_from[order],
-            fall[order],
-            drift=float(drift[best]),
-            error=math.sqrt(squares[best] / freedom),
-            criterion=criterion,
-        )
-
-    def _solve(self, weights: Floats, *, with_drift: bool) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
-        """Solve for level, slope, fall and drift at every point of the grid; a fall that would rise is 0."""
-        columns = [*self._columns, self._observed.t[None, :]] if with_drift else self._columns
-        solution, squares = _least_squares(columns, self._target, weights)
-        if "fall" in self._terms:
-            rises = np.flatnonzero(solution[:, 1] <= 0)
-            without = columns[:1] + columns[2:]
-            flat_solution, squares[rises] = _least_squares(without, self._target[rises], weights)
-            solution[rises] = np.insert(flat_solution, 1, 0.0, axis=-1)
-        zero = np.zeros(len(squares))
-        slope = solution[:, 1] if self._terms is Terms.SLOPE else zero
-        fall = solution[:, 1] if "fall" in self._terms else zero
-        return (solution[:, 0], slope, fall, solution[:, -1] if with_drift else zero), squares
-
-    def _linear_target(self) -> Floats:
-        """Compute what the linear terms are to explain."""
-        if "bend" not in self._terms:
-            return np.broadcast_to(self._observed.y, (len(self._knee), len(self._observed.y)))
-        # Points that differ in their fall alone have the same bend.
-        shapes, of_point = np.unique(self._knee + 1j * self._sharpness, return_inverse=True)
-        bends = _bend(self._observed.n, shapes.real[:, None], shapes.imag[:, None])
-        return np.asarray(self._observed.y - bends[of_point], np.float64)
-
-    def _linear_columns(self) -> list[Floats]:
-        """Columns of the linear terms but the drift; shape (grid, trials), or (1, trials) where none differs."""
-        columns = [np.ones((1, len(self._observed.n)))]
-        if self._terms is Terms.SLOPE:
-            columns.append(self._observed.n[None, :])
-        if "fall" in self._terms:
-            columns.append(-np.maximum(self._observed.n - self._fall_from[:, None], 0))
-        return columns
+    terms: Terms
+    knee: Floats
+    """Shape (bends), as `sharpness`; one entry where there is no bend."""
+    sharpness: Floats
+    bends: Floats
+    """Shape (bends, loads)."""
+    fall_from: Floats
+    """Shape (falls); one entry where nothing falls."""
+    column: Floats
+    """What slope or fall is the coefficient of; shape (falls, loads); 0 where there is neither."""
+    is_left_out: NDArray[np.bool_]
+    """Whether the fall would begin before the knee; shape (bends, falls)."""
 
 
-def _least_squares(columns: list[Floats], target: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Solve all systems by their normal equations: the solutions, and the weighted squares that are left.
+@functools.lru_cache(maxsize=_KEPT_LOADS)
+def _kinds(loads: tuple[float, ...]) -> tuple[_Kind, ...]:
+    """Make the grids of the kinds that so many loads can tell apart, the richest last.
 
-    Sums over trials are products with the weights: thousands of products of small matrices take many times longer.
+    They depend on the loads alone: what is measured again and again needs them once.
     """
-    terms = range(len(columns))
-    # Without a term that differs between the points of the grid all systems have the same matrix.
-    systems = max(len(column) for column in columns)
-    normal, right = np.empty((systems, len(columns), len(columns))), np.empty((len(target), len(columns)))
-    for row in terms:
-        right[:, row] = (columns[row] * target) @ weights
-        for column in terms[: row + 1]:
-            normal[:, row, column] = normal[:, column, row] = (columns[row] * columns[column]) @ weights
-    normal += 1e-9 * np.eye(len(columns))
-    shared = systems == 1
-    solution = right @ np.linalg.inv(normal[0]) if shared else np.linalg.solve(normal, right[..., None])[..., 0]
-    left = target.copy()
-    for term in terms:
-        left -= solution[:, term, None] * columns[term]
-    return np.asarray(solution, np.float64), np.asarray(left**2 @ weights, np.float64)
+    n = np.array(loads)
+    grid = np.arange(n[0], n[-1] + 0.01, math.log(2) / STEPS_PER_OCTAVE)
+    simple = [_kind(terms, n, grid) for terms in (Terms.LEVEL, Terms.SLOPE, Terms.BEND)]
+    if len(n) <= _PARAMETERS[Terms.BEND_AND_FALL]:
+        return tuple(simple)
+    return (*simple, _kind(Terms.FALL, n, grid), _kind(Terms.BEND_AND_FALL, n, grid[::2]))
+
+
+def _kind(terms: Terms, n: Floats, grid: Floats) -> _Kind:
+    knee, sharpness, bends = np.array([-np.inf]), np.ones(1), np.zeros((1, len(n)))
+    if "bend" in terms:
+        knee, sharpness = np.repeat(grid, len(_SHARPNESS)), np.tile(_SHARPNESS, len(grid))
+        bends = _bend(n, knee[:, None], sharpness[:, None])
+    fall_from, column = np.array([np.inf]), n[None, :] if terms is Terms.SLOPE else np.zeros((1, len(n)))
+    if "fall" in terms:
+        fall_from = grid[grid < n[-2] + 1e-9]
+        column = -np.maximum(n - fall_from[:, None], 0)
+    return _Kind(terms, knee, sharpness, bends, fall_from, column, fall_from < knee[:, None] - 1e-9)
+
+
+class _Sums:
+    """Weighted sums over the trials of each load, from which level and drift are taken out (Frisch, Waugh, Lovell).
+
+    All other terms are the same for all trials of a load. Sums of products with any of them follow from these alone,
+    without a pass over the trials at each point of a grid.
+    """
+
+    def __init__(
+        self, observed: Observations, of_trial: NDArray[np.intp], weights: Floats, *, with_drift: bool
+    ) -> None:
+        t = observed.t if with_drift else np.zeros_like(observed.t)
+        self.trials, self.drifts = len(weights), int(with_drift)
+        self._total = float(weights.sum())
+        self._mean_y, self._mean_t = float(weights @ observed.y) / self._total, float(weights @ t) / self._total
+        y, t = observed.y - self._mean_y, t - self._mean_t
+        self._weight = np.bincount(of_trial, weights)
+        self._t = np.bincount(of_trial, weights * t)
+        self._squares_of_t, self._y_and_t = max(float(weights @ t**2), _NO_SQUARES), float(weights @ (y * t))
+        self.y: Floats = np.bincount(of_trial, weights * y) - self._t * (self._y_and_t / self._squares_of_t)
+        """Product of each load with the throughputs."""
+        self.squares = float(weights @ y**2) - self._y_and_t**2 / self._squares_of_t
+        """Of the throughputs."""
+        self.products: Floats = (
+            np.diag(self._weight)
+            - np.outer(self._weight, self._weight / self._total)
+            - np.outer(self._t, self._t / self._squares_of_t)
+        )
+        """Of each load with each other."""
+
+    def level_and_drift(self, curves: Floats) -> tuple[Floats, Floats]:
+        """Find both for curves without them; shape (curves, loads)."""
+        drift = (self._y_and_t - curves @ self._t) / self._squares_of_t
+        level = self._mean_y - curves @ self._weight / self._total - drift * self._mean_t
+        return level, drift
+
+
+class _Fit:
+    """Least squares at every point of the grid of a kind; a fall that would rise is 0."""
+
+    def __init__(self, kind: _Kind, sums: _Sums) -> None:
+        self._kind, self._sums, self.terms = kind, sums, kind.terms
+        across = kind.bends @ sums.products
+        without = sums.squares - 2 * kind.bends @ sums.y + (across * kind.bends).sum(axis=1)
+        both = kind.column @ sums.y - across @ kind.column.T
+        coefficient = both / np.maximum(((kind.column @ sums.products) * kind.column).sum(axis=1), _NO_SQUARES)
+        self._coefficient = np.maximum(coefficient, 0) if "fall" in kind.terms else coefficient
+        squares = np.maximum(without[:, None] - self._coefficient * both, 0)
+        self._squares = np.where(kind.is_left_out, np.inf, squares)
+        self._least = float(self._squares.min())
+        self._parameters = _PARAMETERS[kind.terms] + sums.drifts
+
+    @property
+    def criterion(self) -> float:
+        """Bayesian information criterion of the best curve."""
+        count = self._sums.trials
+        return count * math.log(self._least / count + _SMALLEST) + self._parameters * math.log(count)
+
+    def best(self) -> Curves:
+        """Return the curve that fits best."""
+        return self._curves(np.array([self._squares.argmin()]))
+
+    def curves(self) -> Curves:
+        """Return all curves that fit."""
+        allowed = self._least + _SMALLEST * self._sums.trials
+        allowed *= 1 + t_quantile(_CONFIDENCE, self._freedom) ** 2 / self._freedom
+        squares = self._squares.ravel()
+        fitting = np.flatnonzero(squares <= allowed)
+        return self._curves(fitting[np.argsort(squares[fitting])])
+
+    @property
+    def _freedom(self) -> int:
+        return max(self._sums.trials - self._parameters, 1)
+
+    def _curves(self, points: NDArray[np.intp]) -> Curves:
+        kind = self._kind
+        bend, fall = np.unravel_index(points, self._squares.shape)
+        coefficient = self._coefficient[bend, fall]
+        level, drift = self._sums.level_and_drift(kind.bends[bend] + coefficient[:, None] * kind.column[fall])
+        zero = np.zeros_like(coefficient)
+        return Curves(
+            self.terms,
+            level,
+            coefficient if self.terms is Terms.SLOPE else zero,
+            kind.knee[bend],
+            kind.sharpness[bend],
+            kind.fall_from[fall],
+            coefficient if "fall" in self.terms else zero,
+            drift=float(drift[0]),
+            error=math.sqrt(self._least / self._freedom),
+        )

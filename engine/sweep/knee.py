@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -143,7 +144,7 @@ class _Curve:
         times_s = np.array([trial.start_s + trial.duration_s / 2 for trial in trials])
         observed = Observations.of(loads, iops, times_s)
         repeated = len(trials) >= max(_LEAST_WITH_DRIFT, len(set(loads.tolist())) + 3)
-        self._fit = fit_curves(observed, with_drift=repeated)[0]
+        self._fit = fit_curves(observed, with_drift=repeated)
         self._usl = fit_usl(loads, iops) if with_usl else None
         octaves = math.log2(loads.max() / loads.min())
         self._loads = np.geomspace(loads.min(), loads.max(), max(round(octaves * _DENSE_PER_OCTAVE), 8) + 1)
@@ -261,12 +262,16 @@ class _Curve:
 
     def _latency_at(self, load: float) -> float:
         """Mean latency in ns, between measured loads in logarithms."""
+        return math.exp(float(np.interp(math.log(load), *self._latencies)))
+
+    @cached_property
+    def _latencies(self) -> tuple[list[float], list[float]]:
+        """Logarithms of the measured loads, ascending, and of their mean latencies in ns."""
         means: dict[float, list[float]] = {}
         for trial in self._trials:
             means.setdefault(trial.load, []).append(math.log(max(trial.latency_ns, 1.0)))
         known = sorted(means)
-        values = [float(np.mean(means[each])) for each in known]
-        return math.exp(float(np.interp(math.log(load), np.log(known), values)))
+        return [math.log(load) for load in known], [statistics.fmean(means[load]) for load in known]
 
     def _words(self, shape: Shape) -> str:
         first, last = self._loads[0], self._loads[-1]

@@ -27,6 +27,9 @@ class SearchStage(StrEnum):
     REPEAT = "repeat"
 
 
+_POSITIONS: dict[str, int] = {stage: position for position, stage in enumerate(SearchStage)}
+
+
 class Search(Struct, frozen=True):
     """The search along one axis; a pure function of what was measured, so that it goes on from a file."""
 
@@ -100,7 +103,7 @@ class Search(Struct, frozen=True):
 
 
 def _position(stage: str) -> int:
-    return list(SearchStage).index(SearchStage(stage)) if stage else -1
+    return _POSITIONS[stage] if stage else -1
 
 
 def _interesting(found: Answer) -> list[float]:

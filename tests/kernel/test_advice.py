@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import needs
+from tests.kernel.forked_command import lunscope
 from tests.kernel.throttle import slowed, throttle
 
 MIB = 1 << 20
@@ -18,16 +19,19 @@ ROOT = Path(__file__).parents[2]
 MakeLoop = Callable[..., str]
 
 
-def lunscope(*arguments: str) -> str:
-    command = [sys.executable, "-m", "tui", "run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
+def run(*arguments: str) -> str:
+    done = lunscope("run", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def findings_of(*arguments: str) -> dict[str, dict[str, Any]]:
     """What is said, by kind."""
-    return {each["kind"]: each for each in json.loads(lunscope(*arguments, "--json"))["findings"]}
+    return _by_kind(run(*arguments, "--json"))
+
+
+def _by_kind(document: str) -> dict[str, dict[str, Any]]:
+    return {each["kind"]: each for each in json.loads(document)["findings"]}
 
 
 def evidence(finding: dict[str, Any]) -> dict[str, float]:
@@ -57,8 +61,11 @@ def test_a_depth_above_one_is_not_called_a_limit_by_one_run(make_loop: MakeLoop,
 @throttle
 def test_a_limit_of_the_control_group_is_above_the_device(make_loop: MakeLoop, tmp_path: Path) -> None:
     device = make_loop(16 * MIB, folder=tmp_path)
+    words = ("-t", device, "--runtime", "4s", "--qd", "4", "--json")
     with slowed(device, 100):
-        found = findings_of("-t", device, "--runtime", "4s", "--qd", "4")
+        # A child of this process, as the limit is on its control group.
+        command = [sys.executable, "-m", "tui", "run", *words]
+        found = _by_kind(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
     above = found["above_device"]
     assert (above["section"], above["about"]) == ("limit", [Path(device).name])
     figures = evidence(above)
@@ -80,7 +87,7 @@ def test_buffered_reads_are_named_as_those_of_memory(make_loop: MakeLoop, tmp_pa
 def test_two_files_of_one_disk_and_unused_targets_are_named_in_the_text(make_loop: MakeLoop, tmp_path: Path) -> None:
     devices = [make_loop(16 * MIB, folder=tmp_path) for _ in range(2)]
     targets = [word for device in devices for word in ("-t", device)]
-    lines = lunscope("--headless", *targets, "--runtime", "2s", "--qd", "2", "--stripe-width", "1").splitlines()
+    lines = run("--headless", *targets, "--runtime", "2s", "--qd", "2", "--stripe-width", "1").splitlines()
     at = next(place for place, line in enumerate(lines) if line.startswith("advice: the load is on 1 of 2 targets"))
     assert lines[at].endswith("(certain)")
     assert lines[at + 1] == "  evidence: stripe width 1, targets 2"
@@ -97,7 +104,7 @@ def test_accounting_off_and_the_command_that_turns_it_on(make_loop: MakeLoop, tm
     words = found["uncounted"]["command"].split()
     assert words[0] == "lunscope"
     environment = {**os.environ, "LUNSCOPE_STATE_DIR": str(tmp_path / "state")}
-    subprocess.run([sys.executable, "-m", "tui", *words[1:]], check=True, cwd=ROOT, env=environment, timeout=60)
+    assert lunscope(*words[1:], env=environment).returncode == 0
     assert setting.read_text().strip() == "1"
     assert "uncounted" not in findings_of("-t", device, "--runtime", "1s", "--qd", "2")
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from engine.errors import LunscopeError
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 
 ROOT = Path(__file__).parents[2]
 SMALL, LARGE = "4k", "256k"
@@ -87,12 +86,8 @@ def test_results_of_the_runs_are_shown_too(folder: Path) -> None:
 
 def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> None:
     growing = tmp_path / "growing.luns"
-    recorder = subprocess.Popen(
-        [sys.executable, "-m", "tui", "record", "-o", str(growing), "--interval", "0.1"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    recording = ("record", "-o", growing, "--interval", "0.1", "--tier", "kernel")
+    recorder = Forked(*recording, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         split_s = _time_of_sample(growing, 15, of_at_least=30)
         words = (f"{growing}@..{split_s}", f"{growing}@{split_s}..", "--table", "host", "--json")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from engine.events import EventKind
 from tests import needs
+from tests.kernel.forked_command import ForkedTerminal
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def _start(terminals: list[Terminal], *words: object) -> Terminal:
-    terminal = Terminal((sys.executable, "-m", "tui", *map(str, words)), 200, 60)
+    terminal = ForkedTerminal([*map(str, words)], 120, 40)
     terminals.append(terminal)
     return terminal
 
@@ -76,7 +76,7 @@ def test_live_epochs_get_a_verdict_and_a_note_is_recorded(
     terminals: list[Terminal], tmp_path: Path, make_loop: Callable[..., str]
 ) -> None:
     recording = tmp_path / "a.luns"
-    load = (f"--target={make_loop(16 << 20)}", "--bs=4k", "--qd=1")
+    load = (f"--target={make_loop(16 << 20)}", "--bs=4k", "--qd=1", "--rate=1000")
     terminal = _start(terminals, "run", *load, "--interval=0.1", f"--record={recording}")
     _shows(terminal, "load running")
     first = _ticks(recording)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ import pytest
 from collectors.session.writer import SessionWriter
 from tests.ended import has_ended
 from tests.fake_kernel import FakeDisk, FakeKernel
-from tests.kernel.forked_command import Around, Forker
+from tests.kernel.forked_command import Around, shared
 from tests.session_samples import Machine
 
 COMMAND = (sys.executable, "-m", "tui")
@@ -26,7 +26,7 @@ NORMAL = Around()
 
 VERBS: dict[str, tuple[str, ...]] = {
     "watch": ("watch",),
-    "run": ("run", "--headless", "--runtime", "300ms", "--size", "1m"),
+    "run": ("run", "--headless", "--runtime", "300ms", "--size", "1m", "--tier", "kernel"),
     "run-json": ("run", "--json", "--runtime", "300ms", "--size", "1m", "--record", "{folder}/run.lun"),
     "sweep": ("sweep", "--vary", "qd=1,2", "--target", "{folder}/absent"),
     "verify": ("verify", "{folder}/verified"),
@@ -36,7 +36,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "report-md": ("report", "--from", "{session}", "--md", "{folder}/new.md"),
     "scan": ("scan", "--json"),
     "scan-from": ("scan", "--from", "{session}"),
-    "record": ("record", "-o", "{folder}/new.lun", "--duration", "0.2", "--interval", "0.1"),
+    "record": ("record", "-o", "{folder}/new.lun", "--duration", "0.2", "--interval", "0.1", "--tier", "kernel"),
     "replay": ("replay", "{session}"),
     "export": ("export", "{session}", "--format", "csv"),
     "metrics": ("metrics", "--textfile", "{folder}/new.prom", "--once"),
@@ -94,15 +94,8 @@ class Done:
         self.code, self.out, self.err = code, out, err
 
 
-@pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    forker = Forker()
-    yield forker
-    forker.close()
-
-
 @pytest.fixture
-def lunscope(tmp_path: Path, session: Path, forker: Forker) -> Callable[..., Done]:
+def lunscope(tmp_path: Path, session: Path) -> Callable[..., Done]:
     (tmp_path / "verified").write_bytes(bytes(4096))
     out, err, socket = tmp_path / "out", tmp_path / "err", tmp_path / "socket"
 
@@ -113,12 +106,12 @@ def lunscope(tmp_path: Path, session: Path, forker: Forker) -> Callable[..., Don
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path)}
         for printed in (out, err):
             printed.write_bytes(b"")
-        start = _started if from_the_start else forker.start
+        start = _started if from_the_start else shared().start
         started = start(words, environment, around, tmp_path)
         process = started if isinstance(started, int) else started.pid
         if verb == "probe":
             _wait_until_it_serves(process, socket)
-        code = forker.wait(LONGEST_S) if isinstance(started, int) else started.wait(LONGEST_S)
+        code = shared().wait(process, LONGEST_S) if isinstance(started, int) else started.wait(LONGEST_S)
         crashes = list((tmp_path / "state").rglob("*.txt"))
         assert not crashes, crashes[0].read_text()
         return Done(code, *(printed.read_text(errors="surrogateescape") for printed in (out, err)))

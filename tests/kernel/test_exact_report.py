@@ -27,6 +27,7 @@ from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.sources.recorder import RecordingSource
 from tests import needs
+from tests.kernel.forked_command import Forked, lunscope
 from tests.kernel.tracing import queue_set
 
 pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
@@ -37,12 +38,12 @@ OUTSTANDING = 16
 """So many large I/Os that waking who waits, which the kernel counts and no tracepoint sees, is little of their time."""
 PATIENCE_S = 30
 PATIENCE_LINES = 60
+PAUSE_S = 0.001
 ATTEMPTS = 5
 """Some kernels skip programs while a certain task is current, and a processor may stand still between a tracepoint and
 the kernel's own clock: what was not seen whole or undisturbed is tried again."""
 
 Row = dict[str, Any]
-LUNSCOPE = (sys.executable, "-m", "tui")
 
 
 def load(device: str) -> None:
@@ -72,7 +73,8 @@ def loaded(device: str, threads: int = 4) -> Iterator[None]:
     def read() -> None:
         descriptor = os.open(device, os.O_RDONLY | os.O_DIRECT)
         with mmap.mmap(-1, 4096) as buffer:
-            while not stop.is_set():
+            # Busy enough: as fast as it goes would take a processor from what is tested.
+            while not stop.wait(PAUSE_S):
                 os.preadv(descriptor, [buffer], 0)
         os.close(descriptor)
 
@@ -113,8 +115,7 @@ def rows_of(lines: list[str], device: str) -> list[tuple[float, Row]]:
 
 def report_around_load(device: str) -> tuple[list[tuple[float, Row]], list[int]]:
     """Rows of `lunscope report` around a load, and what diskstats counted meanwhile."""
-    command = [*LUNSCOPE, "report", "--json", "--tier", "exact", "--all", "0.5"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as report:
+    with Forked("report", "--json", "--tier", "exact", "--all", "0.5", stdout=subprocess.PIPE) as report:
         assert report.stdout is not None
         lines = itertools.islice(report.stdout, PATIENCE_LINES)
         # Counting begins with the first row: a disk that has just come is not in the report at once.
@@ -158,8 +159,9 @@ def test_an_exact_report_agrees_with_diskstats(device: str) -> None:
 
 
 def test_an_idle_disk_is_exactly_idle(device: str) -> None:
-    command = [*LUNSCOPE, "report", "--json", "--tier", "exact", "--all", "0.3", "1"]
-    lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    done = lunscope("report", "--json", "--tier", "exact", "--all", "0.3", "1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     ((_, row),) = rows_of(lines, device)
     assert (row["busy_pct"], row["tiers"]["busy_pct"]) == (0.0, "exact")
 
@@ -219,8 +221,7 @@ def test_waits_for_tags_show_while_a_queue_is_full(device: str) -> None:
 @contextmanager
 def helper(socket: Path) -> Iterator[subprocess.Popen[str]]:
     """`lunscope probe` for nobody, listening."""
-    command = [*LUNSCOPE, "probe", "--socket", str(socket), "--user", "nobody"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as probe:
+    with Forked("probe", "--socket", socket, "--user", "nobody", stderr=subprocess.PIPE) as probe:
         try:
             assert probe.stderr is not None
             assert "listening" in probe.stderr.readline()
@@ -294,11 +295,10 @@ def test_a_user_without_rights_gets_the_processes_from_the_helper(device: str, s
 def test_a_recording_says_who_did_the_io(device: str, tmp_path: Path) -> None:
     path = tmp_path / "who.luns"
     with loaded(device):
-        record = [*LUNSCOPE, "record", "-o", str(path), "--interval", "0.4", "--duration", "2"]
-        subprocess.run(record, check=True, capture_output=True, timeout=PATIENCE_S)
-    replayed = subprocess.run(
-        [*LUNSCOPE, "report", "-p", "--json", "--from", str(path)], check=True, capture_output=True, timeout=PATIENCE_S
-    )
+        recorded = lunscope("record", "-o", path, "--interval", "0.4", "--duration", "2", timeout_s=PATIENCE_S)
+    assert recorded.returncode == 0, recorded.stderr
+    replayed = lunscope("report", "-p", "--json", "--from", path, timeout_s=PATIENCE_S)
+    assert replayed.returncode == 0, replayed.stderr
     documents = [json.loads(line) for line in replayed.stdout.splitlines()]
     known = [
         row

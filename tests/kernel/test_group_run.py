@@ -17,7 +17,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
 ROOT = Path(__file__).parents[2]
@@ -195,13 +195,8 @@ def test_a_signal_ends_all_loads_with_a_summary(make_loop: MakeLoop, tmp_path: P
     text = f"time_based\nruntime=600\nrate_iops=200\n[a]\nfilename={first}\nrw=randread\n"
     text += f"[b]\nfilename={second}\nrw=read\nflow=1\n"
     recording = tmp_path / "s.lun"
-    process = subprocess.Popen(
-        [*COMMAND, str(fio(tmp_path, text)), "--json", "--record", str(recording)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+    words = ("run", fio(tmp_path, text), "--json", "--record", recording)
+    process = Forked(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     await_reads(first, second)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_S)

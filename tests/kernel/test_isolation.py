@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from tests import needs
 from tests.ended import has_ended
 from tests.kernel.conftest import Storage
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 from tests.kernel.throttle import throttle
 
 pytestmark = [needs.root, needs.loop, throttle]
@@ -32,20 +31,13 @@ _PATIENCE_S = 60.0
 def command(storage: Storage, tmp_path: Path) -> list[str]:
     words = ("--preset", "isolation", "--target", storage.loop(), "--rate", "200", "--json")
     limits = ("--vary", "qd=4", "--cap", f"riops={_CAP}", "--within", "3", "--runtime", "3s")
-    return [sys.executable, "-m", "tui", "sweep", *words, *limits, "--trials", str(tmp_path / "points")]
+    return ["sweep", *words, *limits, "--trials", str(tmp_path / "points")]
 
 
 @pytest.fixture
 def begun(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     """Lunscope with an aggressor that soon is limited."""
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
+    with Forked(*command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         yield running
         if running.poll() is None:
             running.kill()
@@ -104,7 +96,7 @@ def test_each_point_has_its_seconds_and_the_cap_holds_and_it_goes_on_from_the_po
     assert document["isolation"]["answer"]
     file = tmp_path / "points"
     file.write_bytes(file.read_bytes()[:-1])
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    again = lunscope(*command, timeout_s=300)
     assert "goes on after 3 points in" in again.stderr
     assert json.loads(again.stdout)["isolation"]["points"][:3] == [alone, free, capped]
     assert json.loads(again.stdout)["complete"], again.stderr

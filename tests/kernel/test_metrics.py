@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests import needs
+from tests.kernel.forked_command import Forked
 
 PATIENCE_S = 60.0
 BLOCK_BYTES, BLOCKS = 64 << 10, 37
@@ -31,9 +32,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @contextmanager
 def running(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tui", "metrics", *map(str, arguments)], stderr=subprocess.PIPE, text=True
-    )
+    process = Forked("metrics", *arguments, stderr=subprocess.PIPE)
     try:
         yield process
     finally:

@@ -8,7 +8,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from engine.config import SCRATCH_ENV
 from engine.sweep.presets.registry import PRESETS
 from tests import needs
 from tests.kernel.conftest import Storage
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,10 +27,13 @@ ROOT = Path(__file__).parents[2]
 FIGURES = "1.5s"
 """Time of a point whose figures are looked at: in less a busy host may not have served enough samples for any."""
 
+CALM = ("--rate", "500")
+"""I/Os per second that leave the host to others: nothing here is about how fast a load is."""
+
 
 def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
-    return lunscope("sweep", "--preset", *arguments, env=environment, timeout_s=300)
+    return lunscope("sweep", *CALM, "--preset", *arguments, env=environment, timeout_s=300)
 
 
 def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
@@ -117,9 +119,10 @@ def test_targets_that_may_not_be_written_are_read_only(tmp_path: Path) -> None:
 def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     points = ("--preset", "fourcorners", "--runtime", "1s", "--size", "16m", "--json")
-    with subprocess.Popen(
-        [sys.executable, "-m", "tui", "sweep", *points],
-        cwd=ROOT,
+    with Forked(
+        "sweep",
+        *CALM,
+        *points,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -140,9 +143,11 @@ def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
 
 def _kill_after(tmp_path: Path, trials: Path, count: int, *arguments: str) -> int:
     """Begin a preset, kill it with SIGKILL once so many points are in the file; returns how many are."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tui", "sweep", "--preset", *arguments],
-        cwd=ROOT,
+    process = Forked(
+        "sweep",
+        *CALM,
+        "--preset",
+        *arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +15,7 @@ import pytest
 from collectors.exact.probe.client import HelperTracer, connect
 from collectors.exact.probe.message import Message, encode
 from tests import needs
+from tests.kernel.forked_command import Forked
 
 pytestmark = [pytest.mark.alone, needs.root, needs.tracer]
 
@@ -30,9 +29,8 @@ class Probe:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "probe.sock"
         self.errors = folder / "errors"
-        command = [sys.executable, "-m", "tui", "probe", "--socket", str(self.path)]
         with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(command, stderr=errors)
+            self.process = Forked("probe", "--socket", self.path, stderr=errors)
         deadline_s = time.monotonic() + PATIENCE_S
         while not self._listens():
             assert self.process.poll() is None, self.errors.read_text()

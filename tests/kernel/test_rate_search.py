@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,9 @@ from engine.rate_search.plan import RateRange, make_rate_plan
 from engine.rate_search.runner import RateRunner
 from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "tui", "sweep")
 HASTY = ("--size", "4m", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
 
@@ -55,10 +53,9 @@ def test_real_open_loop_is_searched_and_recorded(control: LoadControl) -> None:
 
 
 def _process(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=ROOT,
-        text=True,
+    return Forked(
+        "sweep",
+        *arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

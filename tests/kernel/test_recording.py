@@ -23,6 +23,7 @@ from engine.errors import LunscopeError
 from engine.events import EventKind
 from engine.running.control import LoadControl
 from tests import needs
+from tests.kernel.forked_command import Forked
 from tests.session_samples import Machine, assert_same
 from tui.options.watching import Watching, open_source
 
@@ -228,8 +229,7 @@ def test_the_file_of_another_user_is_read_by_root_without_leaving_anything(tmp_p
 
 
 def _lunscope(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tui", *words]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    return Forked(*words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 
 def _await_sample(path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 from tui.cli import run_cli
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
@@ -269,15 +269,8 @@ def test_a_load_of_which_nothing_works_fails(make_loop: Callable[..., str], tmp_
 
 @contextmanager
 def started(*arguments: str | Path, **others: Any) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        cwd=ROOT,
-        **others,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    process = Forked("run", "--tier", "kernel", *arguments, **pipes, **others)
     try:
         yield process
     finally:

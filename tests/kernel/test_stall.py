@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.ended import has_ended
+from tests.kernel.forked_command import Forked
 from tests.kernel.stalling import StallingDisk, stalling_disk
 
 pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
@@ -46,14 +46,8 @@ class Run:
     _begun: ClassVar[list[Run]] = []
 
     def __init__(self, *arguments: str | Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tui", "run", "--headless", *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
+        words = ("run", "--headless", "--tier", "kernel", *arguments)
+        self.process = Forked(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._begun.append(self)
         self.lines: list[tuple[float, str]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,10 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepRunner
 from engine.sweep.trial import Trial
-from tests.kernel.forked_command import lunscope
+from tests.kernel.forked_command import Forked, lunscope
 from tests.kernel.trial_files import trial_lines, wait_for_trials
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "tui", "sweep")
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
 
@@ -114,9 +112,9 @@ def test_writing_needs_permission_before_anything_starts(tmp_path: Path) -> None
 def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_prints(tmp_path: Path) -> None:
     trials = tmp_path / "trials"
     arguments = ("--vary", "qd=1,2", "--size", "4m", "--trials", str(trials), "--json")
-    killed = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=ROOT,
+    killed = Forked(
+        "sweep",
+        *arguments,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=_environment(tmp_path),
@@ -126,14 +124,14 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait(60)
     before = trial_lines(trials)[0]
-    interrupted = subprocess.Popen(
-        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(tmp_path)
+    interrupted = Forked(
+        "sweep", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(tmp_path)
     )
     wait_for_trials(trials, 2)
     interrupted.send_signal(signal.SIGINT)
     out, errors = interrupted.communicate(timeout=120)
     assert interrupted.returncode == 130
-    assert b"goes on after 1 measurement in" in errors
+    assert "goes on after 1 measurement in" in errors
     document: dict[str, Any] = json.loads(out)
     assert document["ended"] == "stopped"
     assert not document["complete"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,13 +17,15 @@ from engine.config import SCRATCH_ENV
 from engine.rate_search.events import recorded_rates
 from engine.sweep.events import recorded_sweep
 from tests import needs
+from tests.kernel.forked_command import ForkedTerminal
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SWEEP = (sys.executable, "-m", "tui", "sweep")
 LEAVE_SCREEN = b"\x1b[?1049l"
 PATIENCE_S = 120.0
+CALM = "--rate=4000"
+"""I/Os per second that leave the host to others: nothing here is about how fast a load is."""
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def _start(terminals: list[Terminal], *arguments: str) -> Terminal:
-    terminal = Terminal((*SWEEP, *arguments), 80, 24)
+    terminal = ForkedTerminal(("sweep", *arguments), 80, 24)
     terminals.append(terminal)
     return terminal
 
@@ -79,7 +80,7 @@ def _left(terminal: Terminal) -> tuple[str, int]:
 def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str) -> None:
     """Measure two points, set the first on end, stop, and leave."""
     trials, recording = tmp_path / "trials", tmp_path / "a.luns"
-    axes = ("--vary", "qd=1,2,4,8", "--interval=0.2")
+    axes = ("--vary", "qd=1,2,4,8", "--interval=0.2", CALM)
     terminal = _start(terminals, *axes, f"--trials={trials}", f"--record={recording}", *arguments)
     _shows(terminal, "measured")
     _wait_for(terminal, lambda: len(_trials(trials)) >= 2)
@@ -119,7 +120,7 @@ def test_sweep_of_a_loop_device(terminals: list[Terminal], tmp_path: Path, make_
 
 def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[Terminal], tmp_path: Path) -> None:
     trials = tmp_path / "trials"
-    terminal = _start(terminals, "--vary", "qd=1..64", "--size=4m", f"--trials={trials}")
+    terminal = _start(terminals, "--vary", "qd=1..64", CALM, "--size=4m", f"--trials={trials}")
     _wait_for(terminal, lambda: _trials(trials))
     text, code = _left(terminal)
     assert code == 1
@@ -129,7 +130,7 @@ def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[
 
 def test_headless_option_draws_nothing(terminals: list[Terminal], tmp_path: Path) -> None:
     trials = tmp_path / "trials"
-    terminal = _start(terminals, "--vary", "qd=1,2", "--size=4m", "--headless", f"--trials={trials}")
+    terminal = _start(terminals, "--vary", "qd=1,2", CALM, "--size=4m", "--headless", f"--trials={trials}")
     _wait_for(terminal, lambda: _trials(trials))
     terminal.press("\x03")
     _wait_for(terminal, lambda: not terminal.alive())
@@ -172,7 +173,7 @@ def test_search_for_a_rate_on_the_screen_goes_on_from_its_file(terminals: list[T
 
 def test_preset_on_the_screen_goes_on_from_its_file(terminals: list[Terminal], tmp_path: Path) -> None:
     trials = tmp_path / "trials"
-    asked = ("--preset=fourcorners", "--vary=read_pct=50,100", "--vary=stripe_width=1", "--runtime=0.5s")
+    asked = (CALM, "--preset=fourcorners", "--vary=read_pct=50,100", "--vary=stripe_width=1", "--runtime=0.5s")
     arguments = (*asked, "--size=4m", f"--trials={trials}", "--interval=0.2")
     terminal = _start(terminals, *arguments)
     _shows(terminal, "part 1 of 2")

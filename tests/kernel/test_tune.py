@@ -33,6 +33,7 @@ from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tests import needs
 from tests.kernel.conftest import Storage
+from tests.kernel.forked_command import Forked, lunscope
 
 pytestmark = [needs.root, needs.loop]
 
@@ -212,23 +213,9 @@ def test_what_others_set_meanwhile_is_not_set_anew(tree: KernelTree, journal: Jo
 
 def test_kill_9_restores_a_loop_device(loop: str, tmp_path: Path) -> None:
     before = values(loop)
-    command = [
-        sys.executable,
-        "-m",
-        "tui",
-        "tune",
-        "set",
-        "nomerges=1",
-        "nr_requests=4",
-        "read_ahead_kb=8",
-        "--on",
-        loop,
-    ]
-    with subprocess.Popen(
-        [*command, "--for", "1h"],
+    with Forked(
+        *("tune", "set", "nomerges=1", "nr_requests=4", "read_ahead_kb=8", "--on", loop, "--for", "1h"),
         stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
         env=os.environ | {"LUNSCOPE_STATE_DIR": str(tmp_path)},
     ) as process:
         assert process.stderr is not None
@@ -239,20 +226,19 @@ def test_kill_9_restores_a_loop_device(loop: str, tmp_path: Path) -> None:
 
 
 def test_a_recording_has_who_changed_what(loop: str, tmp_path: Path) -> None:
-    session, root = tmp_path / "session.luns", Path(__file__).parents[2]
+    session = tmp_path / "session.luns"
     environment = os.environ | {"LUNSCOPE_STATE_DIR": str(tmp_path / "state")}
-    command = [sys.executable, "-m", "tui"]
 
     def events() -> list[Event]:
         with SessionReader(session) as reader:
             return [event for event in reader.events() if event.kind is EventKind.TUNE]
 
-    recording = [*command, "record", "-o", str(session), "--interval", "0.1", "--tier", "kernel"]
-    with subprocess.Popen(recording, cwd=root, env=environment, stderr=subprocess.DEVNULL) as recorder:
+    recording = ("record", "-o", session, "--interval", "0.1", "--tier", "kernel")
+    with Forked(*recording, env=environment, stderr=subprocess.DEVNULL) as recorder:
         try:
             wait_for(lambda: session.exists() and session.stat().st_size > 0)
-            changing = [*command, "tune", "set", "nomerges=1", "--on", loop, "--", "true"]
-            assert subprocess.run(changing, cwd=root, env=environment, check=False).returncode == 0
+            changing = ("tune", "set", "nomerges=1", "--on", loop, "--", "true")
+            assert lunscope(*changing, env=environment).returncode == 0
             wait_for(lambda: len(events()) == 2)
         finally:
             recorder.terminate()

@@ -472,12 +472,8 @@ def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop:
     path = Path(make_loop(4 * MIB))
     options = ["--verify", "--headless", "--target", str(path), "--rw", "randrw", "--qd", "16"]
     options += ["--allow-write", str(path)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tui", "run", *options, "--bs", "4k:50,64k:50", "--mode", mode, "--engine", backend],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
+    words = ("run", *options, "--bs", "4k:50,64k:50", "--mode", mode, "--engine", backend, "--tier", "kernel")
+    process = forked_command.Forked(*words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     eventually(lambda: b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
     time.sleep(0.3)
     (child,) = children_of(process.pid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -23,7 +24,6 @@ from collectors.model import (
     Kind,
     Rows,
     Sample,
-    Schema,
     Table,
     Topology,
 )
@@ -43,14 +43,22 @@ VALUES = st.lists(U64, min_size=64, max_size=64)
 """From which the cells of a sample are taken: to draw each of its hundreds by itself takes most of the time."""
 
 
+ROW_KEYS = [keys for count in range(ROWS + 1) for keys in itertools.permutations([f"k{i}" for i in range(ROWS)], count)]
+"""Some of the rows, or none, in any order; as few draws as possible: they take more time than what is tested."""
+
+
 @st.composite
-def tables(draw: st.DrawFn, schema: Schema, values: NDArray[np.uint64]) -> Table:
-    count = draw(st.integers(0, ROWS))
-    keys = draw(st.permutations([f"k{i}" for i in range(ROWS)]))[:count]
-    cells = count * len(schema.columns)
-    chosen = np.frombuffer(draw(st.binary(min_size=cells, max_size=cells)), np.uint8)
-    raw = values[chosen % len(values)].reshape(count, len(schema.columns))
-    return Table(schema, Rows(tuple(keys), tuple(keys)), raw)
+def tables(draw: st.DrawFn) -> dict[str, Table]:
+    keys = draw(st.lists(st.sampled_from(ROW_KEYS), min_size=len(SCHEMAS), max_size=len(SCHEMAS)))
+    values = np.array(draw(VALUES), np.uint64)
+    cells = ROWS * sum(len(schema.columns) for schema in SCHEMAS.values())
+    chosen = values[np.frombuffer(draw(st.binary(min_size=cells, max_size=cells)), np.uint8) % len(values)]
+    made, end = {}, 0
+    for (name, schema), of_table in zip(SCHEMAS.items(), keys, strict=True):
+        start, end = end, end + len(of_table) * len(schema.columns)
+        raw = chosen[start:end].reshape(len(of_table), len(schema.columns))
+        made[name] = Table(schema, Rows(of_table, of_table), raw)
+    return made
 
 
 @st.composite
@@ -78,12 +86,11 @@ def samples(draw: st.DrawFn) -> Sample:
     host = st.builds(
         HostFacts, kernel=st.sampled_from(["", "4.4.0", "6.18.0", "x"]), long_bits=st.sampled_from([32, 64, 0])
     )
-    values = np.array(draw(VALUES), np.uint64)
     return Sample(
         draw(st.integers(0, 2**63)),
         draw(st.sampled_from([0, 1, SECOND_NS, 3 * SECOND_NS, 2**62])),
         Topology({"k0": draw(device)}, draw(host)),
-        {name: draw(tables(schema, values)) for name, schema in SCHEMAS.items()},
+        draw(tables()),
         {"load": draw(histograms())},
         (),
         draw(st.integers(0, 2**40)),

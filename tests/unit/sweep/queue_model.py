@@ -99,10 +99,10 @@ class ModelDevice:
         )
 
 
-def sweep(device: ModelDevice, loads: Sequence[int]) -> Answer:
-    """Search a device as the runner does."""
+def sweep(device: ModelDevice, loads: Sequence[int], *, with_usl: bool = True) -> Answer:
+    """Search a device as the runner does; hundreds of runs need no scalability law if nothing looks at it."""
     search = Search(tuple(loads), seed=device.seed)
     for stage in SearchStage:
         for load in search.wanted(stage, device.trials):
             device.measure(load, stage)
-    return answer(device.trials)
+    return answer(device.trials, with_usl=with_usl)

@@ -36,7 +36,7 @@ RUNS = 200
 
 
 def _answers(curve: Curve, runs: int = RUNS, **disturbance: Any) -> list[Answer]:
-    return [sweep(ModelDevice(curve, seed, **disturbance), LADDER) for seed in range(runs)]
+    return [sweep(ModelDevice(curve, seed, **disturbance), LADDER, with_usl=False) for seed in range(runs)]
 
 
 def _within_a_step(answers: list[Answer], knee: float, of: Callable[[Answer], Optimum | None]) -> float:
