@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.app import App
 from textual.pilot import Pilot
 
 from engine.replacing import replace
@@ -21,18 +19,16 @@ from tests.app.scenes import (
     dialog_classes,
     is_shown,
     opened,
-    staged,
     tainted,
-    to_scene,
 )
 from tests.app.stage import FROZEN, until
+from tests.app.taken import SnapCompare, assert_pictured
 from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.text.glyphs import GlyphSetting
 from tui.theme.settings import load_settings
 
-SnapCompare = Callable[..., bool]
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)
 PICTURED = [scene for scene in SCENES if scene.id not in ("note", "targets")]
@@ -40,17 +36,6 @@ PICTURED = [scene for scene in SCENES if scene.id not in ("note", "targets")]
 OWNED = "\x1b]0;own\x07\x1b[31mred[bold]x[/]\r\n\x9b2J"
 HOSTILE = f"{OWNED}e\u0301\u0302日本\u202eא\u2028\u200d🔥\ud800naïve"
 UNSAFE = re.compile(rb"\x1b\]0;own|\x07|\xc2\x9b|\xe2\x80\xae|\xe2\x80\xa8|\xed\xa0\x80|\xcc\x81\xcc\x82|\r|\n")
-
-
-class Taken(App[str]):
-    """A picture of an app that runs, where `snap_compare` wants to run one."""
-
-    def __init__(self, shown: App[None]) -> None:
-        super().__init__()
-        self._picture = shown.export_screenshot(title=shown.title, simplify=True)
-
-    def run(self, **_options: object) -> str:
-        return self._picture
 
 
 def test_every_class_of_dialogs_has_a_scene() -> None:
@@ -80,13 +65,8 @@ async def test_hostile_names_at_every_size(scene: Scene, glyphs: GlyphSetting) -
 
 @pytest.mark.parametrize("scene", PICTURED, ids=lambda scene: scene.id)
 async def test_picture(scene: Scene, snap_compare: SnapCompare) -> None:
-    """Pictures in the order of the sizes; a resize leads to what a start at that size shows."""
     async with opened(scene, SIZES[0]) as pilot:
-        for size in SIZES:
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-            await pilot.wait_for_scheduled_animations()
-            assert snap_compare(Taken(pilot.app)), size
+        await assert_pictured(pilot, SIZES, snap_compare)
 
 
 @pytest.mark.slow
