@@ -21,14 +21,19 @@ class Taken(App[str]):
         return self._picture
 
 
+async def resized(pilot: Pilot[None], size: tuple[int, int]) -> None:
+    """Change the size unless it is that, and wait until the screen is at rest."""
+    if pilot.app.size != size:
+        await pilot.resize_terminal(*size)
+    await pilot.pause()
+    await pilot.wait_for_scheduled_animations()
+    await pilot.pause()
+
+
 async def assert_pictured(pilot: Pilot[None], sizes: Sequence[tuple[int, int]], snap_compare: SnapCompare) -> None:
     """Compare a picture at each size with the one that was accepted; they are numbered in this order."""
     for size in sizes:
-        if pilot.app.size != size:
-            await pilot.resize_terminal(*size)
-        await pilot.pause()
-        await pilot.wait_for_scheduled_animations()
-        await pilot.pause()
+        await resized(pilot, size)
         assert snap_compare(Taken(pilot.app)), size
 
 
