@@ -78,8 +78,9 @@ def patient_pilot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 async def _worked_off(app: App[Any]) -> None:
+    """Wait until no message waits; those of an app that has ended wait for ever."""
     deadline_s, quiet_looks = time.monotonic() + PATIENCE_S, 0
-    while quiet_looks < QUIET_LOOKS and time.monotonic() < deadline_s:
+    while quiet_looks < QUIET_LOOKS and not app._exit and time.monotonic() < deadline_s:
         await asyncio.sleep(0.001)
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
         quiet_looks = 0 if waiting else quiet_looks + 1

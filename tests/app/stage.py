@@ -26,7 +26,7 @@ SIZES = ((80, 24), (200, 60))
 FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))
 """Settings that do not depend on whose machine the tests run on."""
 PATIENCE_S = 60.0
-LONGEST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 0.1
 
 
 class FreeGuard:

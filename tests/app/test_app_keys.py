@@ -1,7 +1,8 @@
-"""Every key of the registry is pressed at both sizes, and does what its title says."""
+"""Every key of the registry is pressed, those of one screen at both sizes, and does what its title says."""
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
+from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
@@ -992,8 +994,13 @@ def test_every_action_is_tried() -> None:
 
 
 def _depends_on_the_size(action: Action, key: str) -> bool:
-    """A further key of an action does what the first one does; a knob is turned in the load, not on the screen."""
-    return key == action.keys.split(",")[0] and not action.id.startswith("knob.")
+    """Those of a screen may: what they act on is not shown at each size.
+
+    The others are done by the app; what they open is drawn at each size by test_every_screen. A further key of an
+    action does what the first one does; a knob is turned in the load, not on the screen.
+    """
+    is_first = key == action.keys.split(",")[0]
+    return is_first and action.screen != ANYWHERE and not action.id.startswith("knob.")
 
 
 def _turns_a_knob(action: Action) -> bool:
@@ -1015,26 +1022,33 @@ PRESSES = [
 ]
 
 
+ADDED = {
+    CGROUPS.id: with_cgroups,
+    PROCESSES.id: with_processes,
+    HOSTS.id: with_hosts,
+    NFS.id: with_nfs,
+    CACHES.id: with_caches,
+}
+
+
+@functools.cache
+def _samples(count: int, screen: str, *, has_paths: bool, has_latencies: bool) -> tuple[Sample, ...]:
+    """Samples with what a screen shows."""
+    if screen == COMPARE.id:
+        return tuple(epochs(QUIET, FASTER, seconds=4))
+    samples = multipath_samples(count) if has_paths else make_samples(count=count)
+    if screen in ADDED:
+        samples = tuple(ADDED[screen](samples))
+    return tuple(with_latencies(samples)) if has_latencies else samples
+
+
 @pytest.mark.parametrize(("size", "action", "key"), PRESSES)
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     replay = action.replay or _moves_in_time(action)
     count = 150 if replay else 20
-    shows_paths = {action.screen, action.id} & MULTIPATH
-    samples = multipath_samples(count) if shows_paths else make_samples(count=count)
-    if action.screen == CGROUPS.id:
-        samples = with_cgroups(samples)
-    if action.screen == PROCESSES.id:
-        samples = with_processes(samples)
-    if action.screen == HOSTS.id:
-        samples = with_hosts(samples)
-    if action.screen == NFS.id:
-        samples = with_nfs(samples)
-    if action.screen == CACHES.id:
-        samples = with_caches(samples)
-    if action.screen == COMPARE.id:
-        samples = tuple(epochs(QUIET, FASTER, seconds=4))
-    if action.screen == LATENCY.id or "peak" in action.id:
-        samples = tuple(with_latencies(samples))
+    has_paths = bool({action.screen, action.id} & MULTIPATH)
+    has_latencies = action.screen == LATENCY.id or "peak" in action.id
+    samples = _samples(count, action.screen, has_paths=has_paths, has_latencies=has_latencies)
     source = ListRecording(samples) if replay else ListSource(samples)
     control = None if replay else LoadControl()
     sweep = StillSession(control) if control is not None and action.screen == SWEEP.id else None

@@ -15,16 +15,17 @@ from engine.replacing import replace
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, skip, until
+from tests.app.taken import SnapCompare, assert_pictured, assert_pictures
 from tests.unit.compare.recordings import Epoch, record
 from tui.app import LunscopeApp
 from tui.compare_asked import CompareAsked
 from tui.screens.compare import CompareScreen
 
-SnapCompare = Callable[..., bool]
 pytestmark = pytest.mark.slow
 
 SMALL, LARGE = SIZES
 SECONDS = 120
+FEW_SECONDS = 20
 
 
 class FakeRecording:
@@ -74,18 +75,22 @@ async def compared(pilot: Pilot[None]) -> None:
 # ------------------------------------------------------------------------------------------------ pictures
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("is_live", [True, False], ids=["live", "replay"])
-def test_two_epochs(size: tuple[int, int], is_live: bool, snap_compare: SnapCompare) -> None:
+async def test_two_epochs(is_live: bool, snap_compare: SnapCompare) -> None:
     samples = epochs(QUIET, FASTER, seconds=SECONDS)
     source = ListSource(samples) if is_live else ListRecording(samples)
-    assert snap_compare(make_app(source), terminal_size=size, run_before=shown(source, "down", "down"))
+    await assert_pictures(make_app(source), SIZES, shown(source, "down", "down"), snap_compare)
 
 
-@pytest.mark.parametrize("keys", [("v",), ("v", "v"), ("o",)], ids=["table", "curves", "by verdict"])
-def test_views_of_a_small_window(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
+async def test_views_of_a_small_window(snap_compare: SnapCompare) -> None:
+    """The table, the curves, and all by verdict."""
     source = ListRecording(epochs(QUIET, FASTER, seconds=SECONDS))
-    assert snap_compare(make_app(source), terminal_size=SMALL, run_before=shown(source, *keys))
+    async with on_stage(make_app(source), SMALL) as pilot:
+        await shown(source)(pilot)
+        for keys in ("v", "v", "vo"):
+            await pilot.press(*keys)
+            await compared(pilot)
+            await assert_pictured(pilot, (SMALL,), snap_compare)
 
 
 def test_small_window_in_ascii(snap_compare: SnapCompare) -> None:
@@ -145,9 +150,9 @@ async def test_a_typed_range_and_one_that_is_not_known() -> None:
 
 
 async def test_overlapping_parts_are_refused() -> None:
-    source = ListRecording(epochs(QUIET, FASTER, seconds=SECONDS))
+    source = ListRecording(epochs(QUIET, FASTER, seconds=FEW_SECONDS))
     async with on_stage(make_app(source)) as pilot:
-        await shown(source, "a", *"all of it", "enter")(pilot)
+        await shown(source, "a", *"all of it", "enter", samples=2 * FEW_SECONDS)(pilot)
         assert "A and B overlap in time" in screen_text(pilot)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,22 +19,20 @@ from tests.app.scenes import (
     dialog_classes,
     is_shown,
     opened,
-    staged,
     tainted,
-    to_scene,
 )
 from tests.app.stage import FROZEN, until
+from tests.app.taken import SnapCompare, Taken, resized
+from tests.app.updates import Shown, assert_same
 from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.text.glyphs import GlyphSetting
 from tui.theme.settings import load_settings
 
-SnapCompare = Callable[..., bool]
-SIZE_NAMES = [f"{columns}x{lines}" for columns, lines in SIZES]
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)
-PICTURED = [scene for scene in SCENES if scene.id not in ("note", "targets")]
+UNPICTURED = ("note", "targets")
 """A note shows the time of the clock; test_snapshots has the list of targets."""
 OWNED = "\x1b]0;own\x07\x1b[31mred[bold]x[/]\r\n\x9b2J"
 HOSTILE = f"{OWNED}e\u0301\u0302日本\u202eא\u2028\u200d🔥\ud800naïve"
@@ -54,7 +51,7 @@ async def test_hostile_names_at_every_size(scene: Scene, glyphs: GlyphSetting) -
     settings = replace(FROZEN, glyphs=glyphs)
     async with a_terminal() as terminal:
         async with opened(scene, SIZES[0], settings, tainted(scene.samples, HOSTILE), terminal) as pilot:
-            for size in (TINY, *SIZES, TINY):
+            for size in (*SIZES[1:], TINY, SIZES[0]):
                 terminal.resize(*size)
                 await pilot.resize_terminal(*size)
                 await pilot.pause()
@@ -67,16 +64,23 @@ async def test_hostile_names_at_every_size(scene: Scene, glyphs: GlyphSetting) -
         assert glyphs == "unicode" or terminal.sent.isascii()
 
 
-@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.slow), SIZES[2]], ids=SIZE_NAMES)
-@pytest.mark.parametrize("scene", PICTURED, ids=lambda scene: scene.id)
-def test_picture(scene: Scene, size: tuple[int, int], snap_compare: SnapCompare) -> None:
-    app, source, control = staged(scene)
-
-    async def go(pilot: Pilot[None]) -> None:
-        await to_scene(pilot, scene, source)
-
-    assert snap_compare(app, terminal_size=size, run_before=go)
-    control.close()
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
+async def test_picture(scene: Scene, snap_compare: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each size; and updates that were sent, put together, show what Textual renders for the whole screen."""
+    shown = Shown()
+    monkeypatch.setattr(LunscopeApp, "_display", lambda _app, screen, update: shown.display(screen, update))
+    async with opened(scene, SIZES[0]) as pilot:
+        await assert_same(pilot, shown, "opening")
+        for size in SIZES:
+            await resized(pilot, size)
+            if scene.id not in UNPICTURED:
+                assert snap_compare(Taken(pilot.app)), size
+            await assert_same(pilot, shown, f"a resize to {size}")
+        await resized(pilot, SIZES[0])
+        await assert_same(pilot, shown, "a smaller size")
+        for key in ("down", "escape"):
+            await pilot.press(key)
+            await assert_same(pilot, shown, key)
 
 
 @pytest.mark.slow
@@ -84,7 +88,7 @@ def test_picture(scene: Scene, size: tuple[int, int], snap_compare: SnapCompare)
 async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_runs(scene: Scene) -> None:
     entry = next(entry for entry in SCREENS if entry.id == scene.screen)
     everywhere = {action.title for action in ANYWHERE_ACTIONS}
-    async with opened(scene, SIZES[1]) as pilot:
+    async with opened(scene, SIZES[0]) as pilot:
         app = pilot.app
         assert isinstance(app, LunscopeApp)
         offered = [line.title for line in app._commands()]

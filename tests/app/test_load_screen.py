@@ -31,7 +31,11 @@ pytestmark = pytest.mark.slow
 GENTLE_IOPS = 500.0
 GENTLE = Knobs(rate_iops=GENTLE_IOPS)
 WRITING = Knobs(rate_iops=GENTLE_IOPS, read_pct=0)
-SCRATCH = JobSpec(targets=(TargetSpec(), TargetSpec()), size_bytes=1 << 20, knobs=Knobs(queue_depth=2, stripe_width=2))
+SCRATCH = JobSpec(
+    targets=(TargetSpec(), TargetSpec()),
+    size_bytes=1 << 20,
+    knobs=Knobs(queue_depth=2, stripe_width=2, rate_iops=GENTLE_IOPS),
+)
 
 
 class LoadStage:
@@ -60,13 +64,14 @@ class LoadStage:
 @asynccontextmanager
 async def load_stage(
     job: JobSpec,
-    size: tuple[int, int] = SIZES[1],
+    size: tuple[int, int] = SIZES[0],
     permissions: Permissions = Permissions(),  # noqa: B008 - frozen
     *,
     autostart: bool = False,
 ) -> AsyncIterator[LoadStage]:
     control = LoadControl()
-    source = LiveSource(0.25, extra_collectors=[LoadCollector(control)])
+    # Attaching to the kernel for exact figures takes longer than all else.
+    source = LiveSource(0.4, tier="kernel", extra_collectors=[LoadCollector(control)])
     app = LunscopeApp(source, LoadController(control, job, permissions), settings=FROZEN, autostart=autostart)
     try:
         async with on_stage(app, size) as pilot:

@@ -14,10 +14,11 @@ from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, rewind_to, screen_text, skip, until
+from tests.app.taken import SnapCompare, assert_pictures
 from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
-SnapCompare = Callable[..., bool]
+DRIVING_SIZES = ((60, 20), SIZES[0], (120, 40), SIZES[1])
 JOB = JobSpec(
     targets=(TargetSpec("/dev/vdb"), TargetSpec("/dev/sdc")),
     knobs=Knobs(queue_depth=16, stripe_width=2, blocks=(BlockShare(8192),)),
@@ -45,7 +46,6 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(60, 20), SIZES[0], (120, 40), SIZES[1]])
 @pytest.mark.parametrize(
     ("look", "keys"),
     [
@@ -54,18 +54,18 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
         ("targets", ("L", "tab")),
     ],
 )
-def test_driving(look: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_driving(look: str, keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     source = ListSource(with_load(make_samples(count=40)))
     control = LoadControl()
-    assert snap_compare(make_app(source, control, JOB), terminal_size=size, run_before=played(source, "2", *keys))
+    app = make_app(source, control, JOB)
+    await assert_pictures(app, DRIVING_SIZES, played(source, "2", *keys), snap_compare)
     control.close()
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("look", "keys"), [("newest", ()), ("peak", ("n", "i")), ("zoomed", ("n", "m", *"++]"))])
-def test_latency(look: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_latency(look: str, keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     source = ListRecording(with_latencies(make_samples(count=150)))
-    assert snap_compare(make_app(source), terminal_size=size, run_before=played(source, "4", *keys))
+    await assert_pictures(make_app(source), SIZES, played(source, "4", *keys), snap_compare)
 
 
 @pytest.mark.parametrize("glyphs", ["unicode", "ascii"])
@@ -75,7 +75,6 @@ def test_latency_in_sixteen_colours(glyphs: GlyphSetting, snap_compare: SnapComp
     assert snap_compare(app, terminal_size=SIZES[0], run_before=played(source, "4", "n"))
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("screen", "keys"),
     [
@@ -83,12 +82,18 @@ def test_latency_in_sixteen_colours(glyphs: GlyphSetting, snap_compare: SnapComp
         ("paths that are not active", ("5", "n")),
         ("path", ("5", "x", "down", "enter")),
         ("port", ("5", "b", "d")),
-        ("wall", ("7", "right")),
     ],
 )
-def test_multipath(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_multipath(screen: str, keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     app = make_app(source := ListSource(multipath_samples(40)))
-    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+    await assert_pictures(app, SIZES, played(source, *keys), snap_compare)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_wall(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    """Of one size each: a chart keeps the axis it has while that fits."""
+    app = make_app(source := ListSource(multipath_samples(40)))
+    await assert_pictures(app, (size,), played(source, "7", "right"), snap_compare)
 
 
 @pytest.mark.parametrize("keys", [("5",), ("6",), ("7",)])
@@ -98,21 +103,19 @@ def test_one_disk(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     assert snap_compare(app, terminal_size=SIZES[0], run_before=played(source, *keys))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_replay(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_replay(snap_compare: SnapCompare) -> None:
     source = ListRecording(make_samples(count=150))
-    assert snap_compare(make_app(source), terminal_size=size, run_before=played(source))
+    await assert_pictures(make_app(source), SIZES, played(source), snap_compare)
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("screen", ["1", "2", "4"])
-def test_rewound(screen: str, size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_rewound(screen: str, snap_compare: SnapCompare) -> None:
     """A live host, some time back."""
     source = ListSource(with_latencies(make_samples(count=40)))
     control = LoadControl()
     app = make_app(source, control, JOB)
     keys = (screen, *["comma"] * 26, "full_stop", "full_stop")
-    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+    await assert_pictures(app, SIZES, played(source, *keys), snap_compare)
     control.close()
 
 

@@ -18,7 +18,7 @@ from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadState
 from tests import needs
 from tests.app.stage import SIZES, screen_text, until
-from tests.app.test_load_screen import LoadStage, load_stage
+from tests.app.test_load_screen import GENTLE_IOPS, LoadStage, load_stage
 from tests.kernel.stalling import StallingDisk, stalling_disk
 from tests.kernel.test_stall import wait_for_writes
 
@@ -47,13 +47,12 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StallingDi
 
 
 @asynccontextmanager
-async def stalled_stage(
-    disk: StallingDisk, backend: str = "threads", size: tuple[int, int] = SIZES[0]
-) -> AsyncIterator[LoadStage]:
+async def stalled_stage(disk: StallingDisk, backend: str = "threads") -> AsyncIterator[LoadStage]:
     """Run the app over a load on the disk, on the Load screen, and freeze the disk."""
-    job = JobSpec((TargetSpec(disk.device),), Knobs(queue_depth=DEPTH, read_pct=0), backend=Backend(backend))
+    knobs = Knobs(queue_depth=DEPTH, read_pct=0, rate_iops=GENTLE_IOPS)
+    job = JobSpec((TargetSpec(disk.device),), knobs, backend=Backend(backend))
     permissions = Permissions(frozenset({disk.device}), destroy_data=True)
-    async with load_stage(job, size, permissions, autostart=True) as stage:
+    async with load_stage(job, SIZES[0], permissions, autostart=True) as stage:
         try:
             await stage.shows("Type its name")
             await stage.press(*disk.device)
@@ -79,20 +78,20 @@ async def quit_with_the_word(stage: LoadStage) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("size", SIZES)
-async def test_what_does_not_come_back_is_named_on_every_screen(
-    disk: StallingDisk, backend: str, size: tuple[int, int]
-) -> None:
-    async with stalled_stage(disk, backend, size) as stage:
+async def test_what_does_not_come_back_is_named_on_every_screen(disk: StallingDisk, backend: str) -> None:
+    async with stalled_stage(disk, backend) as stage:
         frozen_s = time.monotonic()
         line = f"waiting for {DEPTH} I/Os on {disk.device}, oldest for "
         await stage.shows(line)
         assert time.monotonic() - frozen_s < NAMED_S + MACHINE_S
         first = screen_text(stage.pilot).partition(line)[2].split(" s")[0]
         await until(stage.pilot, lambda: (age := age_after(stage, line)) is not None and age > float(first) + 1.0)
-        for key in "1345672":
-            await stage.press(key)
-            await stage.shows(f"{DEPTH} I/Os waiting ")
+        for size in SIZES:
+            await stage.pilot.resize_terminal(*size)
+            await stage.shows(line)
+            for key in "1345672":
+                await stage.press(key)
+                await stage.shows(f"{DEPTH} I/Os waiting ")
         disk.thaw()
         await until(stage.pilot, lambda: line not in (text := screen_text(stage.pilot)) and "waiting" not in text)
         assert stage.control.status.state is LoadState.RUNNING

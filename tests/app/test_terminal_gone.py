@@ -98,7 +98,7 @@ def assert_complete(recording: Path) -> None:
 
 
 @needs.io_uring
-@pytest.mark.parametrize("term", ["xterm-256color", "foo-unknown", "linux", "dumb"])
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_a_closed_terminal_ends_load_and_recording(term: str, terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"
     terminal = recorded(start(terminals, loaded(recording), b"RUNNING", term), recording)
@@ -117,10 +117,12 @@ def test_sighup_ends_load_and_recording(terminals: list[Terminal], tmp_path: Pat
 
 
 @needs.io_uring
-@pytest.mark.parametrize("seed", range(3))
-def test_a_terminal_closed_in_a_storm_of_resizes_and_keys(seed: int, terminals: list[Terminal], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "term"), enumerate(["xterm-256color", "foo-unknown", "linux"]))
+def test_a_terminal_closed_in_a_storm_of_resizes_and_keys(
+    seed: int, term: str, terminals: list[Terminal], tmp_path: Path
+) -> None:
     recording = tmp_path / "a.luns"
-    terminal = recorded(start(terminals, loaded(recording), b"RUNNING"), recording)
+    terminal = recorded(start(terminals, loaded(recording), b"RUNNING", term), recording)
     chance = random.Random(seed)
     for _ in range(60):
         terminal.resize(chance.randint(10, 220), chance.randint(3, 60))
@@ -207,7 +209,7 @@ def knob_turns(recording: Path) -> list[Event]:
 @needs.io_uring
 def test_a_terminal_that_reads_nothing_holds_nothing_up(terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"
-    terminal = recorded(start(terminals, loaded(recording), b"RUNNING"), recording)
+    terminal = recorded(start(terminals, loaded(recording, "--interval=0.5"), b"RUNNING"), recording)
     for key in "142514251425142":  # Each draws a whole screen: far more than a terminal holds that nobody reads.
         terminal.press(key)
         time.sleep(0.2)

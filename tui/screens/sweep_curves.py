@@ -83,7 +83,7 @@ class CurvesBody(SweepBody):
             widget = self.view_widget(view)
             widget.display = view in self._offered if is_large else view == self._view
             if not is_large:
-                widget.styles.height = "1fr"
+                widget.styles.height = None  # What the style sheet says, in a large window again, too.
         if is_large:
             self._fit_to_plan(state)
         for side in ("#sweep_left", "#sweep_right"):

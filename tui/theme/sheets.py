@@ -109,6 +109,14 @@ class ThemeSheets(Stylesheet):
         finally:
             self._candidates = outer
 
+    @classmethod
+    def replace_rules(cls, node: DOMNode, rules: RulesMap, animate: bool = False) -> None:
+        """Give a node its rules; Textual sets each of them even if all are what they were."""
+        if node.styles.base._rules != rules:
+            super().replace_rules(node, rules, animate)
+        elif not animate:
+            node.notify_style_update()
+
     def _apply_component(self, node: DOMNode, candidates: _Candidates, path: _PathState) -> None:
         """Style the virtual node of a component class, which is new and has no inline styles."""
         key = path.of(candidates.pseudo_classes)

@@ -1,0 +1,53 @@
+"""What a terminal shows that is sent the updates of an app, and what Textual renders for the whole screen."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tests.app.stage import until
+from tui.screen_files import shown_lines
+from tui.terminal.cells import Piece
+from tui.terminal.frame_update import LinesUpdate
+
+Cell = tuple[str, object]
+
+
+class Shown:
+    """The cells of a terminal that is sent the updates of an app."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], Cell] = {}
+        self.line_updates = 0
+
+    def display(self, _screen: Screen[object], update: RenderableType | None) -> None:
+        if isinstance(update, LinesUpdate):
+            self.line_updates += 1
+            for piece in update.pieces:
+                self.draw(piece)
+
+    def draw(self, piece: Piece) -> None:
+        for x, cell in enumerate(cells_of(piece.strip), piece.x):
+            self.cells[piece.y, x] = cell
+
+
+def cells_of(strip: Strip) -> list[Cell]:
+    return [(char, segment.style) for segment in strip for char in segment.text]
+
+
+def is_pending(screen: Screen[object]) -> bool:
+    """Whether a widget has yet to say that it changed, or the screen to paint it."""
+    asked = screen._dirty_widgets or screen._layout_required or screen._message_queue.qsize()
+    return bool(asked) or any(widget._repaint_required for widget in screen.walk_children(Widget, with_self=True))
+
+
+async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
+    await until(pilot, lambda: not is_pending(pilot.app.screen))
+    expected = shown_lines(pilot.app)
+    for y, strip in enumerate(expected):
+        line = [shown.cells[y, x] for x in range(len(strip.text))]
+        assert "".join(char for char, _ in line) == strip.text, f"line {y} after {key}"
+        assert line == cells_of(strip), f"styles of line {y} after {key}"
