@@ -270,7 +270,7 @@ def test_a_load_of_which_nothing_works_fails(make_loop: Callable[..., str], tmp_
 @contextmanager
 def started(*arguments: str | Path, **others: Any) -> Iterator[subprocess.Popen[str]]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    process = Forked("run", "--tier", "kernel", *arguments, **pipes, **others)
+    process = Forked("run", *arguments, **pipes, **others)
     try:
         yield process
     finally:
