@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import functools
 import importlib
 import os
 import pkgutil
@@ -93,6 +94,7 @@ _SAMPLES: Mapping[str, Samples] = {
     HOSTS.id: lambda: with_hosts(make_samples(count=COUNT)),
     COMPARE.id: lambda: epochs(QUIET, FASTER, seconds=COUNT // 2),
 }
+_ALIKE = {screen: PATHS.id for screen, samples in _SAMPLES.items() if samples is _paths}
 _OF_PAGES: Mapping[str, tuple[str, ...]] = {
     DETAIL.id: ("enter",),
     PROCESSES.id: ("J",),
@@ -119,7 +121,17 @@ class Scene:
     @property
     def samples(self) -> Sequence[Sample]:
         """What is shown."""
-        return _SAMPLES.get(self.screen, _plain)()
+        return _samples(samples_of(self))
+
+
+def samples_of(scene: Scene) -> str:
+    """Name the samples of a scene; those of the same name are the same."""
+    return _ALIKE.get(scene.screen, scene.screen) if scene.screen in (*_SAMPLES, SWEEP.id) else ""
+
+
+@functools.cache
+def _samples(name: str) -> Sequence[Sample]:
+    return _SAMPLES.get(name, _plain)()
 
 
 def _scene(screen: str, *further: str, name: str = "", dialog: str = "") -> Scene:
@@ -202,6 +214,11 @@ async def opened(
 async def to_scene(pilot: Pilot[None], scene: Scene, source: ListSource) -> None:
     """Play the samples, press the keys, and wait for what they lead to."""
     await skip(pilot, source, len(source.samples))
+    await keys_pressed(pilot, scene)
+
+
+async def keys_pressed(pilot: Pilot[None], scene: Scene) -> None:
+    """Press the keys, and wait for what they lead to."""
     for key in scene.keys:
         await pilot.press(key)
         await pilot.pause()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from textual.pilot import Pilot
 from engine.replacing import replace
 from tests.app.scenes import (
     DIALOGS,
+    OTHERS,
     SCENES,
     SIZES,
     VIEWS,
@@ -18,7 +21,9 @@ from tests.app.scenes import (
     a_terminal,
     dialog_classes,
     is_shown,
+    keys_pressed,
     opened,
+    samples_of,
     tainted,
 )
 from tests.app.stage import FROZEN, until
@@ -32,6 +37,9 @@ from tui.theme.settings import load_settings
 
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)
+OF_SAMPLES = itertools.groupby(sorted((*VIEWS, *DIALOGS), key=samples_of), key=samples_of)
+ALIKE = [*(tuple(scenes) for _, scenes in OF_SAMPLES), *((scene,) for scene in OTHERS)]
+"""Scenes that one app shows one after another; a field that is typed into would take the keys that lead on."""
 UNPICTURED = ("note", "targets")
 """A note shows the time of the clock; test_snapshots has the list of targets."""
 OWNED = "\x1b]0;own\x07\x1b[31mred[bold]x[/]\r\n\x9b2J"
@@ -45,22 +53,29 @@ def test_every_class_of_dialogs_has_a_scene() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("glyphs", ["ascii", "unicode"])
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
-async def test_hostile_names_at_every_size(scene: Scene, glyphs: GlyphSetting) -> None:
+@pytest.mark.parametrize("scenes", ALIKE, ids=lambda scenes: scenes[0].id)
+async def test_hostile_names_at_every_size(scenes: Sequence[Scene], glyphs: GlyphSetting) -> None:
     """What the driver sends: of the names nothing that commands, in plain ASCII no byte above 127, and no crash."""
     settings = replace(FROZEN, glyphs=glyphs)
     async with a_terminal() as terminal:
-        async with opened(scene, SIZES[0], settings, tainted(scene.samples, HOSTILE), terminal) as pilot:
-            for size in (*SIZES[1:], TINY, SIZES[0]):
-                terminal.resize(*size)
-                await pilot.resize_terminal(*size)
-                await pilot.pause()
-                assert is_shown(pilot.app, scene)
-                assert pilot.app.size == size
-            drawn = bytes(terminal.sent)
-        assert len(drawn) > 1000
-        shown = drawn.partition(b"\x1b[6n")[2]
-        assert not UNSAFE.search(shown.replace(b"\x1b]22;default\x07", b""))
+        async with opened(scenes[0], SIZES[0], settings, tainted(scenes[0].samples, HOSTILE), terminal) as pilot:
+            for scene in scenes:
+                if scene is not scenes[0]:
+                    terminal.sent.clear()
+                    await closed(pilot)
+                    await pilot.press("1")
+                    await keys_pressed(pilot, scene)
+                for size in (*SIZES[1:], TINY, SIZES[0]):
+                    terminal.resize(*size)
+                    await pilot.resize_terminal(*size)
+                    await pilot.pause()
+                    assert is_shown(pilot.app, scene), scene.id
+                    assert pilot.app.size == size
+                drawn = bytes(terminal.sent)
+                assert len(drawn) > 1000, scene.id
+                shown = drawn.partition(b"\x1b[6n")[2] if scene is scenes[0] else drawn
+                assert not UNSAFE.search(shown.replace(b"\x1b]22;default\x07", b"")), scene.id
+                assert glyphs == "unicode" or drawn.isascii(), scene.id
         assert glyphs == "unicode" or terminal.sent.isascii()
 
 
@@ -107,10 +122,15 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
             assert not app._exit, title
 
 
-async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
-    """Close dialogs and pages, and go to the screen again."""
+async def closed(pilot: Pilot[None]) -> None:
+    """Close dialogs and pages."""
     while len(pilot.app.screen_stack) > 1:
         await pilot.app.pop_screen()
+
+
+async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
+    """Close dialogs and pages, and go to the screen again."""
+    await closed(pilot)
     if not is_shown(pilot.app, scene):
         await pilot.press("1", *scene.keys[:1])
         await pilot.pause()

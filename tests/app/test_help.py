@@ -9,7 +9,8 @@ import pytest
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
-from tests.app.test_snapshots import SnapCompare, played
+from tests.app.taken import SnapCompare
+from tests.app.test_snapshots import played
 from tui.screen_registry import TABS, ScreenEntry
 from tui.screens.help import HelpScreen
 from tui.widgets.hanging import HangingPage

@@ -9,7 +9,8 @@ import pytest
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
-from tests.app.test_snapshots import SnapCompare, played
+from tests.app.taken import SnapCompare
+from tests.app.test_snapshots import played
 from tui.hints import Hints
 from tui.theme.settings import load_settings
 from tui.widgets.hint import HintLine

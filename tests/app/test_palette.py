@@ -8,7 +8,8 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tests.app.test_snapshots import JOB, SnapCompare, played
+from tests.app.taken import SnapCompare
+from tests.app.test_snapshots import JOB, played
 from tui.keys import ACTIONS
 from tui.palette import GROUPS, group_of
 from tui.screen_registry import LOAD, OVERVIEW

@@ -16,7 +16,8 @@ from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tests.app.test_snapshots import SnapCompare, played
+from tests.app.taken import SnapCompare
+from tests.app.test_snapshots import played
 from tui.app import LunscopeApp
 from tui.axis_choice import AxisChoice
 from tui.screens.settings import SettingsDialog
