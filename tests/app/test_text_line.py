@@ -25,7 +25,7 @@ TEXTS = {
 class Lines(ThemedApp[None]):
     CSS = """
     #padded { padding: 0 1; }
-    #tall { height: 3; padding: 1 2; text-wrap: wrap; background: $panel; }
+    #tall { height: 5; padding: 1 2; text-wrap: wrap; background: $panel; }
     #bordered { height: 3; border: round $primary; }
     """
 

@@ -66,6 +66,7 @@ class TextLine(DirectRefresh):
         blank = Style(background=ground).rich_style
         before, after = Segment(" " * left, blank), Segment(" " * right, blank)
         lines = [Strip.blank(size.width, blank)] * size.height
+        texts += [Strip.blank(width, style.rich_style)] * (height - len(texts))
         for y, text in enumerate(texts, top):
             padded = [before, *text.adjust_cell_length(width, blank), after]
             lines[y] = Strip(filter(attrgetter("text"), padded), size.width)
