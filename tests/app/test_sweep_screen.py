@@ -247,7 +247,7 @@ def _wait_for(condition: Callable[[], object]) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline_s, "it never came to that"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
