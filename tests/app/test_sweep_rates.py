@@ -90,7 +90,6 @@ def test_closed_and_open_loop_are_in_one_plot(control: LoadControl, snap_compare
 # ------------------------------------------------------------------------------------------------ states and keys
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("count", "changes", "says"),
     [
@@ -103,13 +102,13 @@ def test_closed_and_open_loop_are_in_one_plot(control: LoadControl, snap_compare
         (20, {"wanted": RatePoint(0, 5000.0)}, "on end: rate=5,000/s"),
     ],
 )
-async def test_state_is_said(
-    count: int, changes: dict[str, Any], says: str, size: tuple[int, int], control: LoadControl
-) -> None:
+async def test_state_is_said(count: int, changes: dict[str, Any], says: str, control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillRates(control, count, **changes)), size) as pilot:
+    async with on_stage(make_app(source, control, sweep=StillRates(control, count, **changes))) as pilot:
         await play(pilot, source, 2)
-        await until(pilot, lambda: says in screen_text(pilot))
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: says in screen_text(pilot))
 
 
 async def test_answer_is_under_the_cursor_and_enter_sets_its_rate(control: LoadControl) -> None:
@@ -139,15 +138,17 @@ def test_classes_agree_with_the_bounds() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [*SIZES, (40, 12), (20, 5)])
-async def test_any_windows_and_combinations_are_shown(size: tuple[int, int], control: LoadControl) -> None:
+async def test_any_windows_and_combinations_are_shown(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     plan = searched_plan("p99<=5ms", curves=[("bs=4k", Knobs(queue_depth=4)), ("bs=64k", Knobs(queue_depth=8))])
     session = StillRates(control, 40, plan)
-    async with on_stage(make_app(source, control, sweep=session), size) as pilot:
+    async with on_stage(make_app(source, control, sweep=session)) as pilot:
         await play(pilot, source, 2)
-        await pilot.press(*"vvvcmoOt", "enter", "down", "up", "pagedown", "p", "n", "x")
-        assert session.asked[-3:] == ["pause", "skip", "stop"]
+        for size in (*SIZES, (40, 12), (20, 5)):
+            await pilot.resize_terminal(*size)
+            session.asked.clear()
+            await pilot.press(*"vvvcmoOt", "enter", "down", "up", "pagedown", "p", "n", "x")
+            assert session.asked[-3:] == ["pause", "skip", "stop"]
 
 
 async def test_next_limit_comes_to_the_front(control: LoadControl) -> None:

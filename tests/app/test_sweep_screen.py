@@ -24,6 +24,7 @@ from engine.sweep.presets.registry import PRESETS
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
+from tests.app.taken import SnapCompare, assert_pictures
 from tui.load.load_controller import LoadController
 from tui.screens.sweep import SweepScreen
 from tui.sweep.rate_state import RateState
@@ -31,7 +32,6 @@ from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase, SweepState
 from tui.widgets.sweep.table import SweepTable
 
-SnapCompare = Callable[..., bool]
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 SMALL, LARGE = SIZES
 PATIENCE_S = 60.0
@@ -99,16 +99,14 @@ def test_small_window_in_ascii(keys: str, control: LoadControl, snap_compare: Sn
     assert snap_compare(app, terminal_size=SMALL, run_before=shown(source, *keys))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_replay(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+async def test_replay(snap_compare: SnapCompare) -> None:
     source = ListRecording(with_sweep(make_samples(count=40), 12))
-    assert snap_compare(make_app(source), terminal_size=size, run_before=shown(source, position=15))
+    await assert_pictures(make_app(source), SIZES, shown(source, position=15), snap_compare)
 
 
 # ------------------------------------------------------------------------------------------------ states and keys
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -120,11 +118,13 @@ def test_replay(size: tuple[int, int], snap_compare: SnapCompare) -> None:
         ({"wanted": Point(0, 4)}, "on end: stripe_width=1 qd=4"),
     ],
 )
-async def test_state_is_said(changes: dict[str, Any], says: str, size: tuple[int, int], control: LoadControl) -> None:
+async def test_state_is_said(changes: dict[str, Any], says: str, control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillSession(control, **changes)), size) as pilot:
+    async with on_stage(make_app(source, control, sweep=StillSession(control, **changes))) as pilot:
         await play(pilot, source, 2)
-        await until(pilot, lambda: says in screen_text(pilot))
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: says in screen_text(pilot))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -182,16 +182,16 @@ async def test_sorting_keeps_the_cursor_on_its_point(control: LoadControl) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("axes", [("bs=4k,8k,64k",), ("qd=1..64",), ("qd=1..8", "bs=4k,8k", "read_pct=100,50")])
-@pytest.mark.parametrize("size", [*SIZES, (40, 12), (20, 5)])
-async def test_any_axes_and_windows_are_shown(
-    axes: tuple[str, ...], size: tuple[int, int], control: LoadControl
-) -> None:
+async def test_any_axes_and_windows_are_shown(axes: tuple[str, ...], control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillSession(control, 5, swept_plan(*axes))
-    async with on_stage(make_app(source, control, sweep=session), size) as pilot:
+    async with on_stage(make_app(source, control, sweep=session)) as pilot:
         await play(pilot, source, 2)
-        await pilot.press(*"vvvvvco", "enter", "down", "up", "pagedown")
-        await until(pilot, lambda: session.asked)
+        for size in (*SIZES, (40, 12), (20, 5)):
+            await pilot.resize_terminal(*size)
+            session.asked.clear()
+            await pilot.press(*"vvvvvco", "enter", "down", "up", "pagedown")
+            await until(pilot, lambda: session.asked)
 
 
 async def test_without_a_sweep_the_screen_says_how_to_make_one(control: LoadControl) -> None:
@@ -247,7 +247,7 @@ def _wait_for(condition: Callable[[], object]) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline_s, "it never came to that"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
