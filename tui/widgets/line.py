@@ -47,10 +47,10 @@ class TextLine(DirectRefresh):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Give lines as they are drawn: for what has no border Textual would look up much that it does not use."""
-        styles = self.styles
-        if styles.gutter != styles.padding:
+        styles, size = self.styles, self.region.size
+        # Between two layouts a line that was hidden may be asked for in its former size.
+        if styles.gutter != styles.padding or not size.region.contains_region(crop):
             return super().render_lines(crop)
-        size = self.region.size
         if self._dirty_regions or size != self._shown_size:
             self._shown, self._shown_size = self._drawn(size), size
             self._dirty_regions.clear()
