@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,11 +30,13 @@ Lunscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    return forked_command.Forked(
-        *arguments,
+    return subprocess.Popen(
+        [sys.executable, "-m", "tui", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
         env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
     )
 
