@@ -70,3 +70,15 @@ async def test_unchanged_lines_are_drawn_once() -> None:
         await pilot.resize_terminal(50, 20)
         await pilot.pause()
         assert line.render_lines(line.outer_size.region)[0].cell_length == 50
+
+
+async def test_a_text_that_textual_drew_meanwhile_is_shown_in_the_next_layout() -> None:
+    app = Lines()
+    async with app.run_test(size=(60, 20)):
+        line = app.query_one("#padded", TextLine)
+        everything = line.outer_size.region
+        line.put("busy 99 %")
+        line.render_lines(everything)
+        line.put("busy 12 %")
+        line.render_lines(Region(0, 0, 60, everything.height + 3))
+        assert "busy 12 %" in line.render_lines(everything)[0].text

@@ -50,6 +50,7 @@ class TextLine(DirectRefresh):
         styles, size = self.styles, self.region.size
         # Between two layouts a line that was hidden may be asked for in its former size.
         if styles.gutter != styles.padding or not size.region.contains_region(crop):
+            self._forget_lines()  # Textual takes what is dirty for drawn.
             return super().render_lines(crop)
         if self._dirty_regions or size != self._shown_size:
             self._shown, self._shown_size = self._drawn(size), size
@@ -77,4 +78,8 @@ class TextLine(DirectRefresh):
     def notify_style_update(self) -> None:
         """Drop lines drawn with another theme."""
         super().notify_style_update()
-        self._shown_size = Size(0, 0)
+        self._forget_lines()
+
+    def _forget_lines(self) -> None:
+        """Draw all lines at the next request for one."""
+        self._shown, self._shown_size = [], Size(0, 0)
