@@ -90,7 +90,7 @@ async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> Non
     source = ListSource(make_samples(count=3))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 2)
-        for key in ("1", "2", "tab", "tab", "1", "tab", "4"):
+        for key in ("1", "2", "tab", "tab", "1", "tab", "4", "slash", "escape", "T", "1", "question_mark"):
             await pilot.press(key)
             ours = pilot.app.stylesheet
             theirs = Stylesheet(variables=ours._variables)

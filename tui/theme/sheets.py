@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from msgspec import Struct
 from textual.cache import LRUCache
@@ -17,10 +17,21 @@ _MOST_SOURCES = 512
 """Cached style sheets per theme: more than there are widgets and screens."""
 _MOST_THEMES = 8
 _MOST_CANDIDATES = 1024
-_MOST_STATES = 64
-"""Cached styles per component class, each for another state of the widgets from the app down."""
+_MOST_STATES = 256
+"""Cached styles per names of a node, each for another state of the nodes from the app down."""
+
+_FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
+"""Attributes of a node that Textual sets with its styles."""
 
 _Parsed = LRUCache[tuple[Any, ...], list[RuleSet]]
+
+
+class _Styled(Struct, frozen=True):
+    """What styling a widget sets."""
+
+    rules: RulesMap
+    flags: tuple[bool, ...]
+    """Of what its styles depend on, as in _FLAGS."""
 
 
 class _Candidates(Struct, frozen=True):
@@ -32,6 +43,8 @@ class _Candidates(Struct, frozen=True):
     """On which their selectors depend, be it of the node or of one above it."""
     components: LRUCache[Hashable, RulesMap]
     """What they give a component class, by the state of the nodes from the app down."""
+    widgets: LRUCache[Hashable, _Styled]
+    """The same for a widget."""
 
 
 class _PathState:
@@ -46,11 +59,17 @@ class _PathState:
         found = self._known.get(pseudo_classes)
         if found is None:
             found = tuple(
-                (fixed, tuple(name for name in pseudo_classes if node.has_pseudo_classes({name})))
-                for node, fixed in self._nodes
+                (fixed, tuple([name for name in pseudo_classes if _is_in(node, name)])) for node, fixed in self._nodes
             )
             self._known[pseudo_classes] = found
         return found
+
+
+def _is_in(node: DOMNode, pseudo_class: str) -> bool:
+    """Whether a node is in a state; unlike Textual's method without a set and a generator."""
+    tests = cast("dict[str, Callable[[DOMNode], bool]]", node._PSEUDO_CLASSES)
+    test = tests.get(pseudo_class)
+    return test is not None and test(node)
 
 
 @cache
@@ -62,7 +81,7 @@ def _selector_names(component: str) -> frozenset[str]:
 class ThemeSheets(Stylesheet):
     """Textual's style sheets, with parsed rules cached by theme variables, and rules cached by the names of a node.
 
-    Component classes are most of what is styled. What rules give one is kept for the same state of the widgets above.
+    What rules give a widget or a component class is kept for the same state of the nodes from the app down to it.
 
     Textual parses all of them again for the first show of a screen and after each change of theme, and goes through all
     rules for each node and each of its component classes, which makes keys feel slow.
@@ -98,12 +117,13 @@ class ThemeSheets(Stylesheet):
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
-        """Style a node; it styles its component classes in turn."""
+        """Style a node; it styles its component classes in turn. Textual's cache, which is of one pass, is unused."""
+        del cache
         outer, self._candidates = self._candidates, None
         try:
             self._candidates = self._candidates_of(frozenset(node._selector_names))
             if self._path is None:
-                super().apply(node, animate=animate, cache=cache)
+                self._apply_widget(node, self._candidates, animate=animate)
             else:
                 self._apply_component(node, self._candidates, self._path)
         finally:
@@ -116,6 +136,22 @@ class ThemeSheets(Stylesheet):
             super().replace_rules(node, rules, animate)
         elif not animate:
             node.notify_style_update()
+
+    def _apply_widget(self, node: DOMNode, candidates: _Candidates, *, animate: bool) -> None:
+        """Style a widget with what another got in the same state."""
+        path = _PathState(node)
+        key = path.of(candidates.pseudo_classes)
+        known = candidates.widgets.get(key)
+        if known is None:
+            found: dict[tuple[Any, ...], RulesMap] = {}
+            super().apply(node, animate=animate, cache=found)
+            for rules in found.values():
+                candidates.widgets[key] = _Styled(rules, tuple(getattr(node, name) for name in _FLAGS))
+            return
+        for name, flag in zip(_FLAGS, known.flags, strict=True):
+            setattr(node, name, flag)
+        self.replace_rules(node, known.rules, animate=animate)
+        self._process_component_classes(node)
 
     def _apply_component(self, node: DOMNode, candidates: _Candidates, path: _PathState) -> None:
         """Style the virtual node of a component class, which is new and has no inline styles."""
@@ -188,7 +224,7 @@ class ThemeSheets(Stylesheet):
         if found is None:
             selectors = (selector for rule in rules for each in rule.selector_set for selector in each.selectors)
             pseudo_classes = frozenset(name for selector in selectors for name in selector.pseudo_classes)
-            found = _Candidates(rules, by_name, pseudo_classes, LRUCache(_MOST_STATES))
+            found = _Candidates(rules, by_name, pseudo_classes, LRUCache(_MOST_STATES), LRUCache(_MOST_STATES))
             cls._shared_candidates[key] = found
         return found
 
