@@ -36,7 +36,8 @@ class Axis(Struct, frozen=True):
             heights = np.log10(floored / self.low) / math.log10(self.high / self.low)
         else:
             heights = (values - self.low) / (self.high - self.low)
-        return np.clip(heights, 0.0, 1.0)
+        # np.clip takes three times as long for the few values of a chart.
+        return np.minimum(np.maximum(heights, 0.0), 1.0)
 
 
 def linear_axis(largest: float, unit: Unit, rows: int, previous: Axis | None = None) -> Axis:
@@ -135,17 +136,15 @@ def envelope(
 
     Peaks are kept however many points share a column. The line breaks at NaN, and times must not decrease.
     """
-    low = np.full(scale.columns, np.nan)
-    elapsed = (times_ns - scale.start_ns).astype(np.float64)
-    inside = (elapsed >= 0) & (elapsed < scale.column_ns * scale.columns)
-    if inside.any():
-        column = (elapsed[inside] // scale.column_ns).astype(np.intp)
-        starts = np.concatenate(([0], np.flatnonzero(np.diff(column)) + 1))
-        low[column[starts]] = np.fmin.reduceat(values[inside], starts)
-        high = low.copy()
-        high[column[starts]] = np.fmax.reduceat(values[inside], starts)
-    else:
-        high = low.copy()
+    low, high = np.full((2, scale.columns), np.nan)
+    elapsed = times_ns - scale.start_ns
+    first, end = np.searchsorted(elapsed, (0, scale.column_ns * scale.columns))
+    if first < end:
+        column = elapsed[first:end] // scale.column_ns
+        starts = np.concatenate(([0], np.flatnonzero(column[1:] != column[:-1]) + 1))
+        filled = column[starts]
+        low[filled] = np.fmin.reduceat(values[first:end], starts)
+        high[filled] = np.fmax.reduceat(values[first:end], starts)
     if len(times_ns):
         edges = np.arange(scale.columns + 1, dtype=np.float64) * scale.column_ns
         line = np.interp(edges, elapsed, values, left=np.nan, right=np.nan)

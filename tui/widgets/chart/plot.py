@@ -15,8 +15,12 @@ BLANK = 0x2800
 """Code point of the braille cell without dots; its low byte is a bit per dot."""
 DOTS_ACROSS = 2
 DOTS_DOWN = 4
-_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Bit of the dot in row i and column j of a cell (Unicode chapter 21, Braille Patterns)."""
+_BITS = (0x01, 0x02, 0x04, 0x40, 0x08, 0x10, 0x20, 0x80)
+"""Bits of the dots of a cell, from top to bottom in the left column and then in the right one (Unicode chapter 21)."""
+_BRAILLE_OF = np.array(
+    [sum(bit for number, bit in enumerate(_BITS) if dots >> number & 1) for dots in range(256)], dtype=np.uint8
+)
+"""Bits of a cell by its dots in that order, the first in the lowest bit."""
 _TALL = 4
 
 _PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0), (1, 1, 1, 0, 1, 0))
@@ -34,10 +38,9 @@ def trace(
     `low` and `high` are heights from 0 to 1 that the curve spans in each column, NaN for none. Dashes are counted
     from `first_column`, the number of the column since the epoch, so that they move with the curve.
     """
-    present = ~np.isnan(low)
-    top = np.where(present, np.rint((1 - np.where(present, high, 0)) * (rows - 1)), rows).astype(np.intp)
-    bottom = np.where(present, np.rint((1 - np.where(present, low, 0)) * (rows - 1)), -1).astype(np.intp)
+    top, bottom = np.rint((1 - high) * (rows - 1)), np.rint((1 - low) * (rows - 1))
     row = np.arange(rows)[:, None]
+    # NaN is not in any row.
     dots: NDArray[np.bool_] = (row >= top) & (row <= bottom)
     mask = _PATTERNS[pattern % len(_PATTERNS)]
     if mask is not None:
@@ -49,11 +52,9 @@ def trace(
 
 def pack(dots: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Convert dots of shape (4 h, 2 w) to the bits of braille cells of shape (h, w)."""
-    bits = np.zeros((dots.shape[0] // DOTS_DOWN, dots.shape[1] // DOTS_ACROSS), dtype=np.uint8)
-    for i, row_bits in enumerate(_BITS):
-        for j, bit in enumerate(row_bits):
-            bits |= dots[i::DOTS_DOWN, j::DOTS_ACROSS] * np.uint8(bit)
-    return bits
+    rows, cells = dots.shape[0] // DOTS_DOWN, dots.shape[1] // DOTS_ACROSS
+    by_cell = dots.reshape(rows, DOTS_DOWN, cells, DOTS_ACROSS).transpose(0, 2, 3, 1)
+    return _BRAILLE_OF[np.packbits(by_cell.reshape(rows, cells * 8), axis=1, bitorder="little")]
 
 
 def first_true(mask: NDArray[np.bool_]) -> int:
@@ -70,15 +71,16 @@ def owner_runs(
     Arguments have one shape: code points, their owners, and which cells need no run of their own.
     """
     rows, cells = codes.shape
-    leading = np.maximum.accumulate(np.where(joined, 0, np.arange(cells)), axis=1)
-    owners = np.take_along_axis(owners, leading, axis=1)
     text = codes.tobytes().decode("utf-32-le")
-    begins = np.ones((rows, cells), np.bool_)
-    begins[:, 1:] = owners[:, 1:] != owners[:, :-1]
-    starts = np.flatnonzero(begins)
+    alone = ~joined
+    alone[:, 0] = True
+    places = np.flatnonzero(alone)
+    kinds = owners.ravel()[places]
+    begins = places % cells == 0
+    begins[1:] |= kinds[1:] != kinds[:-1]
+    starts = places[begins].tolist()
     found: list[list[tuple[str, int]]] = [[] for _ in range(rows)]
-    ends = [*starts[1:].tolist(), rows * cells]
-    for start, end, owner in zip(starts.tolist(), ends, owners.ravel()[starts].tolist(), strict=True):
+    for start, end, owner in zip(starts, [*starts[1:], rows * cells], kinds[begins].tolist(), strict=True):
         found[start // cells].append((text[start:end], owner))
     return found
 
