@@ -27,6 +27,7 @@ from tui.terminal.driver import TerminalDriver
 from tui.terminal.frame_update import only_changes
 from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
+from tui.theme.message_handlers import search_handlers_once
 from tui.theme.sheets import ThemeSheets
 from tui.theme.textual_caches import forget_geometry, keep_few_boxes, leave_out_strip_caches
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
@@ -142,6 +143,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         leave_out_strip_caches()
         keep_few_boxes()
+        search_handlers_once()
         use_true_colours()
         super().__init__(driver_class=TerminalDriver, ansi_color=ansi_color())
         self.stylesheet = ThemeSheets(variables=self.get_css_variables())
