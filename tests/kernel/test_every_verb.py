@@ -26,8 +26,8 @@ NORMAL = Around()
 
 VERBS: dict[str, tuple[str, ...]] = {
     "watch": ("watch",),
-    "run": ("run", "--headless", "--runtime", "300ms", "--size", "1m", "--tier", "kernel"),
-    "run-json": ("run", "--json", "--runtime", "300ms", "--size", "1m", "--record", "{folder}/run.lun"),
+    "run": ("run", "--headless", "--runtime", "300ms", "--rate", "100", "--size", "1m", "--tier", "kernel"),
+    "run-json": ("run", "--json", "--runtime", "300ms", "--rate", "100", "--size", "1m", "--record", "{folder}/run.lun"),
     "sweep": ("sweep", "--vary", "qd=1,2", "--target", "{folder}/absent"),
     "verify": ("verify", "{folder}/verified"),
     "report": ("report", "--all", "0.2", "1"),

@@ -64,7 +64,7 @@ def by_fio(job: Path, data: Path) -> list[dict[str, Any]]:
 
 def by_lunscope(job: Path, data: Path) -> list[dict[str, Any]]:
     environment = {**os.environ, "DATA": str(data), SCRATCH_ENV: str(data.parent / "scratch")}
-    done = lunscope("run", job, "--json", "--allow-write", data, "--destroy-data", env=environment)
+    done = lunscope("run", job, "--json", "--tier", "kernel", "--allow-write", data, "--destroy-data", env=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -117,7 +117,7 @@ def test_both_end_a_job_below_its_least_rate_with_an_error(data: Path, tmp_path:
     theirs = subprocess.run(
         ["fio", job], cwd=data.parent, capture_output=True, check=False, timeout=120, env=environment
     )
-    mine = lunscope("run", job, "--json", env=os.environ | {"DATA": str(data)})
+    mine = lunscope("run", job, "--json", "--tier", "kernel", env=os.environ | {"DATA": str(data)})
     assert (theirs.returncode, mine.returncode) == (1, 1), mine.stderr
     assert b"rate_iops_min=100 not met" in theirs.stdout + theirs.stderr
     document = json.loads(mine.stdout)
