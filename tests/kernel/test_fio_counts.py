@@ -190,15 +190,15 @@ def test_both_pause(data: Path) -> None:
 
 @needs.fio
 def test_fio_reads_the_job_files_too(data: Path) -> None:
-    for job in sorted(JOBS.glob("**/*.fio")):
-        subprocess.run(
-            ["fio", "--parse-only", job],
-            cwd=data.parent,
-            capture_output=True,
-            check=True,
-            timeout=60,
-            env={**os.environ, "DATA": data.name},
-        )
+    """All at once, as fio measures its clock for a tenth of a second whenever it starts."""
+    subprocess.run(
+        ["fio", "--parse-only", *sorted(JOBS.glob("**/*.fio"))],
+        cwd=data.parent,
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "DATA": data.name},
+    )
 
 
 def test_the_others_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
 def lunscope(tmp_path: Path) -> Lunscope:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
-        done = forked_command.lunscope(*arguments, env=environment, timeout_s=300)
+        done = forked_command.lunscope(arguments[0], "--tier", "kernel", *arguments[1:], env=environment, timeout_s=300)
         assert "Traceback" not in done.stderr
         return done
 
