@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.config import SCRATCH_ENV
@@ -41,10 +42,15 @@ Counts = dict[str, tuple[int, int]]
 """I/Os and bytes by direction."""
 
 
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return os.urandom(FILE_BYTES)
+
+
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path: Path, content: bytes) -> Path:
     path = tmp_path / "data"
-    path.write_bytes(os.urandom(FILE_BYTES))
+    path.write_bytes(content)
     return path
 
 
@@ -81,8 +87,9 @@ def total(documents: list[dict[str, Any]], ios: str, size: str) -> Counts:
 
 def places(data: Path) -> list[int]:
     """Where a file of zeros was written to."""
-    content = data.read_bytes()
-    return [at for at in range(0, FILE_BYTES, BLOCK_BYTES) if any(content[at : at + BLOCK_BYTES])]
+    blocks = np.fromfile(data, np.uint8).reshape(-1, BLOCK_BYTES)
+    written: list[int] = (np.flatnonzero(blocks.any(axis=1)) * BLOCK_BYTES).tolist()
+    return written
 
 
 def counted_by_fio(job: Path, data: Path) -> Counts:
