@@ -20,6 +20,7 @@ from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from tests import needs
+from tests.kernel.forked_command import ForkedTerminal
 from tui.terminal import end_watch
 from tui.terminal.tty import Tty
 
@@ -53,16 +54,18 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
         terminal.close(1)
 
 
-def start(terminals: list[Terminal], command: tuple[str, ...], until: bytes, term: str = "xterm-256color") -> Terminal:
-    terminal = Terminal(command, 100, 30, environment={"TERM": term})
+def start(terminals: list[Terminal], words: tuple[str, ...], until: bytes, term: str = "xterm-256color") -> Terminal:
+    return shows(terminals, ForkedTerminal(words, 100, 30, environment={"TERM": term}), until)
+
+
+def shows(terminals: list[Terminal], terminal: Terminal, until: bytes) -> Terminal:
     terminals.append(terminal)
     assert terminal.drain(PATIENCE_S, until=until), terminal.output.decode(errors="replace")
     return terminal
 
 
 def loaded(recording: Path, *options: str) -> tuple[str, ...]:
-    load = ("run", "--rate=500", "--size=4m", "--interval=0.2", f"--record={recording}", *options)
-    return (*LUNSCOPE, *load)
+    return ("run", "--rate=500", "--size=4m", "--interval=0.2", f"--record={recording}", *options)
 
 
 def samples(recording: Path) -> int:
@@ -160,7 +163,7 @@ def start_apart(command: tuple[str, ...], until: bytes) -> tuple[subprocess.Pope
 @needs.io_uring
 def test_the_end_of_input_without_sighup(terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"
-    program, ours = start_apart(loaded(recording), b"RUNNING")
+    program, ours = start_apart((*LUNSCOPE, *loaded(recording)), b"RUNNING")
     try:
         deadline_s = time.monotonic() + PATIENCE_S
         while samples(recording) < 2 and time.monotonic() < deadline_s:
@@ -191,7 +194,7 @@ def test_an_event_loop_that_is_stuck(sighup: bool, terminals: list[Terminal], tm
     script = tmp_path / "freezing.py"
     script.write_text(FREEZING)
     command = (sys.executable, str(script), "watch", "--interval=0.2", f"--record={recording}")
-    terminal = recorded(start(terminals, command, b"FROZEN"), recording)
+    terminal = recorded(shows(terminals, Terminal(command, 100, 30), b"FROZEN"), recording)
     if sighup:
         os.kill(terminal.pid, signal.SIGHUP)
     else:

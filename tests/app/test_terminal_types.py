@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.terminal import Terminal
+from tests.kernel.forked_command import ForkedTerminal
 from tui.terminal.abilities import CONSOLE, FULL, VT100, abilities_of, settle_colours
 from tui.terminal.modes import CLEAR, enter, leave
 
@@ -88,10 +89,20 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
-def replayed(environment: Mapping[str, str], *options: str, keys: tuple[str, ...] = KEYS) -> tuple[bytes, int]:
+def replayed(environment: Mapping[str, str]) -> tuple[bytes, int]:
     """Replay on a terminal of this environment, press keys, quit; returns all that was sent, and the exit code."""
-    command = (sys.executable, "-m", "tui", "replay", str(RECORDING), *options)
-    terminal = Terminal(command, 80, 24, environment={"COLORTERM": "", **environment})
+    command = (sys.executable, "-m", "tui", "replay", str(RECORDING))
+    return with_keys(Terminal(command, 80, 24, environment={"COLORTERM": "", **environment}), KEYS)
+
+
+def forked(*options: str, keys: tuple[str, ...]) -> tuple[bytes, int]:
+    """Do the same in a forked process: unlike colours, the mouse is not settled by what is imported."""
+    words = ("replay", str(RECORDING), *options)
+    return with_keys(ForkedTerminal(words, 80, 24, environment={"COLORTERM": ""}), keys)
+
+
+def with_keys(terminal: Terminal, keys: tuple[str, ...]) -> tuple[bytes, int]:
+    """Press keys and quit; returns all that was sent, and the exit code."""
     try:
         assert terminal.drain(PATIENCE_S, until=b"Help") is not None, bytes(terminal.output)
         for key in keys:
@@ -161,14 +172,14 @@ def _depths(numbers: bytes, used: set[int]) -> set[str]:
 def test_without_the_mouse_no_reports_are_asked_for(settings: str, tmp_path: Path) -> None:
     (tmp_path / "lunscope").mkdir()
     (tmp_path / "lunscope" / "config.toml").write_text(settings)
-    sent, code = replayed({"TERM": "xterm-256color"}, *(() if settings else ("--no-mouse",)), keys=("5",))
+    sent, code = forked(*(() if settings else ("--no-mouse",)), keys=("5",))
     assert code == 0
     assert not MOUSE & set(re.findall(rb"\x1b\[\?(\d+)[hl]", sent))
 
 
 @pytest.mark.slow
 def test_with_the_mouse_reports_are_asked_for_and_ended() -> None:
-    sent, _ = replayed({"TERM": "xterm-256color"}, keys=())
+    sent, _ = forked(keys=())
     for mode in MOUSE:
         assert b"\x1b[?%bh" % mode in sent
         assert b"\x1b[?%bl" % mode in sent
@@ -222,8 +233,7 @@ def test_the_console_is_not_asked_for_reports_of_the_mouse() -> None:
 
 @pytest.mark.slow
 def test_leaving_sums_up_what_was_seen_on_the_terminal() -> None:
-    command = (sys.executable, "-m", "tui", "watch", "--tier", "kernel", "--interval", "0.2")
-    terminal = Terminal(command, 80, 24)
+    terminal = ForkedTerminal(("watch", "--tier", "kernel", "--interval", "0.2"), 80, 24)
     try:
         assert terminal.drain(PATIENCE_S, until=b"LIVE") is not None
         terminal.drain(1.5)

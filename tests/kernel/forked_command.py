@@ -7,6 +7,7 @@ and lunscope begins. Only what Python does before that, and imports under a low 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import fcntl
 import functools
 import importlib
@@ -268,6 +269,12 @@ def _stream(descriptor: int) -> object:
     return open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)
 
 
+def _keep_what_is_loaded() -> None:
+    """Refer to what modules hold for ever: at its end a process would take all of it apart, and so copy its pages."""
+    held = [value for module in list(sys.modules.values()) for value in vars(module).values()]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+
+
 if __name__ == "__main__":
     import collectors.sources.live  # noqa: F401 (most verbs need it)
     import tui.app
@@ -279,6 +286,7 @@ if __name__ == "__main__":
     for module in pkgutil.iter_modules(tui.commands.__path__, "tui.commands."):
         importlib.import_module(module.name)
 
+    _keep_what_is_loaded()
     with loading():
         _serve(int(sys.argv[1]))
     tui.main.main()

@@ -20,7 +20,7 @@ MakeLoop = Callable[..., str]
 
 
 def run(*arguments: str) -> str:
-    done = lunscope("run", *arguments)
+    done = lunscope("run", "--tier", "kernel", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -64,7 +64,7 @@ def test_a_limit_of_the_control_group_is_above_the_device(make_loop: MakeLoop, t
     words = ("-t", device, "--runtime", "4s", "--qd", "4", "--json")
     with slowed(device, 100):
         # A child of this process, as the limit is on its control group.
-        command = [sys.executable, "-m", "tui", "run", *words]
+        command = [sys.executable, "-m", "tui", "run", "--tier", "kernel", *words]
         found = _by_kind(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
     above = found["above_device"]
     assert (above["section"], above["about"]) == ("limit", [Path(device).name])

@@ -36,7 +36,19 @@ def test_a_busy_device_raises_an_alert_in_the_recording(make_loop: Callable[...,
     try:
         rule = f"busy: disks iops>1 for 1s on {name}"
         options = ("--alert", rule, "--alert-command", str(program))
-        done = run("record", "-o", str(session), "--interval", "0.2", "--duration", "6", *options, folder=tmp_path)
+        done = run(
+            "record",
+            "-o",
+            str(session),
+            "--interval",
+            "0.2",
+            "--duration",
+            "4",
+            "--tier",
+            "kernel",
+            *options,
+            folder=tmp_path,
+        )
     finally:
         load.close()
     assert done.returncode == 0, done.stderr
@@ -57,7 +69,9 @@ def test_a_busy_device_raises_an_alert_in_the_recording(make_loop: Callable[...,
 
 def test_wrong_rules_end_record_and_wrong_settings_do_not(tmp_path: Path) -> None:
     session = str(tmp_path / "s.luns")
-    wrong = run("record", "-o", session, "--duration", "0.2", "--alert", "disks awiat>3ms", folder=tmp_path)
+    wrong = run(
+        "record", "-o", session, "--duration", "0.2", "--tier", "kernel", "--alert", "disks awiat>3ms", folder=tmp_path
+    )
     assert wrong.returncode == 2
     assert "--alert" in wrong.stderr
     assert "no field 'awiat'" in wrong.stderr
@@ -65,12 +79,12 @@ def test_wrong_rules_end_record_and_wrong_settings_do_not(tmp_path: Path) -> Non
     settings = tmp_path / "lunscope" / "config.toml"
     settings.parent.mkdir()
     settings.write_text("[alerts.rules]\nbad = 'disks await_ms>3%'\n")
-    done = run("record", "-o", session, "--duration", "0.2", folder=tmp_path)
+    done = run("record", "-o", session, "--duration", "0.2", "--tier", "kernel", folder=tmp_path)
     assert done.returncode == 0
     assert f"{settings}: [alerts.rules] bad: '3%' is no limit of await_ms" in done.stderr
 
 
-LOAD = ("--size", "1m", "--interval", "0.2")
+LOAD = ("--size", "1m", "--interval", "0.2", "--rate", "500", "--tier", "kernel")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
     for name, block in (("first", SMALL), ("second", SMALL), ("large", LARGE)):
         load = ("--bs", block, "--qd", 4, "--size", "16m", "--rate", 200, "--arrival", "constant", "--runtime", "9s")
-        words = ("--tier", "sampled", "--interval", 0.25, "--record", folder / f"{name}.luns")
+        words = ("--tier", "kernel", "--interval", 0.25, "--record", folder / f"{name}.luns")
         done = _lunscope(folder, "run", "--json", *load, *words)
         assert done.returncode == 0, done.stderr
         (folder / f"{name}.json").write_text(done.stdout)

@@ -76,7 +76,7 @@ def test_live_epochs_get_a_verdict_and_a_note_is_recorded(
     terminals: list[Terminal], tmp_path: Path, make_loop: Callable[..., str]
 ) -> None:
     recording = tmp_path / "a.luns"
-    load = (f"--target={make_loop(16 << 20)}", "--bs=4k", "--qd=1", "--rate=1000")
+    load = (f"--target={make_loop(16 << 20)}", "--bs=4k", "--qd=1", "--rate=200", "--tier=kernel")
     terminal = _start(terminals, "run", *load, "--interval=0.1", f"--record={recording}")
     _shows(terminal, "load running")
     first = _ticks(recording)

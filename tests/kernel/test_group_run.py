@@ -31,7 +31,7 @@ pytestmark = [needs.root, needs.loop, needs.io_uring]
 
 def run(job: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     folders = {"XDG_STATE_HOME": str(job.parent / "state"), SCRATCH_ENV: str(job.parent / "scratch")}
-    done = lunscope("run", job, "--headless", *arguments, env=os.environ | folders)
+    done = lunscope("run", job, "--headless", "--tier", "kernel", *arguments, env=os.environ | folders)
     assert "Traceback" not in done.stderr
     return done
 
@@ -195,7 +195,7 @@ def test_a_signal_ends_all_loads_with_a_summary(make_loop: MakeLoop, tmp_path: P
     text = f"time_based\nruntime=600\nrate_iops=200\n[a]\nfilename={first}\nrw=randread\n"
     text += f"[b]\nfilename={second}\nrw=read\nflow=1\n"
     recording = tmp_path / "s.lun"
-    words = ("run", fio(tmp_path, text), "--json", "--record", recording)
+    words = ("run", fio(tmp_path, text), "--json", "--tier", "kernel", "--record", recording)
     process = Forked(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     await_reads(first, second)
     process.send_signal(number)

@@ -31,7 +31,7 @@ _PATIENCE_S = 60.0
 def command(storage: Storage, tmp_path: Path) -> list[str]:
     words = ("--preset", "isolation", "--target", storage.loop(), "--rate", "200", "--json")
     limits = ("--vary", "qd=4", "--cap", f"riops={_CAP}", "--within", "3", "--runtime", "3s")
-    return ["sweep", *words, *limits, "--trials", str(tmp_path / "points")]
+    return ["sweep", "--tier", "kernel", *words, *limits, "--trials", str(tmp_path / "points")]
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def lunscope(*arguments: str | Path, folder: Path) -> subprocess.CompletedProces
 
 
 def by_lunscope(job: Path, *arguments: str | Path) -> Seen:
-    done = lunscope("run", job, "--json", *arguments, folder=job.parent)
+    done = lunscope("run", job, "--json", "--tier", "kernel", *arguments, folder=job.parent)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     return seen([document["read"], document["write"]], "ios", "bytes", lambda block: block["latency_us"]["mean"] or 0)
@@ -152,7 +152,9 @@ def test_what_is_written_for_fio_runs_there(data: Path) -> None:
 def test_jobs_behind_a_stonewall_run_one_after_the_other(data: Path) -> None:
     job = job_file(data, "rw=read\nbs=64k\nruntime=300ms\n[b]\nstonewall\nrw=randread\nruntime=300ms")
     folder = data.parent / "out"
-    done = lunscope("run", job, "--json", "--fio-json", folder, "--interval", "0.1", folder=data.parent)
+    done = lunscope(
+        "run", job, "--json", "--tier", "kernel", "--fio-json", folder, "--interval", "0.1", folder=data.parent
+    )
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     ran = [(each["job"]["name"], each["job"]["access"], each["ended"]) for each in documents]
@@ -177,7 +179,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
         f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nruntime = "9s"\n'
         '[[turn]]\nat = "8s"\nread_pct = 50\n'
     )
-    done = lunscope("run", scenario, "--headless", folder=data.parent)
+    done = lunscope("run", scenario, "--headless", "--tier", "kernel", folder=data.parent)
     assert (done.returncode, done.stdout) == (1, "")
     assert "job writes to it from 8s on" in done.stderr
 
@@ -189,14 +191,14 @@ def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:
         f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nqd = 2\nruntime = "1200ms"\n'
         '[[turn]]\nat = "300ms"\nqd = 8\nbs = "8k"\n[[turn]]\nat = "800ms"\nrate = 200\ndistribution = "zipf:1.2"\n'
     )
-    done = lunscope("run", first, "--headless", "--record", session, folder=folder)
+    done = lunscope("run", first, "--headless", "--tier", "kernel", "--record", session, folder=folder)
     assert done.returncode == 0, done.stderr
     done = lunscope("export", session, "--format", "scenario", "-o", again, folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     (wanted,), (found,) = read_job(first).scenarios, read_job(again).scenarios
     assert found.job == wanted.job
     assert [set(turn.changes) for turn in found.turns] == [set(turn.changes) for turn in wanted.turns]
-    done = lunscope("run", again, "--json", "--record", second, folder=folder)
+    done = lunscope("run", again, "--json", "--tier", "kernel", "--record", second, folder=folder)
     assert done.returncode == 0, done.stderr
     epochs = json.loads(done.stdout)["epochs"]
     knobs = [(epoch["knobs"]["queue_depth"], epoch["knobs"]["rate_iops"]) for epoch in epochs]

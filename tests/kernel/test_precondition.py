@@ -45,7 +45,7 @@ def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
 def lunscope(tmp_path: Path) -> Lunscope:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
-        done = forked_command.lunscope(*arguments, env=environment, timeout_s=300)
+        done = forked_command.lunscope(arguments[0], "--tier", "kernel", *arguments[1:], env=environment, timeout_s=300)
         assert "Traceback" not in done.stderr
         return done
 
@@ -164,7 +164,7 @@ def test_a_sweep_begins_after_it(storage: Storage, tmp_path: Path) -> None:
     device, trials = storage.loop(SIZE), tmp_path / "trials"
     writes = Writes(device)
     options = ("--precondition", "--target", device, "--allow-write", device, "--trials", str(trials), "--json")
-    process = started(tmp_path, "sweep", "--vary", "qd=1,2", *options)
+    process = started(tmp_path, "sweep", "--vary", "qd=1,2", "--rate", "500", "--tier", "kernel", *options)
     wait_for_trials(trials, 1)
     assert 2 * SIZE <= writes.bytes < 2.1 * SIZE
     process.send_signal(signal.SIGINT)

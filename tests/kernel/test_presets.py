@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 FIGURES = "1.5s"
 """Time of a point whose figures are looked at: in less a busy host may not have served enough samples for any."""
 
-CALM = ("--rate", "500")
+CALM = ("--rate", "500", "--tier", "kernel")
 """I/Os per second that leave the host to others: nothing here is about how fast a load is."""
 
 

@@ -25,7 +25,7 @@ from engine.sweep.limit import Limit
 from tests.kernel.forked_command import Forked, lunscope
 
 ROOT = Path(__file__).parents[2]
-HASTY = ("--size", "4m", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
+HASTY = ("--size", "4m", "--tier", "kernel", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
 
 
@@ -95,7 +95,18 @@ def test_verb_searches_the_rate_of_a_scratch_file(tmp_path: Path) -> None:
 
 def test_closed_curve_and_open_rate_come_together(tmp_path: Path) -> None:
     trials = tmp_path / "trials"
-    arguments = ("--vary", "qd=4", "--vary", "rate=..500", "--slo", "p90<=500ms", "--trials", str(trials))
+    arguments = (
+        "--vary",
+        "qd=4",
+        "--vary",
+        "rate=..500",
+        "--slo",
+        "p90<=500ms",
+        "--bs",
+        "64k",
+        "--trials",
+        str(trials),
+    )
     document = _document(tmp_path, *arguments)
     (curve,) = document["curves"]
     assert curve["trials"]

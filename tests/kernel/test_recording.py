@@ -244,7 +244,7 @@ def _await_sample(path: Path) -> None:
 
 def test_a_recording_that_is_killed_at_any_moment_after_its_first_tick_has_samples(tmp_path: Path) -> None:
     path = tmp_path / "a.lun"
-    process = _lunscope("record", "-o", str(path))
+    process = _lunscope("record", "--tier", "kernel", "-o", str(path))
     try:
         _await_sample(path)
     finally:
@@ -277,7 +277,7 @@ def test_a_recording_holds_a_sample_before_anything_is_shown_or_driven(tmp_path:
 
 def test_a_run_that_is_killed_as_soon_as_it_records_leaves_a_sample(tmp_path: Path) -> None:
     path = tmp_path / "a.lun"
-    process = _lunscope("run", "--headless", "--size", "1m", "--record", str(path))
+    process = _lunscope("run", "--headless", "--tier", "kernel", "--size", "1m", "--record", str(path))
     try:
         _await_sample(path)
         (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -293,7 +293,7 @@ def test_a_run_that_is_killed_as_soon_as_it_records_leaves_a_sample(tmp_path: Pa
 
 def test_a_recording_whose_file_goes_away_ends_with_1_and_says_why(tmp_path: Path) -> None:
     path = tmp_path / "a.lun"
-    process = _lunscope("record", "-o", str(path), "--interval", "0.1")
+    process = _lunscope("record", "--tier", "kernel", "-o", str(path), "--interval", "0.1")
     _await_sample(path)
     path.rename(tmp_path / "moved.lun")
     _, said = process.communicate(timeout=60)
@@ -304,11 +304,11 @@ def test_a_recording_whose_file_goes_away_ends_with_1_and_says_why(tmp_path: Pat
 
 def test_a_live_recording_is_not_overwritten_by_another(tmp_path: Path) -> None:
     path = tmp_path / "a.lun"
-    process = _lunscope("record", "-o", str(path))
+    process = _lunscope("record", "--tier", "kernel", "-o", str(path))
     _await_sample(path)
     inode = path.stat().st_ino
     try:
-        second = _lunscope("record", "-o", str(path), "--overwrite", "--duration", "0.2")
+        second = _lunscope("record", "--tier", "kernel", "-o", str(path), "--overwrite", "--duration", "0.2")
         _, said = second.communicate(timeout=60)
         assert second.returncode == 1
         assert "another process records to it" in said
@@ -316,7 +316,7 @@ def test_a_live_recording_is_not_overwritten_by_another(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-    third = _lunscope("record", "-o", str(path), "--overwrite", "--duration", "0.2")
+    third = _lunscope("record", "--tier", "kernel", "-o", str(path), "--overwrite", "--duration", "0.2")
     _, said = third.communicate(timeout=60)
     assert third.returncode == 0, said
     assert path.stat().st_ino != inode or not path.with_name("a.lun-wal").exists()

@@ -34,7 +34,7 @@ def scratch(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(scratch: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        done = lunscope("run", *arguments, env=os.environ | {SCRATCH_ENV: str(scratch)})
+        done = lunscope("run", "--tier", "kernel", *arguments, env=os.environ | {SCRATCH_ENV: str(scratch)})
         assert "Traceback" not in done.stderr
         assert not scratch.exists() or list(scratch.iterdir()) == []
         return done

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.config import SCRATCH_ENV
-from engine.job.spec import JobSpec, Permissions
+from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
@@ -28,7 +28,9 @@ HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, m
 
 
 def _running(control: LoadControl, *axes: str) -> SweepPlan:
-    plan = make_plan(JobSpec(size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
+    plan = make_plan(
+        JobSpec(knobs=Knobs(rate_iops=500.0), size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY
+    )
     control.arm(plan.armed, Permissions())
     control.turn(plan.first)
     control.start()
@@ -111,7 +113,19 @@ def test_writing_needs_permission_before_anything_starts(tmp_path: Path) -> None
 
 def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_prints(tmp_path: Path) -> None:
     trials = tmp_path / "trials"
-    arguments = ("--vary", "qd=1,2", "--size", "4m", "--trials", str(trials), "--json")
+    arguments = (
+        "--vary",
+        "qd=1,2",
+        "--size",
+        "4m",
+        "--rate",
+        "500",
+        "--tier",
+        "kernel",
+        "--trials",
+        str(trials),
+        "--json",
+    )
     killed = Forked(
         "sweep",
         *arguments,

@@ -55,7 +55,7 @@ def sampled(control: LoadControl) -> Iterator[Sampling]:
 def swept(devices: tuple[str, ...], *axes: str, slow: bool) -> SweepResult:
     """Sweep over devices, the last of which may do 500 I/Os per second only."""
     targets = tuple(map(TargetSpec, devices))
-    job = JobSpec(targets=targets, knobs=Knobs(stripe_width=len(targets)))
+    job = JobSpec(targets=targets, knobs=Knobs(stripe_width=len(targets), rate_iops=2000.0))
     plan, control = make_plan(job, tuple(map(parse_axis, axes)), rule=HASTY), LoadControl()
     with sampled(control) as sampling, slowed(devices[-1], 500) if slow else nullcontext():
         try:
@@ -104,8 +104,8 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
 
 def test_the_verb_measures_both_loops_and_its_file_has_host_and_devices(make_loop: MakeLoop, tmp_path: Path) -> None:
     device, trials = make_loop(16 * MIB, folder=tmp_path), tmp_path / "trials"
-    arguments = ("-t", device, "--vary", "qd=1,2", "--bs", "256k", "--open-loop", "--trials", str(trials), "--json")
-    done = lunscope("sweep", *arguments, timeout_s=600)
+    arguments = ("-t", device, "--vary", "qd=1,2", "--rate", "4000", "--tier", "kernel", "--open-loop", "--json")
+    done = lunscope("sweep", *arguments, "--trials", str(trials), timeout_s=600)
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     (search,) = document["open_loop"]["searches"]

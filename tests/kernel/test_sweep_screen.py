@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 LEAVE_SCREEN = b"\x1b[?1049l"
 PATIENCE_S = 120.0
-CALM = "--rate=4000"
+CALM = "--rate=500"
 """I/Os per second that leave the host to others: nothing here is about how fast a load is."""
 
 

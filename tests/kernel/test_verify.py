@@ -425,7 +425,7 @@ def lunscope(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_run_and_verify_agree_and_say_it_with_their_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "data"
     options = ("--size", "4m", "--rw", "randrw", "--qd", "8", "--runtime", "500ms")
-    done = lunscope("run", "--verify", "--json", "--target", path, *options)
+    done = lunscope("run", "--verify", "--tier", "kernel", "--json", "--target", path, *options)
     assert done.returncode == 0, done.stderr
     assert '"verify": {"run_ns"' in done.stdout
     assert '"damaged_ranges": 0' in done.stdout
@@ -456,7 +456,7 @@ def test_a_target_is_not_checked_while_its_load_runs(tmp_path: Path) -> None:
 
 def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> None:
     path = tmp_path / "data"
-    run = ("run", "--headless", "--target", path, "--rw", "randwrite", "--runtime", "200ms")
+    run = ("run", "--headless", "--tier", "kernel", "--target", path, "--rw", "randwrite", "--runtime", "200ms")
     assert lunscope(*run, "--verify", "--size", "4m").returncode == 0
     assert journal_path(str(path)).exists()
     allowed = ("--allow-write", path, "--destroy-data")
@@ -521,7 +521,7 @@ def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[...,
 @needs.loop
 def test_the_check_of_a_target_names_reads_that_do_not_come_back(make_loop: Callable[..., str]) -> None:
     path = make_loop(4 * MIB)
-    options = ["--headless", "--verify", "--target", path, "--rw", "write", "--runtime", "500ms"]
+    options = ["--headless", "--tier", "kernel", "--verify", "--target", path, "--rw", "write", "--runtime", "500ms"]
     written = lunscope("run", *options, "--allow-write", path, "--destroy-data")
     assert "reading back" in written.stdout or "read back at the end" in written.stdout, written
     with slowed(path, 2):
