@@ -11,6 +11,7 @@ from textual.cache import LRUCache
 from textual.css.model import RuleSet
 from textual.css.styles import RulesMap
 from textual.css.stylesheet import Stylesheet
+from textual.css.tokenizer import Token
 from textual.dom import DOMNode
 
 _MOST_SOURCES = 512
@@ -90,6 +91,7 @@ class ThemeSheets(Stylesheet):
     _of_themes: ClassVar[LRUCache[Hashable, _Parsed]] = LRUCache(_MOST_THEMES)
     _shared_candidates: ClassVar[LRUCache[Hashable, _Candidates]] = LRUCache(_MOST_CANDIDATES)
     """By the names of a node and the identity of the rules, which they keep alive."""
+    _tokens_of_themes: ClassVar[LRUCache[Hashable, dict[str, list[Token]]]] = LRUCache(_MOST_THEMES)
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
@@ -102,6 +104,7 @@ class ThemeSheets(Stylesheet):
         """Among all rules, by identity."""
         self._path: _PathState | None = None
         """While component classes are styled."""
+        self._theme_key: Hashable = None
         self._use_cache_of(self._variables)
 
     @property
@@ -228,8 +231,16 @@ class ThemeSheets(Stylesheet):
             cls._shared_candidates[key] = found
         return found
 
+    @property
+    def _variable_tokens(self) -> dict[str, list[Token]]:
+        """Tokens of the values of a theme's variables, some hundred."""
+        found = self._tokens_of_themes.get(self._theme_key)
+        if found is None:
+            found = self._tokens_of_themes[self._theme_key] = super()._variable_tokens
+        return found
+
     def _use_cache_of(self, variables: dict[str, str]) -> None:
-        key = frozenset(variables.items())
+        key = self._theme_key = frozenset(variables.items())
         if key not in self._of_themes:
             self._of_themes[key] = LRUCache(_MOST_SOURCES)
         self._parse_cache = self._of_themes[key]

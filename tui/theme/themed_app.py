@@ -19,6 +19,7 @@ from textual.filter import LineFilter
 from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.theme import Theme
 from textual.timer import Timer, TimerCallback
 from textual.widgets._toast import ToastHolder
 from textual.worker import WorkerFailed
@@ -140,6 +141,9 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     terminal: TerminalUse | None = None
     """Set before the app runs; read by the driver."""
 
+    _variables_of: ClassVar[dict[str, tuple[Theme, dict[str, str]]]] = {}
+    """Of themes by their names: the theme, and its variables."""
+
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         leave_out_strip_caches()
         keep_few_boxes()
@@ -224,6 +228,18 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
             for holder in self.screen.query(ToastHolder):
                 if holder.is_mounted and not holder.children:
                     holder.remove()
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the variables of the theme in force; Textual asks for them four times before it paints anything.
+
+        Computing their shades anew each time is a twentieth of an app's start.
+        """
+        theme = self.current_theme
+        known = self._variables_of.get(theme.name)
+        if known is None or known[0] != theme:
+            known = self._variables_of[theme.name] = theme, super().get_css_variables()
+        self.theme_variables = dict(known[1])
+        return dict(known[1])
 
     def paint_at_once(self) -> None:
         """Paint now what changed on the screen; Textual waits for its next tick."""
