@@ -29,15 +29,25 @@ def _lunscope(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two recordings of one load at a fixed rate, which any disk keeps, and one with blocks of another size."""
+    """Two recordings of one load at a fixed rate, which any disk keeps, and one with blocks of another size.
+
+    All at once: such rates leave each other alone.
+    """
     folder = tmp_path_factory.mktemp("compare")
-    for name, block in (("first", SMALL), ("second", SMALL), ("large", LARGE)):
-        load = ("--bs", block, "--qd", 4, "--size", "16m", "--rate", 200, "--arrival", "constant", "--runtime", "9s")
-        words = ("--tier", "kernel", "--interval", 0.25, "--record", folder / f"{name}.luns")
-        done = _lunscope(folder, "run", "--json", *load, *words)
-        assert done.returncode == 0, done.stderr
-        (folder / f"{name}.json").write_text(done.stdout)
+    blocks = {"first": SMALL, "second": SMALL, "large": LARGE}
+    for name, process in [(name, _recorded(folder, name, block)) for name, block in blocks.items()]:
+        out, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+        (folder / f"{name}.json").write_text(out)
     return folder
+
+
+def _recorded(folder: Path, name: str, block: str) -> Forked:
+    load = ("--bs", block, "--qd", 4, "--size", "16m", "--rate", 200, "--arrival", "constant", "--runtime", "9s")
+    words = ("--tier", "kernel", "--interval", 0.25, "--record", folder / f"{name}.luns")
+    environment = os.environ | {SCRATCH_ENV: str(folder / name)}
+    pipe = subprocess.PIPE
+    return Forked("run", "--json", *map(str, (*load, *words)), stdout=pipe, stderr=pipe, env=environment)
 
 
 def _figures(folder: Path, a: str, b: str, *words: object) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -225,16 +225,18 @@ def test_threads_turned_on_a_stalled_device_keep_the_depth(make_loop: MakeLoop) 
         assert engine.stop()
 
 
-@pytest.mark.alone  # Whoever runs beside a thousand threads gets a thousandth of a processor.
 @needs.io_uring
 def test_a_thousand_threads_come_and_go(tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
-    with opened(path, size_bytes=MIB) as targets, running("uring", targets, knobs_of(1000)) as engine:
+    # At a rate: whoever runs beside a thousand threads that never wait gets a thousandth of a processor.
+    knobs = partial(knobs_of, rate_iops=20_000.0)
+    with opened(path, size_bytes=MIB) as targets, running("uring", targets, knobs(1000)) as engine:
         _goes_on(engine)
-        engine.apply(knobs_of(1000, threads=1000))
+        engine.apply(knobs(1000, threads=1000))
+        assert len([*Path("/proc/self/task").iterdir()]) >= 1000
         eventually(lambda: measuring(engine), "the epoch of a thousand")
         _goes_on(engine, 2000)
-        engine.apply(knobs_of(1))
+        engine.apply(knobs(1))
         _goes_on(engine)
     assert sum(int(e.counts[:, :, 0].sum()) + e.transient_ios for e in engine.epochs()) == ios(engine)
 

@@ -41,7 +41,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     ),
     "sweep": ("sweep", "--vary", "qd=1,2", "--target", "{folder}/absent"),
     "verify": ("verify", "{folder}/verified"),
-    "report": ("report", "--all", "0.2", "1"),
+    "report": ("report", "--all", "--tier", "kernel", "0.2", "1"),
     "report-from": ("report", "--from", "{session}", "--json"),
     "report-html": ("report", "--from", "{session}", "--html", "-"),
     "report-md": ("report", "--from", "{session}", "--md", "{folder}/new.md"),

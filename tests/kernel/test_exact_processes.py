@@ -156,7 +156,7 @@ def slow_disk(tmp_path: Path) -> Iterator[str]:
 def test_the_mean_is_that_of_a_device_of_known_service_time(slow_disk: str, tracer: _native.BlockTracer) -> None:
     tracer.read()
     tracer.processes()
-    reader = Witness(slow_disk, "read", 100, 4096)
+    reader = Witness(slow_disk, "read", 40, 4096)
     reader.begin()
     spent = reader.end()
     tracer.read()

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,7 +19,26 @@ pytestmark = [
     pytest.mark.skipif(not (shutil.which("unshare") and shutil.which("prlimit")), reason="needs unshare and prlimit"),
 ]
 
-LUNSCOPE = (sys.executable, "-m", "tui")
+EACH_FORKED = """
+import json, os, sys
+import collectors.sources.live, tui.commands.doctor, tui.commands.report
+from tui.cli import run_cli
+ended = []
+for words in json.loads(sys.argv[1]):
+    (out, their_out), (err, their_err) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(their_out, 1), os.dup2(their_err, 2)
+        for end in (out, their_out, err, their_err):
+            os.close(end)
+        sys.exit(run_cli(words))
+    os.close(their_out), os.close(their_err)
+    printed = [open(end).read() for end in (out, err)]
+    ended.append([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *printed])
+print(json.dumps(ended))
+"""
+"""Lunscope once for each list of words: to load it takes longer than what it does."""
+LUNSCOPE = (sys.executable, "-c", EACH_FORKED)
 FEW_FILES = ("prlimit", "--nofile=24:24", *LUNSCOPE)
 
 
@@ -42,8 +61,16 @@ def written(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def run(command: tuple[str, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=60)
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(command: tuple[str, ...], *verbs: tuple[str, ...]) -> list[Ended]:
+    done = subprocess.run([*command, json.dumps(verbs)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return [Ended(*one) for one in json.loads(done.stdout)]
 
 
 def hosts(folder: Path) -> dict[str, tuple[tuple[str, ...], str, str]]:
@@ -63,20 +90,24 @@ def hosts(folder: Path) -> dict[str, tuple[tuple[str, ...], str, str]]:
 @pytest.mark.parametrize("missing", ["types", "age", "lock", "files"])
 def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_path: Path) -> None:
     command, found, mend = hosts(tmp_path)[missing]
-    checks: list[dict[str, Any]] = json.loads(run(command, "doctor", "--json").stdout)["checks"]
+    doctor, insisting, report = run(
+        command,
+        ("doctor", "--json"),
+        ("report", "--tier", "exact", "0.2", "1"),
+        ("report", "--json", "--all", "0.2", "1"),
+    )
+    checks: list[dict[str, Any]] = json.loads(doctor.out)["checks"]
     exact = next(check for check in checks if check["id"] == "exact time")
     assert exact["status"] == "missing"
     told = f"{exact['found']}: {exact['mend']}"
     assert found in told
     assert mend in told
     assert "lunscope probe" not in told, "the helper would miss the same"
-    insisting = run(command, "report", "--tier", "exact", "0.2", "1")
-    assert insisting.returncode == 1
-    assert insisting.stderr.startswith("lunscope: tier exact: ")
-    assert len(insisting.stderr.splitlines()) == 1
-    assert found in insisting.stderr
-    report = run(command, "report", "--json", "--all", "0.2", "1")
-    assert report.returncode == 0, report.stderr
-    document = json.loads(report.stdout.splitlines()[0])
+    assert insisting.code == 1
+    assert insisting.err.startswith("lunscope: tier exact: ")
+    assert len(insisting.err.splitlines()) == 1
+    assert found in insisting.err
+    assert report.code == 0, report.err
+    document = json.loads(report.out.splitlines()[0])
     assert document["tier"] in {"sampled", "kernel"}
     assert not any("exact" in disk["tiers"].values() for disk in document["disks"])

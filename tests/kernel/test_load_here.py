@@ -113,10 +113,11 @@ def _sectors_written(device: str) -> str:
 
 @asynccontextmanager
 async def watching(size: tuple[int, int] = (120, 40)) -> AsyncIterator[tuple[LunscopeApp, Pilot[None], LoadControl]]:
-    """The app as `watch` makes it: no load was asked for."""
+    """The app as `watch` makes it, with a rate that leaves the host to others: no load was asked for."""
     control = LoadControl()
     source = LiveSource(0.2, tier="kernel", extra_collectors=[LoadCollector(control)])
-    app = LunscopeApp(source, LoadController(control, JobSpec(), Permissions()), settings=FROZEN)
+    job = JobSpec(knobs=Knobs(rate_iops=100.0))
+    app = LunscopeApp(source, LoadController(control, job, Permissions()), settings=FROZEN)
     try:
         async with on_stage(app, size) as pilot:
             await until(pilot, lambda: app.app_state.frame is not None and app.app_state.frame.topology.devices)
@@ -184,7 +185,6 @@ async def test_a_running_load_is_replaced_only_if_that_is_said(storage: Storage)
         controller = app.app_state.controller
         assert controller is not None
         controller.read_from((TargetSpec(first),))
-        controller.control.knobs.prepare(Knobs(rate_iops=100.0))
         await pilot.press("2", "s")
         await until(pilot, lambda: control.status.state is LoadState.RUNNING)
         await go_to(app, pilot, second)

@@ -99,7 +99,7 @@ def test_closed_curve_and_open_rate_come_together(tmp_path: Path) -> None:
         "--vary",
         "qd=4",
         "--vary",
-        "rate=..500",
+        "rate=200..500",
         "--slo",
         "p90<=500ms",
         "--bs",

@@ -93,6 +93,7 @@ def test_known_ios_come_out_exactly(device: str, read: Callable[[], Sample]) -> 
 
 
 @needs.iostat
+@pytest.mark.waits
 def test_iostat_sees_the_same(device: str, read: Callable[[], Sample]) -> None:
     for _ in range(3):
         beside, frame, took_s = iostat_around(device, read)

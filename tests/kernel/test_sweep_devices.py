@@ -104,7 +104,7 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
 
 def test_the_verb_measures_both_loops_and_its_file_has_host_and_devices(make_loop: MakeLoop, tmp_path: Path) -> None:
     device, trials = make_loop(16 * MIB, folder=tmp_path), tmp_path / "trials"
-    arguments = ("-t", device, "--vary", "qd=1,2", "--rate", "4000", "--tier", "kernel", "--open-loop", "--json")
+    arguments = ("-t", device, "--vary", "qd=2", "--rate", "5000", "--tier", "kernel", "--open-loop", "--json")
     done = lunscope("sweep", *arguments, "--trials", str(trials), timeout_s=600)
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)

@@ -43,8 +43,8 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
         terminal.close(1)
 
 
-def _start(terminals: list[Terminal], *arguments: str) -> Terminal:
-    terminal = ForkedTerminal(("sweep", *arguments), 80, 24)
+def _start(terminals: list[Terminal], *arguments: str, tier: str = "kernel") -> Terminal:
+    terminal = ForkedTerminal(("sweep", f"--tier={tier}", *arguments), 80, 24)
     terminals.append(terminal)
     return terminal
 
@@ -77,11 +77,11 @@ def _left(terminal: Terminal) -> tuple[str, int]:
     return terminal.output.rpartition(LEAVE_SCREEN)[2].decode(), terminal.close()
 
 
-def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str) -> None:
+def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str, tier: str) -> None:
     """Measure two points, set the first on end, stop, and leave."""
     trials, recording = tmp_path / "trials", tmp_path / "a.luns"
     axes = ("--vary", "qd=1,2,4,8", "--interval=0.2", CALM)
-    terminal = _start(terminals, *axes, f"--trials={trials}", f"--record={recording}", *arguments)
+    terminal = _start(terminals, *axes, f"--trials={trials}", f"--record={recording}", *arguments, tier=tier)
     _shows(terminal, "measured")
     _wait_for(terminal, lambda: len(_trials(trials)) >= 2)
     terminal.press("\r")
@@ -108,14 +108,14 @@ def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str) -> None:
 
 
 def test_sweep_of_a_scratch_file(terminals: list[Terminal], tmp_path: Path) -> None:
-    _sweep(terminals, tmp_path, "--size=4m")
+    _sweep(terminals, tmp_path, "--size=4m", tier="kernel")
     assert not list((tmp_path / "scratch").iterdir())
 
 
 @needs.root
 @needs.loop
 def test_sweep_of_a_loop_device(terminals: list[Terminal], tmp_path: Path, make_loop: Callable[..., str]) -> None:
-    _sweep(terminals, tmp_path, f"--target={make_loop(16 << 20)}")
+    _sweep(terminals, tmp_path, f"--target={make_loop(16 << 20)}", tier="auto")
 
 
 def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[Terminal], tmp_path: Path) -> None:

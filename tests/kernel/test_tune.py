@@ -16,7 +16,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
-from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
@@ -287,7 +287,7 @@ def test_a_tunable_is_an_axis_of_a_sweep_that_goes_on(journal: Journal, loop: st
     """Set between the points, restored at the end, and the same when the sweep goes on after it was stopped."""
     before = values(loop)
     rule = StopRule(least_s=0.1, most_s=0.2, most_warm_up_s=0.1)
-    job = JobSpec(targets=(TargetSpec(f"/dev/{loop}"),))
+    job = JobSpec(targets=(TargetSpec(f"/dev/{loop}"),), knobs=Knobs(rate_iops=500.0))
     plan = make_sweep(job, (parse_axis("tune.nr_requests=8,20"),), rule=rule)
     seen: list[str] = []
 
