@@ -17,6 +17,7 @@ Every `data` starts with a CRC-32 over itself and the numbers of its row: SQLite
 
 from __future__ import annotations
 
+import functools
 import struct
 import zlib
 from collections.abc import Iterable
@@ -120,7 +121,7 @@ _T = TypeVar("_T", bound=Struct)
 def columns_of(cls: type[_T], records: Iterable[_T]) -> dict[str, list[Any]]:
     """Convert records of a struct to columns."""
     everyone = tuple(records)
-    return {name: [getattr(record, name) for record in everyone] for name in get_type_hints(cls)}
+    return {name: [getattr(record, name) for record in everyone] for name in cls.__struct_fields__}
 
 
 def records_of(cls: type[_T], columns: object) -> list[_T]:
@@ -131,7 +132,7 @@ def records_of(cls: type[_T], columns: object) -> list[_T]:
     """
     if not isinstance(columns, dict):
         raise DamageError(f"no {cls.__name__} columns")
-    hints = get_type_hints(cls)
+    hints = hints_of(cls)
     count = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
     defaults = {field.name: field.default for field in fields(cls)}
     known = []
@@ -142,6 +143,15 @@ def records_of(cls: type[_T], columns: object) -> list[_T]:
     if any(len(values) != count for values in known):
         raise DamageError(f"{cls.__name__} columns of different length")
     return [cls(*values) for values in zip(*known, strict=True)]
+
+
+def hints_of(cls: object) -> dict[str, Any]:
+    """Types of the fields of a struct."""
+    return _hints(cls)
+
+
+_hints = functools.cache(get_type_hints)
+"""Each topology of a recording asks for those of all its structs."""
 
 
 def _typed_column(hint: object, values: object) -> list[Any]:

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import json
 from types import NoneType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, Tape, TargetPort
 from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Topology
-from collectors.session.format import MAX_JSON_CONTAINERS, MAX_JSON_ITEMS, DamageError, columns_of, records_of, typed
+from collectors.session.format import (
+    MAX_JSON_CONTAINERS,
+    MAX_JSON_ITEMS,
+    DamageError,
+    columns_of,
+    hints_of,
+    records_of,
+    typed,
+)
 from engine.events import Event, EventKind
 
 
@@ -211,7 +219,7 @@ def _plain(record: Device | HostFacts | Event) -> dict[str, Any]:
 def _revive(cls: type[_T], value: object) -> _T:
     if not isinstance(value, dict):
         raise DamageError(f"not a {cls.__name__}")
-    hints = get_type_hints(cls)
+    hints = hints_of(cls)
     known = {name: typed(hint, value[name]) for name, hint in hints.items() if name in value}
     try:
         return cls(**known)

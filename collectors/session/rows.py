@@ -87,6 +87,8 @@ class TickTable:
         self._database = database
         self._clock_ns = clock_ns
         self._salvaged: int | None = None
+        self._allowed = 0
+        """Most ticks that a file of the size it last had can have; a recorded file only grows."""
 
     @property
     def cut_off(self) -> bool:
@@ -102,7 +104,11 @@ class TickTable:
         except DamageError:
             self._salvaged = self._find_end()
             return self._salvaged
-        return 0 if last is None else min(last + 1, self._most())
+        if last is None:
+            return 0
+        if last >= self._allowed:
+            self._allowed = self._most()
+        return int(min(last + 1, self._allowed))
 
     def get(self, tick: int) -> StoredTick:
         """One tick.

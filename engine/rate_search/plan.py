@@ -14,6 +14,7 @@ from engine.job.limits import MAX_ARRIVALS_PER_S, MAX_THREADS
 from engine.job.spec import Arrival, Backend, JobSpec
 from engine.job.validate import validate
 from engine.rate_search.goal import RateGoal
+from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
@@ -69,9 +70,11 @@ class RatePlan(Struct, frozen=True):
     """Name, such as "bs=4k", and knobs of each combination; one without a name if nothing else varies."""
     range: RateRange = field(default_factory=RateRange)
 
-    def next_trial(self, _curve: int, trials: Sequence[RateTrial]) -> WantedTrial | None:
+    def next_trial(
+        self, _curve: int, trials: Sequence[RateTrial], known: KnownTrials | None = None
+    ) -> WantedTrial | None:
         """Choose the next trial of a combination; None when it is done."""
-        return self.search.next_trial(trials)
+        return self.search.next_trial(trials, known)
 
     def knobs_at(self, curve: int, rate: float) -> Knobs:
         """Knobs of a trial."""

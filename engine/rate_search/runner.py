@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.errors import LunscopeError
 from engine.rate_search.answer import RateAnswers, rate_answers
 from engine.rate_search.events import RecordedRates, begin_event, end_event, trial_event
+from engine.rate_search.known import KnownTrials
 from engine.rate_search.measure import RateMeter
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
@@ -113,8 +114,8 @@ class RateRunner(Interruptible):
         self._note_start()
         ended = "complete"
         for curve, trials in enumerate(self._trials):
-            self._curve = curve
-            while (wanted := self._plan.next_trial(curve, trials)) is not None:
+            self._curve, known = curve, KnownTrials()
+            while (wanted := self._plan.next_trial(curve, trials, known)) is not None:
                 trouble = self._measure(curve, wanted) if self._wait_to_go_on() else self._why_ended()
                 if trouble:
                     ended = trouble

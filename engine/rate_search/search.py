@@ -9,16 +9,16 @@ expand, halve, refine), so that limits that are kept up to about the same rate s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from engine.job.limits import MAX_ARRIVALS_PER_S
-from engine.rate_search.bounds import LoadClass, classify
+from engine.rate_search.bounds import classify
 from engine.rate_search.goal import Phase, RateGoal
 from engine.rate_search.grid import LOWEST_SHARE, RateGrid, rounded
+from engine.rate_search.known import Bounds, Groups, KnownTrials
 from engine.rate_search.trial import SUSTAINED, RateTrial
 from engine.sweep.limit import Limit
 
@@ -30,10 +30,6 @@ _OVERLOADS = 3
 _MOST_TRIALS = 2000
 _FARTHEST = 16
 """Steps by which a bound is searched further out at a time."""
-
-
-Groups: TypeAlias = Mapping[float, Sequence[RateTrial]]
-"""Trials by their rate."""
 
 
 class RateStage(StrEnum):
@@ -54,18 +50,6 @@ class WantedTrial(Struct, frozen=True):
     stage: RateStage
 
 
-class Bounds(Struct, frozen=True):
-    """Indices of the relevant bounds of one limit; None where there is none."""
-
-    lower: int | None
-    upper: int | None
-    undecided: tuple[int, ...] = ()
-    """Measured between the bounds and not decided."""
-    lowers: int = 0
-    """How many rates are lower bounds."""
-    uppers: int = 0
-
-
 class RateSearch(Struct, frozen=True):
     """The search for all limits at once."""
 
@@ -75,19 +59,23 @@ class RateSearch(Struct, frozen=True):
     high: float | None = None
     """No rate beyond is tried; None: up to the maximum."""
 
-    def next_trial(self, trials: Sequence[RateTrial]) -> WantedTrial | None:
-        """Choose the next trial; None when every limit is decided as far as it can be."""
+    def next_trial(self, trials: Sequence[RateTrial], known: KnownTrials | None = None) -> WantedTrial | None:
+        """Choose the next trial; None when every limit is decided as far as it can be.
+
+        With what is known of the trials of the step before, only the new ones are looked at; the choice is the same.
+        """
         if len(trials) >= _MOST_TRIALS:
             return None
-        grid = self.grid(trials)
+        known = known or KnownTrials()
+        known.follow(trials, RateStage.MAXIMUM)
+        grid = self._grid(known.to_maximum)
         if grid is None:
-            return self._next_for_maximum(trials)
+            return self._next_for_maximum(known.to_maximum)
         phases = self.phases(grid)
-        groups = on_grid(trials)
         for index in grid.ladder():
-            if grid.rate(index) not in groups:
+            if grid.rate(index) not in known.on_grid:
                 return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
-        return self._next_of_phases(groups, grid.nearest(trials[-1].rate), grid, phases)
+        return self._next_of_phases(known, grid.nearest(trials[-1].rate), grid, phases)
 
     def phases(self, grid: RateGrid) -> tuple[Phase, ...]:
         """Plan the passes over a grid; trials are as long as the rates of its upper half need."""
@@ -95,7 +83,10 @@ class RateSearch(Struct, frozen=True):
 
     def grid(self, trials: Sequence[RateTrial]) -> RateGrid | None:
         """Lay the grid below the maximum; None while that is not known."""
-        maximum = self._maximum(trials)
+        return self._grid(_to_maximum(trials))
+
+    def _grid(self, to_maximum: Groups) -> RateGrid | None:
+        maximum = self._maximum(to_maximum)
         if maximum is None:
             return None
         highest = max(min(maximum, self.high or maximum), 1.0)
@@ -106,9 +97,9 @@ class RateSearch(Struct, frozen=True):
         """Whether the load carried the highest rate allowed."""
         return any(is_carried(trial) for trial in _to_maximum(trials).get(self._highest_rate, ()))
 
-    def _maximum(self, trials: Sequence[RateTrial]) -> float | None:
+    def _maximum(self, to_maximum: Groups) -> float | None:
         """Throughput of the load, or the highest rate allowed if it carries that."""
-        for rate, group in _to_maximum(trials).items():
+        for rate, group in to_maximum.items():
             carried = any(is_carried(trial) for trial in group)
             if carried and rate >= self._highest_rate:
                 return rate
@@ -120,32 +111,23 @@ class RateSearch(Struct, frozen=True):
     def _highest_rate(self) -> float:
         return min(self.high or MAX_ARRIVALS_PER_S, MAX_ARRIVALS_PER_S)
 
-    def _next_for_maximum(self, trials: Sequence[RateTrial]) -> WantedTrial:
-        groups = _to_maximum(trials)
+    def _next_for_maximum(self, to_maximum: Groups) -> WantedTrial:
         rate = min(max(FIRST_RATE, self.low or 0.0), self._highest_rate)
-        while any(is_carried(trial) for trial in groups.get(rate, ())):
+        while any(is_carried(trial) for trial in to_maximum.get(rate, ())):
             rate = min(rate * _FASTER, self._highest_rate)
         return WantedTrial(rate, self.goal.trial_s, RateStage.MAXIMUM)
 
     def bounds(self, groups: Groups, grid: RateGrid, limit: Limit, phase: Phase) -> Bounds:
-        """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
-        classes = {
-            grid.nearest(rate): classify(group, limit, phase, self.goal.exceed_ratio) for rate, group in groups.items()
-        }
-        upper = max((index for index, found in classes.items() if found is LoadClass.UPPER), default=None)
-        below = -1 if upper is None else upper
-        lower = min(
-            (index for index, found in classes.items() if found is LoadClass.LOWER and index > below), default=None
-        )
-        last = grid.last + 1 if lower is None else lower
-        undecided = (i for i, found in classes.items() if found is LoadClass.UNDECIDED and below < i < last)
-        counts = Counter(classes.values())
-        return Bounds(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
+        """Find the relevant bounds among trials by their rate."""
+        ratio = self.goal.exceed_ratio
+        return Bounds.of(grid, {rate: classify(group, limit, phase, ratio) for rate, group in groups.items()})
 
-    def _next_of_phases(self, groups: Groups, here: int, grid: RateGrid, phases: Sequence[Phase]) -> WantedTrial | None:
+    def _next_of_phases(
+        self, known: KnownTrials, here: int, grid: RateGrid, phases: Sequence[Phase]
+    ) -> WantedTrial | None:
         before = [Bounds(None, None)] * len(self.limits)
         for phase in phases:
-            now = [self.bounds(groups, grid, limit, phase) for limit in self.limits]
+            now = [known.bounds(grid, limit, phase, self.goal.exceed_ratio) for limit in self.limits]
             pairs = zip(now, before, strict=True)
             wanted = Counter(
                 index for each, last in pairs if (index := _next_index(grid, each, last, phase.steps)) is not None
@@ -172,7 +154,7 @@ def on_grid(trials: Sequence[RateTrial]) -> Groups:
     return groups
 
 
-def _to_maximum(trials: Sequence[RateTrial]) -> Mapping[float, Sequence[RateTrial]]:
+def _to_maximum(trials: Sequence[RateTrial]) -> Groups:
     groups: dict[float, list[RateTrial]] = {}
     for trial in trials:
         if trial.stage == RateStage.MAXIMUM:

@@ -10,6 +10,7 @@ from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec
 from engine.job.validate import validate
 from engine.rate_search.grid import rounded
+from engine.rate_search.known import KnownTrials
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import RateSearch, RateStage, WantedTrial
 from engine.rate_search.trial import RateTrial
@@ -31,7 +32,9 @@ class StepPlan(RatePlan, frozen=True):
     rates: tuple[tuple[float, ...], ...] = ()
     """Of each combination, ascending."""
 
-    def next_trial(self, curve: int, trials: Sequence[RateTrial]) -> WantedTrial | None:
+    def next_trial(
+        self, curve: int, trials: Sequence[RateTrial], _known: KnownTrials | None = None
+    ) -> WantedTrial | None:
         """Take the rates in their order."""
         done = {trial.rate for trial in trials}
         rate = next((rate for rate in self.rates[curve] if rate not in done), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 from enum import StrEnum
 
 import numpy as np
@@ -113,8 +114,10 @@ def fit_curves(observed: Observations, *, with_drift: bool) -> Curves:
 
 
 def _huber(deviations: Floats) -> Floats:
-    scale = max(1.4826 * float(np.median(np.abs(deviations))), math.sqrt(_SMALLEST))
-    return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(np.abs(deviations), 1e-12)), np.float64)
+    sizes = np.abs(deviations)
+    # np.median takes ten times as long for so few.
+    scale = max(1.4826 * statistics.median(sizes.tolist()), math.sqrt(_SMALLEST))
+    return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(sizes, 1e-12)), np.float64)
 
 
 class _Kind(Struct, frozen=True, eq=False):

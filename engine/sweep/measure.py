@@ -84,10 +84,12 @@ class _Windows(Struct):
         if self.at_s and at_s - self.at_s[-1] > _GAP_S:
             raise _GapError
         self.at_s.append(at_s)
-        self.ios.append(int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()))
-        self.in_flight.append(int(counters[:, IN_FLIGHT].sum()))
-        self.errors.append(int(counters[:, ERRORS].sum()))
-        self.failing.update(np.flatnonzero(counters[:, FAILING]).tolist())
+        totals = counters.sum(axis=0).tolist()
+        self.ios.append(totals[_READ_IOS] + totals[_WRITE_IOS])
+        self.in_flight.append(totals[IN_FLIGHT])
+        self.errors.append(totals[ERRORS])
+        if totals[FAILING]:
+            self.failing.update(np.flatnonzero(counters[:, FAILING]).tolist())
 
     @property
     def elapsed_s(self) -> float:

@@ -13,7 +13,7 @@ from tests.fuzz.campaign import KEPT, HangError, assert_printable, campaign, lim
 from tests.fuzz.runner import MOST_BYTES, fuzzer_names, refusal_of, run_fuzzer
 
 SEED = 1
-SECONDS = 2.0
+SECONDS = 1.0
 KEPT_INPUTS = sorted(KEPT.glob("*/*.bin"))
 
 

@@ -8,4 +8,4 @@ from tests.fuzz import probe_messages
 
 
 def test_random_messages_are_answered_or_end_their_connection() -> None:
-    assert probe_messages.run(random.randrange(1 << 32), count=3_000, seconds=10.0) > 100
+    assert probe_messages.run(random.randrange(1 << 32), count=1_000, seconds=10.0) > 100

@@ -140,7 +140,7 @@ def test_series_stay_short_and_keep_their_peaks(tmp_path: Path) -> None:
     machine = Machine(disks=2, active=2)
     path = tmp_path / "long.luns"
     with SessionWriter(path) as writer:
-        for _ in range(700):
+        for _ in range(350):
             writer.write(machine.sample())
     with SessionReader(path) as reader:
         document = recording_document(reader)

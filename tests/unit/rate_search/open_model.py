@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.rate_search.goal import allowed_share
+from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.sweep.limit import Limit
@@ -84,6 +85,7 @@ class OpenModel:
 
 def search_all(search: RateSearch, model: OpenModel) -> Sequence[RateTrial]:
     """Search until every limit is decided."""
-    while (wanted := search.next_trial(model.trials)) is not None:
+    known = KnownTrials()
+    while (wanted := search.next_trial(model.trials, known)) is not None:
         model.measure(wanted)
     return model.trials

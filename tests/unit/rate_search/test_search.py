@@ -8,11 +8,13 @@ import pytest
 
 from engine.rate_search.answer import RateAnswers, RateVerdict, rate_answers
 from engine.rate_search.goal import RateGoal
+from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import RateSearch, RateStage
 from engine.sweep.limit import Limit
 from tests.unit.rate_search.open_model import SERVICE_RATE, OpenModel, search_all, true_rate
 
-RUNS = 200
+RUNS = 50
+"""Of which none may miss: where 90 % hit, all of them do in 1 of 200 cases."""
 ONE = ("p99<=2ms",)
 NEAR = ("p50<=300us", "p99<=2ms", "p99.9<=3ms")
 APART = ("p50<=300us", "p99<=1.2ms", "p99.9<=4ms")
@@ -32,7 +34,7 @@ def _answers(texts: tuple[str, ...], model: OpenModel, goal: RateGoal | None = N
 @pytest.mark.parametrize(
     ("noise", "stall_every_s"), [(0.0, math.inf), (0.0, 10.0), (0.05, 10.0), (0.2, math.inf), (0.2, 10.0)]
 )
-def test_rate_is_found_within_the_goal_width_in_95_percent_of_runs(noise: float, stall_every_s: float) -> None:
+def test_rate_is_found_within_the_goal_width_in_all_runs(noise: float, stall_every_s: float) -> None:
     limit, goal = Limit.parse(ONE[0]), RateGoal()
     runs = 1 if noise == 0 and math.isinf(stall_every_s) else RUNS
     hits = 0
@@ -44,7 +46,7 @@ def test_rate_is_found_within_the_goal_width_in_95_percent_of_runs(noise: float,
         assert found.upper is not None
         assert found.lower.rate < found.upper.rate <= found.lower.rate * (1 + goal.width)
         hits += abs(found.lower.rate / true_rate(limit) - 1) <= goal.width
-    assert hits >= 0.95 * runs
+    assert hits == runs
 
 
 @pytest.mark.slow
@@ -96,11 +98,14 @@ def test_maximum_of_the_load_bounds_the_search_and_one_stall_does_not_pass_for_i
 
 def test_search_goes_on_from_any_trial_as_if_it_had_not_ended() -> None:
     search = RateSearch(_limits(APART))
-    whole = search_all(search, OpenModel(_limits(APART), noise=0.2))
+    whole, other = (search_all(search, OpenModel(_limits(APART), seed, noise=0.2)) for seed in (1, 2))
+    known = KnownTrials()
     for count in range(0, len(whole), 7):
         wanted = search.next_trial(whole[:count])
         assert wanted is not None
         assert (wanted.rate, wanted.stage) == (whole[count].rate, whole[count].stage)
+        assert search.next_trial(other[: len(other) - count], known) == search.next_trial(other[: len(other) - count])
+        assert search.next_trial(whole[:count], known) == wanted
 
 
 def test_slow_disk_gets_trials_long_enough_for_the_percentile() -> None:

@@ -12,6 +12,8 @@ from engine.statistics.percentile_difference import HistogramBlocks
 
 EDGES = np.geomspace(0.1, 100.0, 400)
 PER_BLOCK = 300
+RUNS = 40
+"""Of which none may be wrong: where 10 % are, none is in 1.5 % of cases."""
 
 
 def _counts(
@@ -36,15 +38,13 @@ def _side(counts: NDArray[np.float64]) -> HistogramBlocks:
 @pytest.mark.slow
 @pytest.mark.parametrize(("percent", "wander"), [(50.0, 0.0), (99.0, 0.0), (50.0, 0.05), (99.0, 0.05)])
 def test_equal_series_hardly_ever_differ_at_any_of_many_looks(percent: float, wander: float) -> None:
-    random, wrong = np.random.default_rng(7), list[bool]()
-    for _ in range(100):
+    random = np.random.default_rng(7)
+    for _ in range(RUNS):
         a, b = (_counts(random, 120, wander=wander) for _ in range(2))
         looks = (
             anytime_percentile_difference(_side(a[:end]), _side(b[:end]), percent, 0.95) for end in range(20, 121, 5)
         )
-        wrong.append(any(look is not None and not look.low <= 0 <= look.high for look in looks))
-    assert sum(wrong[:20]) <= 0.05 * 20
-    assert sum(wrong) <= 0.05 * 100
+        assert all(look is None or look.low <= 0 <= look.high for look in looks)
 
 
 def test_inflations_of_several_series_are_those_of_each() -> None:

@@ -101,12 +101,13 @@ def test_values_needed_shrink_the_interval_to_where_it_decides() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize(("correlation", "runs", "most"), [(0.0, 100, 3), (0.5, 100, 3), (0.8, 200, 10)])
 def test_two_halves_of_a_steady_run_are_equivalent_while_peeking_every_second_for_ten_minutes(
-    correlation: float,
+    correlation: float, runs: int, most: int
 ) -> None:
+    # Where 10 % are wrong, at most 3 of 100 are in 0.8 % of cases, as are at most 10 of 200.
     equivalent = different = 0
-    for values in ar1(range(RUNS), 2 * PEEKED_S, correlation, 0.03):
+    for values in ar1(range(runs), 2 * PEEKED_S, correlation, 0.03):
         live, seen = AnytimeDifference(), set[Verdict]()
         interval: DifferenceInterval | None = None
         for a, b in zip(values[:PEEKED_S].tolist(), values[PEEKED_S:].tolist(), strict=True):
@@ -118,8 +119,8 @@ def test_two_halves_of_a_steady_run_are_equivalent_while_peeking_every_second_fo
                 seen.add(judge(interval, 0.0, Better.NEITHER))
         different += Verdict.DIFFERS in seen  # of any size, at any second
         equivalent += last is Verdict.EQUIVALENT
-    assert equivalent >= 0.95 * RUNS
-    assert different <= 0.05 * RUNS
+    assert equivalent >= runs - most
+    assert different <= most
 
 
 @pytest.mark.slow
@@ -166,16 +167,19 @@ def test_sequence_of_one_mean_is_the_formula_of_the_paper_and_needs_ten_batches(
         AnytimeDifference(confidence=1)
 
 
-EDGES = np.geomspace(10, 1e5, 800)
+LOW, HIGH, BUCKETS = math.log(10), math.log(1e5), 800
+EDGES = np.geomspace(10, 1e5, BUCKETS + 1)
 
 
 def blocks(random: np.random.Generator, scale: float = 1.0, ios: int = 3000) -> HistogramBlocks:
     """Log-normal latencies of 20 stretches of time, each a little slower or faster as a whole."""
-    counts = [
-        np.histogram(random.lognormal(6, 0.4, ios) * scale * (1 + 0.03 * random.standard_normal()), EDGES)[0]
-        for _ in range(20)
-    ]
-    return HistogramBlocks(EDGES[:-1], np.diff(EDGES), np.asarray(counts, np.float64))
+    slowness = np.log(scale * (1 + 0.03 * random.standard_normal((20, 1))))
+    logarithms = 6 + 0.4 * random.standard_normal((20, ios)) + slowness
+    at = ((logarithms - LOW) * (BUCKETS / (HIGH - LOW))).astype(np.intp)
+    assert at.min() >= 0
+    assert at.max() < BUCKETS
+    counts = np.bincount((at + BUCKETS * np.arange(20)[:, None]).ravel(), minlength=20 * BUCKETS)
+    return HistogramBlocks(EDGES[:-1], np.diff(EDGES), counts.reshape(20, BUCKETS).astype(np.float64))
 
 
 @pytest.mark.slow

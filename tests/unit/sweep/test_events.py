@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,8 @@ from tests.unit.sweep.fake_load import FakeLoad
 from tests.unit.sweep.queue_model import corner
 
 
-def _swept() -> tuple[SweepResult, list[Event]]:
+@functools.cache
+def _swept() -> tuple[SweepResult, tuple[Event, ...]]:
     plan = make_plan(JobSpec(), tuple(map(parse_axis, ("qd=1..32", "bs=4k,8k"))), (Limit.parse("p99<=5ms"),))
     load, events = FakeLoad(corner(8)), list[Event]()
     load.refuses[4] = LunscopeError("no room")
@@ -31,7 +33,7 @@ def _swept() -> tuple[SweepResult, list[Event]]:
     def note(text: str, data: Mapping[str, Any]) -> None:
         events.append(Event.now(EventKind.LOAD, text, **data))
 
-    return SweepRunner(plan, load, clock=load.clock, note=note).run(), events
+    return SweepRunner(plan, load, clock=load.clock, note=note).run(), tuple(events)
 
 
 def test_recorded_sweep_is_what_was_measured() -> None:

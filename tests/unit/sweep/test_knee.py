@@ -32,7 +32,9 @@ from tests.unit.sweep.queue_model import (
 )
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-RUNS = 200
+RUNS = 100
+AT_LEAST = 0.97
+"""Where 90 % are right, so many are in 1 of 130 cases, as 95 % of twice the runs."""
 
 
 def _answers(curve: Curve, runs: int = RUNS, **disturbance: Any) -> list[Answer]:
@@ -64,9 +66,9 @@ def _balance(found: Answer) -> Optimum | None:
 )
 def test_knee_is_within_one_step_of_the_ladder(curve: Curve, knee: float, disturbance: dict[str, Any]) -> None:
     answers = _answers(curve, **disturbance)
-    assert _within_a_step(answers, knee, _balance) >= 0.95
+    assert _within_a_step(answers, knee, _balance) >= AT_LEAST
     expected = Shape.PEAK if curve(256) < curve(16) else Shape.KNEE
-    assert np.mean([each.shape is expected for each in answers]) >= 0.95
+    assert np.mean([each.shape is expected for each in answers]) >= AT_LEAST
 
 
 @pytest.mark.parametrize("depth", [3, 8, 16, 50, 100])
@@ -98,16 +100,16 @@ def test_no_load_in_a_run_without_noise_is_more_than_a_step_off() -> None:
 )
 def test_no_knee_is_invented(curve: Curve, shape: Shape, noise: float) -> None:
     answers = _answers(curve, RUNS if noise else 1, noise=noise)
-    assert np.mean([each.shape is shape and each.balance is None for each in answers]) >= 0.95
+    assert np.mean([each.shape is shape and each.balance is None for each in answers]) >= AT_LEAST
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_knee() -> None:
     held = [
         each.balance is not None and each.balance.low <= 16 <= each.balance.high
-        for each in _answers(corner(16), 100, noise=0.1)
+        for each in _answers(corner(16), 50, noise=0.1)
     ]
-    assert np.mean(held) >= 0.9
+    assert np.mean(held) >= 0.96  # of 85 % that hold it so many would in 1 of 70 cases
 
 
 def test_falling_curve_names_its_lowest_load_and_a_peak_its_top() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,7 @@ def _plan(name: str, *vary: str, job: JobSpec | None = None, permissions: Permis
     return plan_preset(preset_named(name), job, tuple(map(parse_axis, vary)), permissions, host=HOST, point_s=1.0)
 
 
+@functools.cache
 def _measured(plan: PresetPlan) -> PresetOutcome:
     results = list[SweepResult]()
     for _, part in plan.parts:

@@ -1,0 +1,103 @@
+"""What the trials of a search say of each rate, kept from one step to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from engine.rate_search.bounds import LoadClass, classify
+from engine.rate_search.goal import Phase
+from engine.rate_search.grid import RateGrid
+from engine.rate_search.trial import RateTrial
+from engine.sweep.limit import Limit
+
+Groups: TypeAlias = Mapping[float, Sequence[RateTrial]]
+"""Trials by their rate."""
+
+
+class Bounds(Struct, frozen=True):
+    """Indices of the relevant bounds of one limit; None where there is none."""
+
+    lower: int | None
+    upper: int | None
+    undecided: tuple[int, ...] = ()
+    """Measured between the bounds and not decided."""
+    lowers: int = 0
+    """How many rates are lower bounds."""
+    uppers: int = 0
+
+    @classmethod
+    def of(cls, grid: RateGrid, by_rate: Mapping[float, LoadClass]) -> Bounds:
+        """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
+        classes = {grid.nearest(rate): found for rate, found in by_rate.items()}
+        upper = max((index for index, found in classes.items() if found is LoadClass.UPPER), default=None)
+        below = -1 if upper is None else upper
+        lower = min(
+            (index for index, found in classes.items() if found is LoadClass.LOWER and index > below), default=None
+        )
+        last = grid.last + 1 if lower is None else lower
+        undecided = (i for i, found in classes.items() if found is LoadClass.UNDECIDED and below < i < last)
+        counts = Counter(classes.values())
+        return cls(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
+
+
+class _Classes(Struct):
+    """Classes of the rates for one limit in one phase, and the bounds that follow from them."""
+
+    by_rate: dict[float, LoadClass] = field(default_factory=dict)
+    seen: int = 0
+    """Trials of the grid that are in them."""
+    grid: RateGrid | None = None
+    """That the bounds are of; None: they do not follow from these classes."""
+    bounds: Bounds = field(default_factory=lambda: Bounds(None, None))
+
+
+class KnownTrials:
+    """Trials by their rate, with the class of each rate.
+
+    A search asks for the classes of all rates after every trial, for each limit and phase; only that of the rate just
+    measured may be another.
+    """
+
+    def __init__(self) -> None:
+        self._trials: list[RateTrial] = []
+        self._rates: list[float] = []
+        """Of the trials on the grid, in their order."""
+        self.to_maximum: dict[float, list[RateTrial]] = {}
+        self.on_grid: dict[float, list[RateTrial]] = {}
+        self._classes: dict[tuple[Limit, Phase, float], _Classes] = {}
+
+    def follow(self, trials: Sequence[RateTrial], maximum: str) -> None:
+        """Know these trials and no other, of which those of the stage `maximum` are not on the grid."""
+        known = len(self._trials)
+        if list(trials[:known]) != self._trials:
+            self._forget()
+            known = 0
+        self._add(trials[known:], maximum)
+
+    def _forget(self) -> None:
+        for each in (self._trials, self._rates, self.to_maximum, self.on_grid, self._classes):
+            each.clear()
+
+    def _add(self, trials: Iterable[RateTrial], maximum: str) -> None:
+        for trial in trials:
+            self._trials.append(trial)
+            groups = self.to_maximum if trial.stage == maximum else self.on_grid
+            groups.setdefault(trial.rate, []).append(trial)
+            if groups is self.on_grid:
+                self._rates.append(trial.rate)
+
+    def bounds(self, grid: RateGrid, limit: Limit, phase: Phase, exceed_ratio: float) -> Bounds:
+        """Find the relevant bounds of a limit."""
+        classes = self._classes.setdefault((limit, phase, exceed_ratio), _Classes())
+        for rate in dict.fromkeys(self._rates[classes.seen :]):
+            found = classify(self.on_grid[rate], limit, phase, exceed_ratio)
+            if classes.by_rate.get(rate) is not found:
+                classes.by_rate[rate], classes.grid = found, None
+        classes.seen = len(self._rates)
+        if classes.grid != grid:
+            classes.grid, classes.bounds = grid, Bounds.of(grid, classes.by_rate)
+        return classes.bounds
