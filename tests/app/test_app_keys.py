@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 import tempfile
+from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
-from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.job.distribution import Permutation, Zipf
-from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.spec import BlockShare, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.sweep.points import Point
-from tests.app.cache_samples import with_caches
-from tests.app.cgroup_samples import with_cgroups
-from tests.app.compare_samples import FASTER, QUIET, epochs
-from tests.app.fleet_samples import with_hosts
-from tests.app.latency_samples import with_latencies
-from tests.app.multipath import multipath_samples
-from tests.app.nfs_samples import with_nfs
-from tests.app.process_samples import with_processes
+from tests.app.key_stage import JOB, Press, Setting, Stage, go_back, on_setting, setting_of, state_of
 from tests.app.rate_states import StillRates
-from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, skip, until
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, shown_position, skip, until
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
-from tui.app import LunscopeApp
 from tui.axis_choice import AxisChoice
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
-from tui.screen_registry import (
-    CACHES,
-    CGROUPS,
-    COMPARE,
-    HOSTS,
-    LATENCY,
-    NFS,
-    OVERVIEW,
-    PATHS,
-    PROCESSES,
-    SHEET,
-    SWEEP,
-    TABS,
-    TREE,
-    WALL,
-    ScreenEntry,
-)
+from tui.screen_registry import OVERVIEW, TABS, ScreenEntry
 from tui.screens.alerts import AlertsDialog
 from tui.screens.base import view_class
 from tui.screens.caches import CachesView
@@ -79,36 +53,6 @@ from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
 from tui.widgets.sweep.table import SweepTable
 
-JOB = JobSpec(
-    targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
-    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0, threads=2),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What a case may look at."""
-
-    app: LunscopeApp
-    pilot: Pilot[None]
-    source: ListSource
-    key: str
-
-    async def press(self) -> None:
-        await self.pilot.press(self.key)
-        await self.pilot.pause()
-
-    @property
-    def recording(self) -> ListRecording:
-        assert isinstance(self.source, ListRecording)
-        return self.source
-
-    @property
-    def knobs(self) -> Knobs:
-        assert self.app.app_state.controller is not None
-        return self.app.app_state.controller.knobs
-
-
 Case = Callable[[Stage], Awaitable[None]]
 
 
@@ -131,6 +75,7 @@ async def redraws(stage: Stage) -> None:
     drawn: list[object] = []
     stage.app.screen.refresh = lambda *regions, **_: drawn.append(regions)  # type: ignore[method-assign, assignment]
     await stage.press()
+    del stage.app.screen.refresh
     assert () in drawn, "all of it, not regions"
 
 
@@ -337,8 +282,9 @@ async def view_changes_and_comes_back(stage: Stage) -> None:
 
 async def saves_the_screen(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        stage.app.save_folder = Path(folder)
+        before, stage.app.save_folder = stage.app.save_folder, Path(folder)
         await stage.press()
+        stage.app.save_folder = before
         assert {path.suffix for path in Path(folder).iterdir()} == {".svg", ".txt"}
 
 
@@ -438,7 +384,7 @@ async def flips(stage: Stage) -> None:
 async def latency_opens_at_the_ios(stage: Stage) -> None:
     await stage.press()
     assert isinstance(stage.app.screen, LatencyScreen)
-    assert "Slowest I/Os" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: "Slowest I/Os" in screen_text(stage.pilot))
 
 
 def on_latencies(told: str = "", *before: str) -> Case:
@@ -682,11 +628,7 @@ def interval(seconds: float) -> Case:
     return case
 
 
-MULTIPATH = {PATHS.id, TREE.id, WALL.id, SHEET.id, "view.sheet"}
-
-
 async def processes_open_and_close(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.press()
     assert isinstance(stage.app.screen, ProcessesView)
     await stage.pilot.press("escape")
@@ -695,7 +637,6 @@ async def processes_open_and_close(stage: Stage) -> None:
 
 
 async def shows_disks_of_a_process(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("J")
     await stage.pilot.pause()
     await stage.press()
@@ -703,7 +644,6 @@ async def shows_disks_of_a_process(stage: Stage) -> None:
 
 
 async def all_processes(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("J")
     await stage.pilot.pause()
     await stage.press()
@@ -711,7 +651,6 @@ async def all_processes(stage: Stage) -> None:
 
 
 async def back_from_processes(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("J")
     await stage.pilot.pause()
     assert isinstance(stage.app.screen, ProcessesView)
@@ -720,7 +659,6 @@ async def back_from_processes(stage: Stage) -> None:
 
 
 async def caches_open_and_close(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.press()
     assert isinstance(stage.app.screen, CachesView)
     await stage.press()
@@ -731,7 +669,6 @@ async def caches_open_and_close(stage: Stage) -> None:
 
 
 async def disk_of_a_cache(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("h")
     await stage.pilot.pause()
     table = stage.app.screen.query_one("#rows", Grid)
@@ -744,7 +681,6 @@ async def disk_of_a_cache(stage: Stage) -> None:
 
 
 async def back_from_caches(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("h")
     await stage.pilot.pause()
     assert isinstance(stage.app.screen, CachesView)
@@ -753,7 +689,6 @@ async def back_from_caches(stage: Stage) -> None:
 
 
 async def hosts_open_and_close(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.press()
     assert isinstance(stage.app.screen, HostsView)
     await stage.pilot.press("escape")
@@ -762,7 +697,6 @@ async def hosts_open_and_close(stage: Stage) -> None:
 
 
 async def no_host_opens_without_a_fleet(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("f3")
     await stage.pilot.pause()
     await stage.press()
@@ -770,7 +704,6 @@ async def no_host_opens_without_a_fleet(stage: Stage) -> None:
 
 
 async def back_from_hosts(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("f3")
     await stage.pilot.pause()
     await stage.press()
@@ -778,7 +711,6 @@ async def back_from_hosts(stage: Stage) -> None:
 
 
 async def opens_a_sheet(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("G")
     await stage.pilot.pause()
     assert isinstance(stage.app.screen, SheetView)
@@ -801,7 +733,6 @@ def clears(level: str, *first: str) -> Case:
     """The counters of this level are cleared."""
 
     async def case(stage: Stage) -> None:
-        await skip(stage.pilot, stage.source, 5)
         await stage.pilot.press(*first)
         await stage.pilot.pause()
         await stage.press()
@@ -827,7 +758,6 @@ async def unfolds_events(stage: Stage) -> None:
 
 
 async def nfs_opens_and_closes(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.press()
     assert isinstance(stage.app.screen, NfsView)
     await stage.press()
@@ -838,7 +768,6 @@ async def nfs_opens_and_closes(stage: Stage) -> None:
 
 
 async def back_from_nfs(stage: Stage) -> None:
-    await skip(stage.pilot, stage.source, 5)
     await stage.pilot.press("f4")
     await stage.pilot.pause()
     assert isinstance(stage.app.screen, NfsView)
@@ -985,10 +914,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def _moves_in_time(action: Action) -> bool:
-    return action.id == "latency.seek" or (action.priority and action.id != "session.suspend")
-
-
 def test_every_action_is_tried() -> None:
     assert CASES.keys() == BY_ID.keys()
 
@@ -1007,60 +932,79 @@ def _turns_a_knob(action: Action) -> bool:
     return action.id.startswith("knob.") and CASES[action.id] is not policy_has_nothing_to_choose
 
 
-PRESSES = [
+ALONE = {
+    "session.quit",
+    "session.note",
+    "session.sooner",
+    "session.later",
+    "session.clear",
+    "view.theme",
+    "events.unfold",
+    "sweep.part",
+    "compare.mark",
+    "sheet.host",
+}
+"""Actions that change what is not easily changed back."""
+SCREENS_KEPT = {
+    *(entry.opener.id for entry in TABS),
+    *("sweep.use", "sweep.pause", "sweep.skip", "sweep.stop", "load.stop", "latency.part"),
+}
+"""Actions that change nothing on a screen; after the others it is made anew."""
+
+
+def _groups() -> list[tuple[Setting, list[Press]]]:
+    """All keys with what each needs; those that need the same are pressed in the same app."""
+    together: dict[Setting, list[Press]] = {}
+    alone = []
+    for size, action in itertools.product(SIZES, ACTIONS):
+        for key in action.keys.split(","):
+            if _turns_a_knob(action) or not (size == SIZES[0] or _depends_on_the_size(action, key)):
+                continue
+            press, setting = Press(action, key), setting_of(action, size)
+            if action.id in ALONE:
+                alone.append((setting, [press]))
+            else:
+                together.setdefault(setting, []).append(press)
+    return [*together.items(), *alone]
+
+
+GROUPS = [
     pytest.param(
-        size,
-        action,
-        key,
-        id=f"{action.id}-{key}-{size[0]}x{size[1]}",
-        marks=() if size == SIZES[0] and key == action.keys.split(",")[0] else pytest.mark.slow,
+        setting,
+        presses,
+        id=f"{setting}-{presses[0] if presses[0].action.id in ALONE else 'others'}",
+        marks=() if setting.size == SIZES[0] else pytest.mark.slow,
     )
-    for size in SIZES
-    for action in ACTIONS
-    for key in action.keys.split(",")
-    if not _turns_a_knob(action) and (size == SIZES[0] or _depends_on_the_size(action, key))
+    for setting, presses in _groups()
 ]
 
 
-ADDED = {
-    CGROUPS.id: with_cgroups,
-    PROCESSES.id: with_processes,
-    HOSTS.id: with_hosts,
-    NFS.id: with_nfs,
-    CACHES.id: with_caches,
-}
+@pytest.mark.parametrize(("setting", "presses"), GROUPS)
+async def test_keys(setting: Setting, presses: list[Press]) -> None:
+    left, failures = deque(presses), list[Exception]()
+    while left:
+        try:
+            await _press_all(setting, left)
+        except Exception as failure:
+            failures.append(failure)
+    if failures:
+        raise ExceptionGroup("; ".join(map(str, failures)), failures)
 
 
-@functools.cache
-def _samples(count: int, screen: str, *, has_paths: bool, has_latencies: bool) -> tuple[Sample, ...]:
-    """Samples with what a screen shows."""
-    if screen == COMPARE.id:
-        return tuple(epochs(QUIET, FASTER, seconds=4))
-    samples = multipath_samples(count) if has_paths else make_samples(count=count)
-    if screen in ADDED:
-        samples = tuple(ADDED[screen](samples))
-    return tuple(with_latencies(samples)) if has_latencies else samples
-
-
-@pytest.mark.parametrize(("size", "action", "key"), PRESSES)
-async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
-    replay = action.replay or _moves_in_time(action)
-    count = 150 if replay else 20
-    has_paths = bool({action.screen, action.id} & MULTIPATH)
-    has_latencies = action.screen == LATENCY.id or "peak" in action.id
-    samples = _samples(count, action.screen, has_paths=has_paths, has_latencies=has_latencies)
-    source = ListRecording(samples) if replay else ListSource(samples)
-    control = None if replay else LoadControl()
-    sweep = StillSession(control) if control is not None and action.screen == SWEEP.id else None
-    app = make_app(source, control, JOB, sweep=sweep)
-    async with on_stage(app, size) as pilot:
-        if isinstance(source, ListRecording):
-            await rewind_to(pilot, source, 75)
-        else:
-            await skip(pilot, source, 8)
-        await CASES[action.id](Stage(app, pilot, source, key))
-    if control is not None:
-        control.close()
+async def _press_all(setting: Setting, left: deque[Press]) -> None:
+    """Press keys in one app, up to the first that fails: others are not to fail after it."""
+    press = left[0]
+    try:
+        async with on_setting(setting) as (app, pilot, source):
+            before = state_of(app)
+            while left:
+                press = left.popleft()
+                stage = Stage(app, pilot, source, press.key)
+                await CASES[press.action.id](stage)
+                if left:
+                    await go_back(stage, before, new_screens=press.action.id not in SCREENS_KEPT)
+    except Exception as failure:
+        raise AssertionError(f"{press} does not do what it says: {failure}") from failure
 
 
 @pytest.mark.slow

@@ -30,7 +30,9 @@ LUNSCOPE = (sys.executable, "-m", "tui")
 GONE_S = 6.0
 """Ends within 2 s are what `make soak` asks for, on a machine that does nothing else."""
 PATIENCE_S = 30.0
-DEAF_S = 30.0
+DEAF_S = 12.0
+TURNS = 6
+"""Of a knob meanwhile."""
 FREEZING = """
 import sys, time
 import tui.app
@@ -212,7 +214,7 @@ def knob_turns(recording: Path) -> list[Event]:
 @needs.io_uring
 def test_a_terminal_that_reads_nothing_holds_nothing_up(terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"
-    terminal = recorded(start(terminals, loaded(recording, "--interval=0.5"), b"RUNNING"), recording)
+    terminal = recorded(start(terminals, loaded(recording, "--interval=0.4"), b"RUNNING"), recording)
     for key in "142514251425142":  # Each draws a whole screen: far more than a terminal holds that nobody reads.
         terminal.press(key)
         time.sleep(0.2)
@@ -224,7 +226,7 @@ def test_a_terminal_that_reads_nothing_holds_nothing_up(terminals: list[Terminal
         while (len(knob_turns(recording)) <= before[0] or samples(recording) <= before[1]) and passed_s < DEAF_S:
             assert time.monotonic() < deadline_s, f"stuck after {passed_s:.0f} s of a terminal that reads nothing"
             time.sleep(0.2)
-        time.sleep(2)
+        time.sleep(DEAF_S / TURNS)
     with SessionReader(recording) as reader:
         steps = list(reader.steps(reader.first, len(reader) - 1))
     ios = [int(step.current.tables["load"].column("read_ios").sum()) for step in steps if "load" in step.current.tables]

@@ -245,6 +245,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     os.closerange(3, _HIGHEST)
     if request["session"]:
         os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup of the tests is not meant for it
         if os.isatty(0):
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(request["folder"])

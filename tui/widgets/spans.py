@@ -34,9 +34,12 @@ class Spanned(Paged, inherit_bindings=False):
 
     def strip(self, spans: Spans, *, at_cursor: bool = False) -> Strip:
         """Make a line of the width of the widget."""
-        cursor = self.style_of("cursor") if at_cursor else Style.null()
-        segments = [Segment(text, self.style_of(style) + cursor) for text, style in spans if text]
-        return Strip(segments).adjust_cell_length(self.area.width, self.style_of("text") + cursor)
+        look = self._style_at_cursor if at_cursor else self.style_of
+        segments = [Segment(text, look(style)) for text, style in spans if text]
+        return Strip(segments).adjust_cell_length(self.area.width, look("text"))
+
+    def _style_at_cursor(self, part: str) -> Style:
+        return self.style_of(part) + self.style_of("cursor")
 
     def filled(self, strips: Iterable[Strip]) -> list[Strip]:
         """Cut or fill the lines to the height."""

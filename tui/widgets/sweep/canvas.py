@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,4 +73,6 @@ class Canvas:
                 cells[column] = (chr(BLANK + int(all_bits[column])), style)
         for column in range(self._cells):
             cells[column] = self._marks.get((row, column), cells[column])
-        return cells
+        # A run for each cell would make drawing a plot several times as long.
+        runs = ((style, [text for text, _ in run]) for style, run in groupby(cells, itemgetter(1)))
+        return [("".join(texts), style) for style, texts in runs]
