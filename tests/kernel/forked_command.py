@@ -55,6 +55,10 @@ class Around:
             resource.setrlimit(resource.RLIMIT_NOFILE, (self.most_descriptors, self.most_descriptors))
 
 
+_AS_LUNSCOPE_SETS_IT = {"OPENBLAS_NUM_THREADS": "1", "TEXTUAL_ANIMATIONS": "none", "TEXTUAL_SMOOTH_SCROLL": "0"}
+"""Before it imports what reads these."""
+
+
 class Forker:
     """The process that forks."""
 
@@ -66,7 +70,7 @@ class Forker:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 cwd=ROOT,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                env={**os.environ, **_AS_LUNSCOPE_SETS_IT},
             )
 
     def begin(
@@ -281,11 +285,13 @@ if __name__ == "__main__":
     import tui.app
     import tui.commands
     import tui.main
+    import tui.screens
     from tui.cli import run_cli  # noqa: F401 (loads the command line)
     from tui.garbage import loading
 
-    for module in pkgutil.iter_modules(tui.commands.__path__, "tui.commands."):
-        importlib.import_module(module.name)
+    for package in (tui.commands, tui.screens):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
     _keep_what_is_loaded()
     with loading():
