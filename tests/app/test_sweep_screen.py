@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
@@ -34,6 +34,7 @@ from tui.widgets.sweep.table import SweepTable
 
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 SMALL, LARGE = SIZES
+CALM = Knobs(rate_iops=500.0)
 PATIENCE_S = 60.0
 
 
@@ -235,7 +236,7 @@ async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
 
 
 def _session(control: LoadControl, *axes: str) -> SweepSession:
-    plan = make_plan(JobSpec(size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
+    plan = make_plan(JobSpec(knobs=CALM, size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
     return SweepSession(plan, LoadController(control, plan.armed, Permissions()))
 
 
