@@ -137,8 +137,9 @@ async def closed(pilot: Pilot[None]) -> None:
 
 
 async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
-    """Close dialogs and pages, and go to the screen again."""
-    await closed(pilot)
+    """Close dialogs and pages above the screen, or go to it again."""
+    while len(pilot.app.screen_stack) > 1 and not is_shown(pilot.app, scene):
+        await pilot.app.pop_screen()
     if not is_shown(pilot.app, scene):
         await pilot.press("1", *scene.keys[:1])
         await pilot.pause()
