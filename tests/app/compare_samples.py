@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,9 +16,10 @@ QUIET, FASTER = (2000, 1_000_000), (2600, 1_200_000)
 """IOPS and latency in ns."""
 
 
+@functools.cache
 def epochs(
     *figures: tuple[int, int], seconds: int = 120, noise: float = 0.02, start_ns: int = START_NS
-) -> list[Sample]:
+) -> tuple[Sample, ...]:
     """A load with these epochs one after another, beside idle and busy disks."""
     random = np.random.default_rng(1)
     stretches = []
@@ -27,7 +29,7 @@ def epochs(
             stretches.append(Stretch(1.0, now[0], now[1], turns=second == 0))
     run = recorded_run(stretches, idle=0)
     loads = [_with_job(step.current) for step in run.steps]
-    return _beside_disks(loads, start_ns)
+    return tuple(_beside_disks(loads, start_ns))
 
 
 def _with_job(sample: Sample) -> Sample:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,11 @@ from tui.theme.settings import load_settings
 
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)
+SIZES_OF: Mapping[GlyphSetting, Sequence[tuple[int, int]]] = {
+    "ascii": (SIZES[0], SIZES[-1]),
+    "unicode": (SIZES[0], TINY, *SIZES[1:]),
+}
+"""Glyphs are as wide in both sets, so layouts between the least and the most of text need to be seen with one only."""
 OF_SAMPLES = itertools.groupby(sorted((*VIEWS, *DIALOGS), key=samples_of), key=samples_of)
 ALIKE = [*(tuple(scenes) for _, scenes in OF_SAMPLES), *((scene,) for scene in OTHERS)]
 """Scenes that one app shows one after another; a field that is typed into would take the keys that lead on."""
@@ -52,23 +57,26 @@ def test_every_class_of_dialogs_has_a_scene() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("glyphs", ["ascii", "unicode"])
+@pytest.mark.parametrize("glyphs", SIZES_OF)
 @pytest.mark.parametrize("scenes", ALIKE, ids=lambda scenes: scenes[0].id)
 async def test_hostile_names_at_every_size(scenes: Sequence[Scene], glyphs: GlyphSetting) -> None:
-    """What the driver sends: of the names nothing that commands, in plain ASCII no byte above 127, and no crash."""
-    settings = replace(FROZEN, glyphs=glyphs)
+    """What the driver sends: of the names nothing that commands, in plain ASCII no byte above 127, and no crash.
+
+    Each scene is opened at the size at which the one before it ended, and goes through the sizes the other way.
+    """
+    settings, sizes = replace(FROZEN, glyphs=glyphs), SIZES_OF[glyphs]
     async with a_terminal() as terminal:
-        async with opened(scenes[0], SIZES[0], settings, tainted(scenes[0].samples, HOSTILE), terminal) as pilot:
+        async with opened(scenes[0], sizes[0], settings, tainted(scenes[0].samples, HOSTILE), terminal) as pilot:
             for scene in scenes:
                 if scene is not scenes[0]:
+                    sizes = sizes[::-1]
                     terminal.sent.clear()
                     await closed(pilot)
                     await pilot.press("1")
                     await keys_pressed(pilot, scene)
-                for size in (*SIZES[1:], TINY, SIZES[0]):
+                for size in sizes[1:]:
                     terminal.resize(*size)
                     await pilot.resize_terminal(*size)
-                    await pilot.pause()
                     assert is_shown(pilot.app, scene), scene.id
                     assert pilot.app.size == size
                 drawn = bytes(terminal.sent)
@@ -129,8 +137,9 @@ async def closed(pilot: Pilot[None]) -> None:
 
 
 async def _back_to(pilot: Pilot[None], scene: Scene) -> None:
-    """Close dialogs and pages, and go to the screen again."""
-    await closed(pilot)
+    """Close dialogs and pages above the screen, or go to it again."""
+    while len(pilot.app.screen_stack) > 1 and not is_shown(pilot.app, scene):
+        await pilot.app.pop_screen()
     if not is_shown(pilot.app, scene):
         await pilot.press("1", *scene.keys[:1])
         await pilot.pause()

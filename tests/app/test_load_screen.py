@@ -57,6 +57,12 @@ class LoadStage:
     async def shows(self, text: str) -> None:
         await until(self.pilot, lambda: text in screen_text(self.pilot))
 
+    async def shows_at_each_size(self, *texts: str) -> None:
+        for size in SIZES:
+            await self.pilot.resize_terminal(*size)
+            for text in texts:
+                await self.shows(text)
+
     def events(self, kind: EventKind) -> list[str]:
         return [event.text for event in self.app.app_state.events.all() if event.kind is kind]
 
@@ -102,10 +108,9 @@ def data_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs.io_uring
-@pytest.mark.parametrize("size", SIZES)
-async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) -> None:
-    async with load_stage(SCRATCH, size) as stage:
-        await stage.shows("IDLE")
+async def test_start_turn_and_stop(scratch_folder: Path) -> None:
+    async with load_stage(SCRATCH) as stage:
+        await stage.shows_at_each_size("IDLE")
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
         assert stage.control.status.targets[0].startswith("scratch 1")
@@ -116,11 +121,12 @@ async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) 
         assert knobs is not None
         assert knobs.queue_depth == 3
         await until(stage.pilot, lambda: "queue depth 2 -> 3" in stage.events(EventKind.KNOB))
-        await stage.shows("queue depth 2 -> 3")
+        await stage.shows_at_each_size("RUNNING", "queue depth 2 -> 3")
         await stage.press("W")
         await until(stage.pilot, lambda: stage.control.status.epoch == 2)
         await stage.press("x")
         await stage.state(LoadState.FINISHED)
+        await stage.shows_at_each_size("FINISHED")
         result = stage.control.result()
         assert result is not None
         assert not list(scratch_folder.iterdir())
@@ -143,17 +149,16 @@ async def test_a_load_that_writes_is_left_by_the_word_only() -> None:
 
 
 @needs.io_uring
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_policy_of_a_mirror_is_turned_live(size: tuple[int, int], scratch_folder: Path) -> None:
+async def test_the_policy_of_a_mirror_is_turned_live(scratch_folder: Path) -> None:
     targets = (TargetSpec(),) * 2
     job = JobSpec(targets, replace(GENTLE, stripe_width=2), size_bytes=1 << 20, copies=2)
-    async with load_stage(job, size) as stage:
-        await stage.shows("Path policy")
+    async with load_stage(job) as stage:
+        await stage.shows_at_each_size("Path policy")
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
         await stage.press("p")
         await until(stage.pilot, lambda: stage.control.status.epoch == 1)
-        await stage.shows("least-command-load")
+        await stage.shows_at_each_size("least-command-load")
         await until(
             stage.pilot, lambda: "path policy round-robin -> least-command-load" in stage.events(EventKind.KNOB)
         )
@@ -295,19 +300,18 @@ async def test_destroying_needs_its_own_word() -> None:
         await until(stage.pilot, lambda: not controller.permissions.destroy_data)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_badges_of_what_is_read_are_shown(size: tuple[int, int], tmp_path: Path) -> None:
+async def test_badges_of_what_is_read_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "holes"
     with path.open("wb") as file:
         file.truncate(1 << 20)
     job = JobSpec(targets=(TargetSpec(str(path)),), knobs=GENTLE)
-    async with load_stage(job, size) as stage:
+    async with load_stage(job) as stage:
         await stage.press("a")
         await stage.state(LoadState.ARMED)
-        await stage.shows("[unwritten 100 %]")
+        await stage.shows_at_each_size("[unwritten 100 %]")
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
-        await stage.shows("no errors, [unwritten 100 %] ")
+        await stage.shows_at_each_size("no errors, [unwritten 100 %] ")
 
 
 async def test_a_form_opened_while_a_stop_goes_on_stays_open() -> None:
@@ -445,16 +449,17 @@ async def test_undo_that_would_write_again_asks_for_the_name(data_file: Path) ->
     assert data_file.read_bytes() == before
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (100, 24), (200, 60)])
-async def test_every_knob_and_both_windows_are_in_sight(size: tuple[int, int]) -> None:
-    async with load_stage(SCRATCH, size) as stage:
+async def test_every_knob_and_both_windows_are_in_sight() -> None:
+    async with load_stage(SCRATCH, (60, 20)) as stage:
         await stage.shows("IDLE")
         await stage.press(*"bbRmd")
-        await stage.shows("peak ms")
-        text = screen_text(stage.pilot)
-        for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9", "IOPS", "mean ms", "p99 ms"):
-            assert value in text, value
-        assert text.count(" ->") >= 4
+        for size in ((60, 20), (80, 24), (100, 24), (200, 60)):
+            await stage.pilot.resize_terminal(*size)
+            await stage.shows("peak ms")
+            text = screen_text(stage.pilot)
+            for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9", "IOPS", "mean ms", "p99 ms"):
+                assert value in text, (size, value)
+            assert text.count(" ->") >= 4
 
 
 @needs.io_uring

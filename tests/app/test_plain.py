@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
-import signal
-import struct
-import subprocess
-import sys
-import termios
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -22,6 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from bench.terminal import Terminal
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
@@ -29,6 +21,7 @@ from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed, with_load
 from tests.app.stage import FROZEN, make_app, on_stage, play, rewind_to, screen_text
 from tests.app.test_snapshots import JOB
+from tests.kernel.forked_command import ForkedTerminal
 from tui.theme.themed_app import plain_text
 
 pytestmark = pytest.mark.slow
@@ -110,45 +103,28 @@ def test_what_stands_for_a_text_is_ascii_and_as_wide(text: str) -> None:
     ids=lambda environment: environment["TERM"],
 )
 def test_a_terminal_gets_no_byte_beyond_ascii(environment: dict[str, str], tmp_path: Path) -> None:
-    sent = watched(environment, tmp_path, (b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"?", b"\x1b", b"\x10", b"the"))
+    sent = watched(environment, tmp_path, (*"1234567?", "\x1b", "\x10", "the"))
     assert b"lunscope" in sent
     beyond = [byte for byte in sent if byte > 127]
     assert not beyond, bytes(beyond[:60]).decode(errors="replace")
 
 
-def watched(environment: dict[str, str], folder: Path, keys: Sequence[bytes]) -> bytes:
+def watched(environment: dict[str, str], folder: Path, keys: Sequence[str]) -> bytes:
     """Run `lunscope watch` on a terminal of its own, press keys, and give back all it sent."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
-    environment = {**clean, "XDG_CONFIG_HOME": str(folder), **environment}
-    master, slave = pty.openpty()
-    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    command = [sys.executable, "-m", "tui", "watch", "--tier", "kernel"]
-    process = subprocess.Popen(
-        command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
-    )
-    os.close(slave)
+    unset = dict.fromkeys((name for name in os.environ if name.startswith(("LC_", "LANG"))), "")
+    environment = {**unset, "COLORTERM": "", "XDG_CONFIG_HOME": str(folder), **environment}
+    terminal = ForkedTerminal(("watch", "--tier", "kernel"), 80, 24, environment=environment)
     try:
-        sent = _read(master, until=b"LIVE", seconds=30)
+        assert terminal.drain(30, until=b"LIVE") is not None, bytes(terminal.output)
         for key in keys:
-            os.write(master, key)
-            sent += _read(master, until=None, seconds=0.4)
-        return sent
+            terminal.press(key)
+            drain_for(terminal, 0.4)
+        return bytes(terminal.output)
     finally:
-        process.send_signal(signal.SIGTERM)
-        deadline_s = time.monotonic() + 20
-        while process.poll() is None and time.monotonic() < deadline_s:
-            # What is not read keeps it from ending.
-            with suppress(OSError):
-                _read(master, until=None, seconds=0.1)
-        process.kill()
-        process.wait()
-        os.close(master)
+        terminal.close()
 
 
-def _read(master: int, until: bytes | None, seconds: float) -> bytes:
-    """Read for some time, or until something came."""
-    sent, deadline_s = b"", time.monotonic() + seconds
-    while time.monotonic() < deadline_s and (until is None or until not in sent):
-        if select.select([master], [], [], 0.05)[0]:
-            sent += os.read(master, 65536)
-    return sent
+def drain_for(terminal: Terminal, seconds: float) -> None:
+    deadline_s = time.monotonic() + seconds
+    while (left_s := deadline_s - time.monotonic()) > 0:
+        terminal.drain(left_s)

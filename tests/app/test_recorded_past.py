@@ -13,6 +13,7 @@ from collectors.model import Frame, Sample, Step
 from engine.replacing import replace
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import ListRecording, make_samples
+from tui.history import recorded_past
 from tui.history.charts import History
 from tui.history.recorded_past import REFILLS, RecordedPast
 from tui.transport import ReplayTransport
@@ -105,19 +106,25 @@ def test_playing_on_adds_each_step_once_also_after_going_back(long_ago: tuple[Sa
 
 
 @pytest.mark.slow
-def test_far_back_and_far_ahead_the_past_is_read_anew(long_ago: tuple[Sample, ...]) -> None:
-    shown = Shown(long_ago)
-    shown.at(1400)
-    assert shown.source.read == ALL
-    shown.at(1150)
+def test_far_back_and_far_ahead_the_past_is_read_anew(
+    long_ago: tuple[Sample, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a sixth of the steps; all of them are read where another seek ends the reading."""
+    refills = (10, 100)
+    monkeypatch.setattr(recorded_past, "REFILLS", refills)
+    monkeypatch.setattr(recorded_past, "_MOST_ADDED", 50)
+    shown = Shown(long_ago[:250])
+    shown.at(240)
+    assert shown.source.read == sum(refills)
+    shown.at(198)
     assert shown.source.read == 0
-    for number in (1050, 700, 1400):
+    for number in (180, 120, 240):
         shown.at(number)
-        assert shown.source.read == ALL
-        assert shown.known_at(number) == REFILLS[-1]
+        assert shown.source.read == sum(refills)
+        assert shown.known_at(number) == refills[-1]
     # The start of the recording is held: all of it is known.
-    shown.at(300)
-    assert shown.source.read == 60 + 301
+    shown.at(50)
+    assert shown.source.read == refills[0] + 51
     shown.at(5)
     assert shown.source.read == 0
     assert shown.known_at(5) == 6

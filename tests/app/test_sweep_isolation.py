@@ -117,12 +117,16 @@ async def test_cursor_follows_what_is_measured_until_it_is_moved(control: LoadCo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [LARGE, (40, 12), (20, 5)])
-async def test_any_windows_are_shown(size: tuple[int, int], control: LoadControl) -> None:
+async def test_any_windows_are_shown(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillIsolation(control)), size) as pilot:
+    session = StillIsolation(control)
+    async with on_stage(make_app(source, control, sweep=session)) as pilot:
         await play(pilot, source, 2)
-        await pilot.press(*"vvvvcmmmoOt", "enter", "down", "up", "pagedown")
+        for size in (LARGE, (40, 12), (20, 5)):
+            await pilot.resize_terminal(*size)
+            session.asked.clear()
+            await pilot.press(*"vvvvcmmmoOt", "enter", "down", "up", "pagedown", "p")
+            assert session.asked == ["pause"]
 
 
 @pytest.mark.slow
@@ -191,8 +195,7 @@ async def test_replay_shows_the_curve_as_of_the_moment() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-async def test_replay_of_hostile_points_is_drawn(size: tuple[int, int]) -> None:
+async def test_replay_of_hostile_points_is_drawn() -> None:
     """Times of 0, limits without end, terminal sequences in names, seconds without I/O."""
     second = [0, 100, 0, 0, [0], [100]]
     begin = {"targets": '["\\u001b[31m"]', "rate": 500.0, "figure": "p99", "within": 4e18, "points": 99}
@@ -210,9 +213,11 @@ async def test_replay_of_hostile_points_is_drawn(size: tuple[int, int]) -> None:
         event = Event(EventKind.LOAD, "", at.time_ns, at.monotonic_ns, data)
         samples[number] = replace(at, events=(*at.events, event))
     source = ListRecording(samples)
-    async with on_stage(make_app(source), size) as pilot:
+    async with on_stage(make_app(source)) as pilot:
         await pilot.press("9")
         await rewind_to(pilot, source, 9)
-        await _until_said(pilot, "NOT COMPLETE: ")
-        await pilot.press(*"vvvvmmmco", "down", "down")
-        await _until_said(pilot, "3 points were measured")
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await _until_said(pilot, "NOT COMPLETE: ")
+            await pilot.press(*"vvvvmmmco", "down", "down")
+            await _until_said(pilot, "3 points were measured")

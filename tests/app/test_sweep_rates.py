@@ -90,25 +90,28 @@ def test_closed_and_open_loop_are_in_one_plot(control: LoadControl, snap_compare
 # ------------------------------------------------------------------------------------------------ states and keys
 
 
-@pytest.mark.parametrize(
-    ("count", "changes", "says"),
-    [
-        (20, {}, "20 trials   about 47 s left   now rate="),
-        (1, {}, "finding the maximum of the load first"),
-        (20, {"phase": SweepPhase.PAUSED, "now": None}, "PAUSED"),
-        (0, {"phase": SweepPhase.PREPARING, "now": None}, "prepares the open loop"),
-        (ALL, ENDED, "no rate keeps p50<=0.1us"),
-        (20, {**ENDED, "ended": "stopped"}, "NOT COMPLETE: stopped; 20 trials were made"),
-        (20, {"wanted": RatePoint(0, 5000.0)}, "on end: rate=5,000/s"),
-    ],
+STATES: tuple[tuple[int, dict[str, Any], str], ...] = (
+    (20, {}, "20 trials   about 47 s left   now rate="),
+    (1, {}, "finding the maximum of the load first"),
+    (20, {"phase": SweepPhase.PAUSED, "now": None}, "PAUSED"),
+    (0, {"phase": SweepPhase.PREPARING, "now": None}, "prepares the open loop"),
+    (ALL, ENDED, "no rate keeps p50<=0.1us"),
+    (20, {**ENDED, "ended": "stopped"}, "NOT COMPLETE: stopped; 20 trials were made"),
+    (20, {"wanted": RatePoint(0, 5000.0)}, "on end: rate=5,000/s"),
 )
-async def test_state_is_said(count: int, changes: dict[str, Any], says: str, control: LoadControl) -> None:
+
+
+async def test_state_is_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillRates(control, count, **changes))) as pilot:
+    session = StillRates(control)
+    states = [(StillRates(control, count, **changes).shown, says) for count, changes, says in STATES]
+    async with on_stage(make_app(source, control, sweep=session)) as pilot:
         await play(pilot, source, 2)
         for size in SIZES:
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda: says in screen_text(pilot))
+            for state, says in states:
+                session.shown = state
+                await until(pilot, functools.partial(lambda says: says in screen_text(pilot), says))
 
 
 async def test_answer_is_under_the_cursor_and_enter_sets_its_rate(control: LoadControl) -> None:
@@ -248,18 +251,18 @@ def _app(source: ListSource, control: LoadControl, *paths: Path) -> LunscopeApp:
     return make_app(source, control, JobSpec(tuple(TargetSpec(str(path)) for path in paths)))
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"), [("p98<=5ms", "p98<=5ms"), ("", "needs a limit"), ("p99<=5ms qd=1,2", "one queue depth")]
-)
-async def test_limits_that_cannot_be_are_said(typed: str, says: str, control: LoadControl) -> None:
+async def test_limits_that_cannot_be_are_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
+    refused = (("p98<=5ms", "p98<=5ms"), ("", "needs a limit"), ("p99<=5ms qd=1,2", "one queue depth"))
     async with on_stage(_app(source, control), SMALL) as pilot:
         await play(pilot, source, 2)
-        await pilot.press("9", "r")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Dialog))
-        await pilot.press("ctrl+u", *typed, "enter")
-        await until(pilot, lambda: says in screen_text(pilot))
-        assert control.status.state is LoadState.IDLE
+        for typed, says in refused:
+            await pilot.press("9", "r")
+            await until(pilot, lambda: isinstance(pilot.app.screen, Dialog))
+            await pilot.press("ctrl+u", *typed, "enter")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, Dialog))
+            await until(pilot, functools.partial(lambda says: says in screen_text(pilot), says))
+            assert control.status.state is LoadState.IDLE
 
 
 @pytest.mark.slow

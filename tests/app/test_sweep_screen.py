@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
@@ -34,6 +34,7 @@ from tui.widgets.sweep.table import SweepTable
 
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 SMALL, LARGE = SIZES
+CALM = Knobs(rate_iops=500.0)
 PATIENCE_S = 60.0
 
 
@@ -107,36 +108,32 @@ async def test_replay(snap_compare: SnapCompare) -> None:
 # ------------------------------------------------------------------------------------------------ states and keys
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({}, "measured   about 2 min left   now stripe_width=2 qd="),
-        ({"phase": SweepPhase.PAUSED}, "PAUSED"),
-        ({"phase": SweepPhase.PREPARING}, "prepares the load"),
-        ({"phase": SweepPhase.ENDED, "ended": "complete"}, "COMPLETE: 10 measurements"),
-        ({"phase": SweepPhase.ENDED, "ended": "load failed: gone"}, "NOT COMPLETE: load failed: gone; 10 meas"),
-        ({"wanted": Point(0, 4)}, "on end: stripe_width=1 qd=4"),
-    ],
+STATES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, "measured   about 2 min left   now stripe_width=2 qd="),
+    ({"phase": SweepPhase.PAUSED}, "PAUSED"),
+    ({"phase": SweepPhase.PREPARING}, "prepares the load"),
+    ({"phase": SweepPhase.ENDED, "ended": "complete"}, "COMPLETE: 10 measurements"),
+    ({"phase": SweepPhase.ENDED, "ended": "load failed: gone"}, "NOT COMPLETE: load failed: gone; 10 meas"),
+    ({"wanted": Point(0, 4)}, "on end: stripe_width=1 qd=4"),
 )
-async def test_state_is_said(changes: dict[str, Any], says: str, control: LoadControl) -> None:
+ROWS = ("measuring", "waiting", "skipped", "failed: no room", "noisy")
+
+
+async def test_states_and_what_became_of_each_point_are_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillSession(control, **changes))) as pilot:
+    session = StillSession(control)
+    first = session.shown
+    async with on_stage(make_app(source, control, sweep=session)) as pilot:
         await play(pilot, source, 2)
         for size in SIZES:
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda: says in screen_text(pilot))
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_rows_say_what_became_of_each_point(size: tuple[int, int], control: LoadControl) -> None:
-    source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source, control, sweep=StillSession(control)), size) as pilot:
-        await play(pilot, source, 2)
-        for words in ("measuring", "waiting", "skipped", "failed: no room", "noisy"):
-            await until(pilot, functools.partial(lambda words: words in screen_text(pilot), words))
-        await until(
-            pilot, lambda: any(" B" in line[:8] or "│B" in line[:8] for line in screen_text(pilot).splitlines())
-        )
+            session.shown = first
+            await until(pilot, lambda: all(words in screen_text(pilot) for words in ROWS))
+            lines = screen_text(pilot).splitlines()
+            assert any(" B" in line[:8] or "│B" in line[:8] for line in lines)
+            for changes, says in STATES:
+                session.shown = replace(first, **changes)
+                await until(pilot, functools.partial(lambda says: says in screen_text(pilot), says))
 
 
 @pytest.mark.slow
@@ -239,7 +236,7 @@ async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
 
 
 def _session(control: LoadControl, *axes: str) -> SweepSession:
-    plan = make_plan(JobSpec(size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
+    plan = make_plan(JobSpec(knobs=CALM, size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
     return SweepSession(plan, LoadController(control, plan.armed, Permissions()))
 
 

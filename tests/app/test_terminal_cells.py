@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import sys
@@ -35,11 +36,13 @@ STYLES = [
 ]  # fmt: skip
 WIDE = "a日b本 "
 NARROW = "ab  ─⣿é"
+PLAIN = pyte.Screen(1, 1).cursor.attrs
 EMPTY = Strip([Segment(" " * WIDTH)], WIDTH)
 
 
-def console(colours: str = "truecolor") -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, color_system=colours, legacy_windows=False)  # type: ignore[arg-type]
+@functools.cache
+def console() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False)
 
 
 @dataclass
@@ -120,7 +123,7 @@ def check(frames: list[list[Piece]]) -> None:
         there.screen.reset()
         there.stream.feed("\x1b[?7l" + whole(screen))
         assert here.cells() == there.cells()
-        assert here.screen.cursor.attrs == pyte.Screen(1, 1).cursor.attrs, "the pen is left plain"
+        assert here.screen.cursor.attrs == PLAIN, "the pen is left plain"
 
 
 @given(st.sampled_from(STYLES), st.sampled_from(STYLES))
