@@ -128,7 +128,7 @@ class View(LaidOutOnce[None]):
         """Draw something of the row under the cursor; while a key is held only once the cursor rests.
 
         Charts cost several times what moving the cursor does, and nobody reads them in between. After a single key they
-        are drawn with the cursor: a paint of their own costs a third as much again.
+        are drawn with the cursor: later they would need a paint of their own.
         """
         now_s = time.monotonic()
         is_single, self._cursor_moved_s = now_s - self._cursor_moved_s > CURSOR_REST_S, now_s
