@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from bench.terminal import Terminal
+from bench.scale_screen import drain_for
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
@@ -122,9 +121,3 @@ def watched(environment: dict[str, str], folder: Path, keys: Sequence[str]) -> b
         return bytes(terminal.output)
     finally:
         terminal.close()
-
-
-def drain_for(terminal: Terminal, seconds: float) -> None:
-    deadline_s = time.monotonic() + seconds
-    while (left_s := deadline_s - time.monotonic()) > 0:
-        terminal.drain(left_s)

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from collectors.model import Step
@@ -60,7 +60,23 @@ class HostSamples:
             self._samples.end()
 
 
-class HeadlessRun(DrivenRun):
+class WatchedLoads(DrivenLoads):
+    """Loads with samples of the host from their start to their end."""
+
+    _samples: HostSamples
+
+    def _begin(self, arm: Callable[[], None], start: Callable[[], None]) -> None:
+        """Prepare and start, in the order in which samples need it."""
+        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
+        self._do_unless_stopped(arm, "lunscope-arm")
+        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
+        self._do_unless_stopped(start, "lunscope-start")
+
+    def _end_samples(self) -> None:
+        self._samples.end()
+
+
+class HeadlessRun(WatchedLoads, DrivenRun):
     """Watches the host while it runs one job, with knob turns at their times."""
 
     def __init__(
@@ -79,13 +95,7 @@ class HeadlessRun(DrivenRun):
         self._samples = HostSamples(monitor, samples)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
-        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
-        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
-        self._do_unless_stopped(self._control.start, "lunscope-start")
-
-    def _end_samples(self) -> None:
-        self._samples.end()
+        self._begin(lambda: self._control.arm(job, permissions), self._control.start)
 
     def _follow(self) -> None:
         reported_s = time.monotonic()
@@ -110,7 +120,7 @@ class HeadlessRun(DrivenRun):
             self._do_unless_stopped(turn, "lunscope-turn")
 
 
-class HeadlessGroup(DrivenLoads):
+class HeadlessGroup(WatchedLoads):
     """Watches the host while it runs the loads of a group."""
 
     def __init__(
@@ -143,13 +153,7 @@ class HeadlessGroup(DrivenLoads):
         )
 
     def _prepare(self, group: LoadGroup, permissions: Permissions) -> None:
-        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
-        self._do_unless_stopped(lambda: self._control.arm(group, permissions), "lunscope-arm")
-        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
-        self._do_unless_stopped(self._control.start, "lunscope-start")
-
-    def _end_samples(self) -> None:
-        self._samples.end()
+        self._begin(lambda: self._control.arm(group, permissions), self._control.start)
 
     def _follow(self) -> None:
         reported_s = time.monotonic()
