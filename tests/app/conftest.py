@@ -83,4 +83,5 @@ async def _worked_off(app: App[Any]) -> None:
     while quiet_looks < QUIET_LOOKS and not app._exit and time.monotonic() < deadline_s:
         await asyncio.sleep(0.001)
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
+        waiting = waiting or any(screen._callbacks for screen in app.screen_stack[-1:])
         quiet_looks = 0 if waiting else quiet_looks + 1

@@ -72,8 +72,7 @@ async def test_there_is_none_in_a_small_window_or_a_lite_view() -> None:
         await play(pilot, source, 20)
         assert "await trend" not in screen_text(pilot)
         await pilot.resize_terminal(160, 40)
-        await pilot.pause()
-        assert "await trend" in screen_text(pilot)
+        await until(pilot, lambda: "await trend" in screen_text(pilot))
         await pilot.press("Y", "Y")
         await until(pilot, lambda: "await trend" not in screen_text(pilot))
 
