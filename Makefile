@@ -62,7 +62,7 @@ lint-rust:
 	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
 
 test-rust:
-	cargo test -q --manifest-path $(CRATE)/Cargo.toml
+	cargo test -q --lib --manifest-path $(CRATE)/Cargo.toml
 
 # More workers than cores: tests wait for half of their time, those of screens for frames, those of devices for I/O.
 # All folders at once, so that those that compute run beside those that wait. Each worker imports and collects

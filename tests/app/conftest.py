@@ -71,10 +71,23 @@ def patient_pilot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         await asyncio.sleep(REPAINT_S)
 
     if "snap_compare" not in request.fixturenames:
+        monkeypatch.setattr(Pilot, "_wait_for_screen", _handled)
         monkeypatch.setattr("textual.app.wait_for_idle", at_once)
         monkeypatch.setattr("textual.pilot.wait_for_idle", until_repainted)
     monkeypatch.setattr(Pilot, "press", patient_press)
     monkeypatch.setattr(Pilot, "pause", patient_pause)
+
+
+async def _handled(pilot: Pilot[Any], timeout: float = PATIENCE_S) -> bool:
+    """Wait for what the app and its screen do; False after an error. Textual's own wait sends each widget a message."""
+    events = {pump: asyncio.Event() for pump in (pilot.app, *pilot.app.screen_stack[-1:])}
+    ended: asyncio.Task[bool] = asyncio.create_task(pilot.app._exception_event.wait())
+    handled = asyncio.gather(*(event.wait() for pump, event in events.items() if pump.call_later(event.set)))
+    await asyncio.wait({ended, handled}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    has_error = ended.done()
+    ended.cancel()
+    handled.cancel()
+    return not has_error
 
 
 async def _worked_off(app: App[Any]) -> None:

@@ -455,8 +455,10 @@ async def test_every_knob_and_both_windows_are_in_sight() -> None:
         await stage.press(*"bbRmd")
         for size in ((60, 20), (80, 24), (100, 24), (200, 60)):
             await stage.pilot.resize_terminal(*size)
-            for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9", "IOPS", "mean ms", "p99 ms", "peak ms"):
+            for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9"):
                 await stage.shows(value)
+            for figure in ("IOPS", "mean ms", "p99 ms", "peak ms"):
+                await stage.shows(figure)
             assert screen_text(stage.pilot).count(" ->") >= 4, size
 
 

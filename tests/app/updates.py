@@ -6,7 +6,6 @@ from rich.console import RenderableType
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tests.app.stage import until
 from tui.screen_files import shown_lines
@@ -39,9 +38,9 @@ def cells_of(strip: Strip) -> list[Cell]:
 
 
 def is_pending(screen: Screen[object]) -> bool:
-    """Whether a widget has yet to say that it changed, or the screen to paint it."""
+    """Whether a widget in sight has yet to say that it changed, or the screen to paint it."""
     asked = screen._dirty_widgets or screen._layout_required or screen._message_queue.qsize()
-    return bool(asked) or any(widget._repaint_required for widget in screen.walk_children(Widget, with_self=True))
+    return bool(asked) or any(widget._repaint_required for widget in screen._compositor.visible_widgets)
 
 
 async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:

@@ -1,7 +1,8 @@
 """Figures without rights against the exact ones of the same intervals, from a disk's first I/O on.
 
 How far a single interval is off depends on what else runs here, so medians over several are judged; figures that are
-left out are not wrong.
+left out are not wrong. Intervals in which the tracer missed a completion are not judged: to it such an I/O lasts until
+its request is used again. Some hosts run no BPF program in an interrupt of certain processes, which no counter says.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ BUSY_TOLERANCE = 0.10
 SERVICE_TOLERANCE = 0.20
 
 
+LOST = ("stale", "healed", "unseen", "table_full")
+
+
 class Truth:
     """Reads the exact counters of one disk right after the disk table of the same sample was read."""
 
@@ -58,7 +62,9 @@ class Truth:
         self.read_values: list[dict[str, int]] = []
 
     def read(self) -> Reading:
-        self.read_values.append(read_device(self._tracer, self._device))
+        values = read_device(self._tracer, self._device)
+        losses = self._tracer.losses()
+        self.read_values.append({**values, "lost": sum(losses[name] for name in LOST)})
         return Reading({})
 
     def close(self) -> None:
@@ -159,7 +165,9 @@ def test_busy_and_service_are_near_the_exact_ones_or_left_out(
         assert first.exact["reads"] > 0
         assert first.busy_tier == Tier.KERNEL
         assert all(interval.looks > 0 for interval in others)
-    later = [interval for _, *others in found for interval in others]
+    later = [interval for _, *others in found for interval in others if not interval.exact["lost"]]
+    if not later:
+        pytest.skip("the tracer missed I/Os in each interval")
     exact_ms = [interval.exact["service_read_ns"] / interval.exact["reads"] / 1e6 for interval in later]
     if np.median(exact_ms) < MIN_SERVICE_MS:
         pytest.skip(f"the disk here answers faster than samples can tell: {np.median(exact_ms):.3f} ms")
