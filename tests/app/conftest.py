@@ -82,7 +82,9 @@ async def _handled(pilot: Pilot[Any], timeout: float = PATIENCE_S) -> bool:
     """Wait for what the app and its screen do; False after an error. Textual's own wait sends each widget a message."""
     events = {pump: asyncio.Event() for pump in (pilot.app, *pilot.app.screen_stack[-1:])}
     ended: asyncio.Future[Any] = asyncio.create_task(pilot.app._exception_event.wait())
-    handled: asyncio.Future[Any] = asyncio.gather(*(event.wait() for pump, event in events.items() if pump.call_later(event.set)))
+    handled: asyncio.Future[Any] = asyncio.gather(
+        *(event.wait() for pump, event in events.items() if pump.call_later(event.set))
+    )
     await asyncio.wait({ended, handled}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     has_error = ended.done()
     ended.cancel()
