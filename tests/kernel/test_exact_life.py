@@ -153,11 +153,13 @@ def test_ios_whose_end_was_not_seen_do_not_stay(make_loop: Callable[..., str], t
                 time.sleep(0.05)
                 tracer.pause()
             eventually(lambda: read_device(tracer, device)["in_flight_now"] == 0, "I/Os stay in flight")
-            if tracer.losses()["healed"]:
+            if read_device(tracer, device)["lost_in_driver_ns"]:
                 break
     assert tracer.losses()["healed"] > 0
-    busy_ns = read_device(tracer, device)["busy_ns"]
-    assert read_device(tracer, device)["busy_ns"] == busy_ns
+    counted = read_device(tracer, device)
+    assert read_device(tracer, device)["busy_ns"] == counted["busy_ns"]
+    assert counted["lost_in_driver_ns"] > 0
+    assert counted["busy_ns"] - counted["lost_in_driver_ns"] <= counted["service_read_ns"]
     tracer.resume()
     with opened(device) as descriptor:
         before = read_device(tracer, device)

@@ -14,7 +14,7 @@ from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
 from collectors.rates import derive
 from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED
 from tests.unit import raw_samples as raw
-from tests.unit.traced_samples import bucket_of, traced_sample
+from tests.unit.traced_samples import bucket_of, traced_sample, without_column
 
 SDA = Rows(("sda:8:0#1",), ("sda",))
 US = 1_000
@@ -158,6 +158,26 @@ def test_an_interval_that_lost_too_much_is_left_to_the_next_tier(losses: dict[st
     after = {name: count + 7 for name, count in losses.items()}
     frame = derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS, losses=after))
     assert unmarked(frame) is not speaks
+
+
+@pytest.mark.parametrize(("lost_ns", "is_exact"), [(0, True), (12 * MS, True), (13 * MS, False), (400 * MS, False)])
+def test_busy_time_that_lost_ios_may_have_added_to_is_left_to_the_next_tier(lost_ns: int, *, is_exact: bool) -> None:
+    """Of 250 ms; times of I/Os that were seen from issue to completion do not depend on those that were lost."""
+    before = traced_sample(0, SDA, {"lost_in_driver_ns": 5 * MS})
+    lossy = BUSY | {"lost_in_driver_ns": 5 * MS + lost_ns}
+    frame = derive(before, traced_sample(1, SDA, lossy, disks=[COUNTED], cells=CELLS))
+    assert tier(frame, "busy_pct") is (Tier.EXACT if is_exact else Tier.KERNEL)
+    assert figures(frame)["busy_pct"] == pytest.approx(25.0 if is_exact else 90.0)
+    assert math.isnan(figures(frame)["in_flight_peak"]) is not is_exact
+    assert tier(frame, "service_ms") is Tier.EXACT
+
+
+def test_busy_time_of_a_session_without_the_time_of_lost_ios_is_exact() -> None:
+    samples = [
+        without_column(traced_sample(at_s, SDA, values, disks=[counted]), "lost_in_driver_ns")
+        for at_s, values, counted in ((0, {}, {}), (1, BUSY, COUNTED))
+    ]
+    assert tier(derive(*samples), "busy_pct") is Tier.EXACT
 
 
 def test_counters_that_fell_give_no_figure() -> None:

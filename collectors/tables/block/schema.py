@@ -27,12 +27,15 @@ TRACE = Schema(
         Column("latency_max_ns", Kind.PEAK),
         Column("unstamped", Kind.COUNTER),
         Column("errors", Kind.COUNTER),
+        Column("lost_in_driver_ns", Kind.COUNTER),
     ),
 )
 """One row per device with I/O while the block tracepoints were attached, under its key of the disk table; a new row
 has counted from 0. An I/O is counted when it completes. `unstamped` are I/Os with an unknown queue time
 (queue/iostats is 0): their times are in no queue column. The largest latency is that of queue plus service time.
-Histograms of the same name have the series of TRACE_SERIES."""
+`lost_in_driver_ns` is how long I/Os whose completion was missed were taken to be in the driver: busy time may be too
+long by as much; sessions of earlier versions do not have it. Histograms of the same name have the series of
+TRACE_SERIES."""
 
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 
@@ -91,6 +94,9 @@ bytes of the kernel's `comm` as two little-endian numbers."""
 
 LOST_SHARE = 0.05
 """Largest share of lost I/Os of the host in an interval; with more, means, maxima and busy time are unreliable."""
+
+LOST_BUSY_SHARE = 0.05
+"""Largest share of the busy time of a device that lost I/Os may have added to it; with more, it is unreliable."""
 
 
 def group_key(kind: str, key: str) -> str:

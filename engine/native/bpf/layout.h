@@ -28,7 +28,7 @@ struct device {
 	u64 last_done_ns;
 	u64 tag_waits, tag_wait_ns;
 	u32 errors, unstamped;
-	u64 unused_0;
+	u64 lost_in_driver_ns; /* how long I/Os whose completion was missed were taken to be in the driver */
 
 	/* Written when it completes. */
 	struct sums sums[DIRECTIONS];

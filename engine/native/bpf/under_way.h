@@ -58,8 +58,11 @@ static __noinline int forget(struct io *io, u64 now)
 	state = *(volatile u64 *)&io->state;
 	d = device_at(state >> IO_DEVICE_SHIFT);
 	release(io);
-	if (d)
+	if (d) {
+		if (!(state & IO_QUEUED))
+			__sync_fetch_and_add(&d->lost_in_driver_ns, (now - state) & IO_TIME);
 		leave(d, state, now);
+	}
 	count(LOSS_STALE);
 	return 0;
 }

@@ -15,6 +15,7 @@ from collectors.model import FrameTable, Rows, Tier
 from collectors.tables.block.derive.traced import Traced
 from collectors.tables.block.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
 from collectors.tables.block.fields import BLOCK_FIELDS
+from collectors.tables.block.schema import LOST_BUSY_SHARE
 
 _NS_PER_MS = 1e6
 _PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
@@ -126,13 +127,15 @@ def _tiers_of(
 def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
     """Figures of the rows of a level by field id; NaN where there was no I/O, or too few.
 
-    Mean queue time is over the I/Os with a known queue time, NaN if there is none.
+    Mean queue time is over the I/Os with a known queue time, NaN if there is none. Busy time and the peak of I/Os in
+    the driver are NaN where lost I/Os may have added too much.
     """
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
     queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
     service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
-    busy_pct = share_pct(level.busy_ns / 1e9, elapsed_s)
+    overstated = sums["lost_in_driver_ns"] > LOST_BUSY_SHARE * level.busy_ns
+    busy_pct = np.where(overstated, np.nan, share_pct(level.busy_ns / 1e9, elapsed_s))
     return {
         "queue_ms": queue_ms,
         "service_ms": service_ms,
@@ -140,7 +143,7 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         **_directions(sums),
         "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
         **dict.fromkeys(_BUSY, busy_pct),
-        "in_flight_peak": np.where(ios > 0, level.largest["in_driver_peak"], np.nan),
+        "in_flight_peak": np.where((ios > 0) & ~overstated, level.largest["in_driver_peak"], np.nan),
         **_distribution(level, ios),
     }
 

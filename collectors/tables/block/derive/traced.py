@@ -34,6 +34,7 @@ SUMMED = (
     "service_write_ns",
     "tag_wait_ns",
     "busy_ns",
+    "lost_in_driver_ns",
     "unstamped",
 )
 """Quantities that are additive over devices and intervals; busy time is additive over intervals only."""
@@ -150,7 +151,8 @@ def _row_deltas(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, 
             moved |= now.values[:, position] != old[:, position]
     at = np.flatnonzero(moved)
     deltas = column_deltas(columns, old[at], now.values[at])
-    return at, {name: deltas[name] for name in (*SUMMED, *LARGEST)}
+    unknown = np.full(len(at), np.nan)
+    return at, {name: deltas.get(name, unknown) for name in (*SUMMED, *LARGEST)}
 
 
 def _from_zero(before: Table, now: Table) -> Raw:

@@ -11,7 +11,7 @@ use crate::load::clock::monotonic_ns;
 const SECTOR_BYTES: u64 = 512;
 
 /// Columns of a row, in order; described by the raw table trace.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 21] = [
     "reads",
     "writes",
     "others",
@@ -32,6 +32,7 @@ pub const COLUMNS: [&str; 20] = [
     "latency_max_ns",
     "unstamped",
     "errors",
+    "lost_in_driver_ns",
 ];
 /// Columns before are sums.
 const TAG_WAITS: usize = 9;
@@ -143,6 +144,7 @@ fn fill(values: &mut [u64], device: &Device, epoch: usize, in_driver_before: u64
         device.latency_max_ns[epoch].load(Relaxed),
         u64::from(device.unstamped.load(Relaxed)),
         u64::from(device.errors.load(Relaxed)),
+        device.lost_in_driver_ns.load(Acquire),
     ];
     values[TAG_WAITS..].copy_from_slice(&filled);
 }

@@ -210,6 +210,8 @@ fn take_out(maps: &Maps, entry: &Entry) -> bool {
     }
     let began_ns = monotonic_ns().saturating_sub(entry.age_ns);
     let end_ns = device.last_done_ns.load(Acquire).max(began_ns);
+    // All of its age, as readings before this one may have taken it for busy time.
+    device.lost_in_driver_ns.fetch_add(entry.age_ns, AcqRel);
     leave_driver(maps, device, end_ns);
     true
 }

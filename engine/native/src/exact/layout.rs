@@ -60,7 +60,8 @@ pub struct Device {
     pub tag_wait_ns: AtomicU64,
     pub errors: AtomicU32,
     pub unstamped: AtomicU32,
-    unused_0: u64,
+    /// How long I/Os whose completion was missed were taken to be in the driver.
+    pub lost_in_driver_ns: AtomicU64,
     pub sums: [Sums; DIRECTIONS],
     /// Number in the pool plus 1.
     pub histogram: [AtomicU32; SERIES],
