@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from tests.app.stage import SIZES
@@ -98,5 +99,10 @@ async def _worked_off(app: App[Any]) -> None:
     while quiet_looks < QUIET_LOOKS and not app._exit and time.monotonic() < deadline_s:
         await asyncio.sleep(0.001)
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
-        waiting = waiting or any(screen._callbacks for screen in app.screen_stack[-1:])
+        waiting = waiting or any(_has_work(screen) for screen in app.screen_stack[-1:])
         quiet_looks = 0 if waiting else quiet_looks + 1
+
+
+def _has_work(screen: Screen[Any]) -> bool:
+    """Whether the screen has callbacks for after its layout, or a widget in sight will ask for one once it is idle."""
+    return bool(screen._callbacks) or any(widget._layout_required for widget in screen._compositor.visible_widgets)
