@@ -26,9 +26,9 @@ from tests.app.scenes import (
     samples_of,
     tainted,
 )
-from tests.app.stage import FROZEN, until
+from tests.app.stage import FROZEN, screen_text, until
 from tests.app.taken import SnapCompare, Taken, resized
-from tests.app.updates import Shown, assert_same
+from tests.app.updates import Shown, assert_same, is_pending
 from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
@@ -104,6 +104,20 @@ async def test_picture(scene: Scene, snap_compare: SnapCompare, monkeypatch: pyt
         for key in ("down", "escape"):
             await pilot.press(key)
             await assert_same(pilot, shown, key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene.id != "note"], ids=lambda scene: scene.id)
+async def test_a_window_that_grew_shows_what_one_of_its_size_does(scene: Scene) -> None:
+    """Of all but the note, which shows the time of the clock."""
+    shown = []
+    for started in (SIZES[-1], SIZES[0]):
+        async with opened(scene, started) as pilot:
+            if started != SIZES[-1]:
+                await resized(pilot, SIZES[-1])
+            await until(pilot, lambda: not is_pending(pilot.app.screen))
+            shown.append(screen_text(pilot))
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.slow

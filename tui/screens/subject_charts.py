@@ -37,6 +37,11 @@ class SubjectCharts(Cells):
     SubjectCharts.wide.tailless #tail { display: none; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._time_to_mark_ns: int | None = None
+        """Set while there was no room for the charts."""
+
     def compose(self) -> ComposeResult:
         """Compose the charts."""
         yield from (panel.make() for panel in PANELS)
@@ -58,9 +63,12 @@ class SubjectCharts(Cells):
                 # The sum of all disks has the fields of a disk.
                 fields_of = "disks" if row is None or row[0] == ALL_DISKS else row[0]
                 draw(chart, series, replace(panel, table=fields_of), app_state)
+        if self._time_to_mark_ns is not None:
+            self.inspect(self._time_to_mark_ns)
 
     def inspect(self, time_ns: int | None) -> None:
-        """Mark a time in all charts, and give the figures of then."""
+        """Mark a time in all charts, and give the figures of then; once they are shown if they are not."""
+        self._time_to_mark_ns = None if self.display else time_ns
         for chart in self.query(Chart):
             chart.inspect(time_ns)
 
