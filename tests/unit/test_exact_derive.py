@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,6 +13,8 @@ from collectors.exact.tracer import SCALE
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
 from collectors.rates import derive
+from collectors.tables.block.averages import TracedSum
+from collectors.tables.block.derive.traced import traced
 from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED
 from tests.unit import raw_samples as raw
 from tests.unit.traced_samples import bucket_of, traced_sample, without_column
@@ -170,6 +173,24 @@ def test_busy_time_that_lost_ios_may_have_added_to_is_left_to_the_next_tier(lost
     assert figures(frame)["busy_pct"] == pytest.approx(25.0 if is_exact else 90.0)
     assert math.isnan(figures(frame)["in_flight_peak"]) is not is_exact
     assert tier(frame, "service_ms") is Tier.EXACT
+
+
+def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
+    """8 % of what was known of it; of the second interval nothing is, as the counters fell."""
+    samples = [
+        traced_sample(0, SDA, {}),
+        traced_sample(1, SDA, BUSY | {"lost_in_driver_ns": 20 * MS}),
+        traced_sample(2, SDA, BUSY | {"busy_ns": 100 * MS}),
+    ]
+    report = TracedSum()
+    for before, now in itertools.pairwise(samples):
+        interval = traced(before, now)
+        assert interval is not None
+        report.add(interval)
+    total = report.total()
+    assert total is not None
+    assert total.values["busy_ns"].tolist() == [500 * MS]
+    assert total.values["lost_in_driver_ns"].tolist() == [40 * MS]
 
 
 def test_busy_time_of_a_session_without_the_time_of_lost_ios_is_exact() -> None:

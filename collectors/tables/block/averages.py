@@ -20,6 +20,9 @@ from collectors.tables.block.schema import DISK
 _MOST_CELLS = 1 << 20
 """Cells buffered before equal ones are merged."""
 
+_OF_TIME = ("busy_ns", "lost_in_driver_ns")
+"""Extrapolated quantities: busy time, and the part of it that is in doubt."""
+
 _Codes = NDArray[np.int64]
 _Counts = NDArray[np.uint64]
 
@@ -133,7 +136,7 @@ class _KeyedSums:
         """Return sums and maxima; busy times are extrapolated to `elapsed_s`, NaN if no interval was known."""
         known_s = elapsed_s - self._unknown_s
         stretch = elapsed_s / np.where(known_s > 0, known_s, np.nan)
-        return self._values | {"busy_ns": self._values["busy_ns"] * stretch}
+        return self._values | {name: self._values[name] * stretch for name in _OF_TIME if name in self._values}
 
 
 _SPEAKS = 0.9
