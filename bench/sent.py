@@ -19,7 +19,6 @@ from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import SD_MAJOR, FakeScsi, sd_name
 
 Screens = dict[str, str]
-Keys = dict[str, "KeyCase"]
 
 COLUMNS, LINES = 120, 40
 DISKS = 50
@@ -41,6 +40,7 @@ class KeyCase(NamedTuple):
     gap_s: float = KEY_S
 
 
+Keys = dict[str, KeyCase]
 KEYS = {
     "screen switch": KeyCase("1", "57" * 10, 20.0),
     "cursor, key held": KeyCase("1", "\x1b[B" * 40, 5.0, REPEAT_S),

@@ -46,8 +46,6 @@ BURST_STEPS = 5
 IDLE_STEPS = 1
 BUSY_TOLERANCE = 0.10
 SERVICE_TOLERANCE = 0.20
-
-
 LOST = ("stale", "healed", "unseen", "table_full")
 
 
