@@ -79,10 +79,20 @@ def exact_families(subject: str, *label_names: str) -> tuple[ColumnFamily, ...]:
         ColumnFamily(
             counter(
                 f"lunscope_{subject}_busy_seconds_total",
-                "Time with at least one I/O outstanding, by exact time since it was attached.",
+                "Time with at least one I/O in the driver, by exact time since it was attached.",
                 *label_names,
             ),
             (MetricPart("busy_ns"),),
+            per=_NS,
+        ),
+        ColumnFamily(
+            counter(
+                f"lunscope_{subject}_lost_in_driver_seconds_total",
+                "Time that I/Os whose completion was missed were taken to be in the driver; "
+                "busy time is at most as much too long.",
+                *label_names,
+            ),
+            (MetricPart("lost_in_driver_ns"),),
             per=_NS,
         ),
         ColumnFamily(

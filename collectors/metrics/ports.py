@@ -43,7 +43,7 @@ _SUMS = (
 _BUSY = ColumnFamily(
     counter(
         "lunscope_port_busy_seconds_total",
-        "Time with at least one I/O outstanding on any path of the port, by exact time since it was attached.",
+        "Time with at least one I/O in the driver on any path of the port, by exact time since it was attached.",
         "port",
     ),
     (MetricPart("busy_ns"),),

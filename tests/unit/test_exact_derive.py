@@ -171,8 +171,17 @@ def test_busy_time_that_lost_ios_may_have_added_to_is_left_to_the_next_tier(lost
     frame = derive(before, traced_sample(1, SDA, lossy, disks=[COUNTED], cells=CELLS))
     assert tier(frame, "busy_pct") is (Tier.EXACT if is_exact else Tier.KERNEL)
     assert figures(frame)["busy_pct"] == pytest.approx(25.0 if is_exact else 90.0)
-    assert math.isnan(figures(frame)["in_flight_peak"]) is not is_exact
     assert tier(frame, "service_ms") is Tier.EXACT
+
+
+@pytest.mark.parametrize("lost_ns", [0, 1])
+def test_a_lost_io_leaves_the_peak_in_the_driver_to_the_next_tier(lost_ns: int) -> None:
+    """It may have been one of them, however short."""
+    before = traced_sample(0, SDA, {"lost_in_driver_ns": 5 * MS})
+    lossy = BUSY | {"lost_in_driver_ns": 5 * MS + lost_ns}
+    frame = derive(before, traced_sample(1, SDA, lossy, disks=[COUNTED], cells=CELLS))
+    assert math.isnan(figures(frame)["in_flight_peak"]) is bool(lost_ns)
+    assert tier(frame, "busy_pct") is Tier.EXACT
 
 
 def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:

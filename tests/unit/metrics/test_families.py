@@ -17,6 +17,7 @@ from collectors.tables.tape.schema import TAPE
 from engine.errors import UsageError
 from tests import needs
 from tests.unit import raw_samples as raw
+from tests.unit.traced_samples import traced_sample
 
 REPOSITORY = FilePath(__file__).parents[3]
 FAMILIES = [*(family for level in (*LEVELS, ALWAYS) for family in level.families), *LOAD_FAMILIES]
@@ -66,6 +67,13 @@ def test_units_are_bytes_and_seconds() -> None:
     assert found['node_disk_read_bytes_total{device="sda"}'] == 8_192
     assert found['node_disk_read_time_seconds_total{device="sda"}'] == 1.25
     assert found['node_disk_io_time_seconds_total{device="sda"}'] == 0.04
+
+
+def test_the_time_of_lost_ios_stands_beside_the_busy_time_it_may_have_lengthened() -> None:
+    lossy = {"reads": 1, "busy_ns": 2_500_000_000, "lost_in_driver_ns": 500_000_000}
+    found = series(of_sample(traced_sample(1, raw.rows("sda"), lossy), "disks"))
+    assert found['lunscope_disk_busy_seconds_total{device="sda"}'] == 2.5
+    assert found['lunscope_disk_lost_in_driver_seconds_total{device="sda"}'] == 0.5
 
 
 def test_counters_beyond_a_float_are_whole_numbers() -> None:

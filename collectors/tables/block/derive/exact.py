@@ -127,14 +127,15 @@ def _tiers_of(
 def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
     """Figures of the rows of a level by field id; NaN where there was no I/O, or too few.
 
-    Mean queue time is over the I/Os with a known queue time, NaN if there is none. Busy time and the peak of I/Os in
-    the driver are NaN where lost I/Os may have added too much.
+    Mean queue time is over the I/Os with a known queue time, NaN if there is none. Busy time is NaN where lost I/Os may
+    have added too much, the peak of I/Os in the driver where any was lost: each can add one to it, however short.
     """
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
     queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
     service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
-    overstated = sums["lost_in_driver_ns"] > LOST_BUSY_SHARE * level.busy_ns
+    lost_ns = sums["lost_in_driver_ns"]
+    overstated = lost_ns > LOST_BUSY_SHARE * level.busy_ns
     busy_pct = np.where(overstated, np.nan, share_pct(level.busy_ns / 1e9, elapsed_s))
     return {
         "queue_ms": queue_ms,
@@ -143,7 +144,7 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         **_directions(sums),
         "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
         **dict.fromkeys(_BUSY, busy_pct),
-        "in_flight_peak": np.where((ios > 0) & ~overstated, level.largest["in_driver_peak"], np.nan),
+        "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), level.largest["in_driver_peak"], np.nan),
         **_distribution(level, ios),
     }
 
