@@ -15,13 +15,11 @@ from engine.results.measured import Split
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.running.control import LoadControl, LoadState
-from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.counter_reader import ERRORS, FAILING, IOS, LATENCIES, OUTSTANDING_NS, SERVICES
 
 _LATEST_START_S = 60.0
 """The furthest in the future that something may be asked for."""
 _POLL_S = 0.1
-_IOS = [0, 4]
-"""Columns of the raw table load: reads and writes."""
 
 _Answer = Mapping[str, object] | None
 """What an answer holds beside its times."""
@@ -112,9 +110,11 @@ class AgentLoad:
         if counters is None:
             raise LunscopeError(self._control.status.message or "no load runs")
         return {
-            "ios": int(counters[:, _IOS].sum()),
+            "ios": int(counters[:, IOS].sum()),
             "errors": int(counters[:, ERRORS].sum()),
-            "in_flight": int(counters[:, IN_FLIGHT].sum()),
+            "latency_ns": int(counters[:, LATENCIES].sum()),
+            "service_ns": int(counters[:, SERVICES].sum()),
+            "outstanding_ns": int(counters[:, OUTSTANDING_NS].sum()),
             "failing": bool(counters[:, FAILING].any()),
         }
 

@@ -17,7 +17,7 @@ from engine.job.spec import Knobs
 from engine.replacing import replace
 from engine.results.measured import Split, combine_splits
 from engine.results.result import EpochResult, FsyncResult, TargetResult
-from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.counter_reader import ERRORS, FAILING, IOS, LATENCIES, OUTSTANDING_NS, SERVICES
 from engine.running.status import LoadState, LoadStatus
 from engine.sweep.hosts_knob import FleetKnobs
 
@@ -93,14 +93,15 @@ class FleetSweepLoad:
             self._load.part_epoch()
 
     def peek(self) -> NDArray[np.uint64] | None:
-        """Counters of all hosts now, a row each, in the columns of the raw table load that a sweep reads."""
+        """Counters of all hosts now, a row each, in those columns of CounterReader.peek that a sweep reads."""
         answers = self._ask("peek")
         if answers is None:
             return None
-        rows = np.zeros((len(answers), FAILING + 1), np.uint64)
+        rows = np.zeros((len(answers), OUTSTANDING_NS + 1), np.uint64)
         for row, answer in zip(rows, answers.values(), strict=True):
-            row[0], row[ERRORS] = _count(answer, "ios"), _count(answer, "errors")
-            row[IN_FLIGHT], row[FAILING] = _count(answer, "in_flight"), answer.get("failing") is True
+            row[IOS[0]], row[ERRORS] = _count(answer, "ios"), _count(answer, "errors")
+            row[LATENCIES[0]], row[SERVICES[0]] = _count(answer, "latency_ns"), _count(answer, "service_ns")
+            row[OUTSTANDING_NS], row[FAILING] = _count(answer, "outstanding_ns"), answer.get("failing") is True
         return rows
 
     def last_epoch(self) -> EpochResult | None:

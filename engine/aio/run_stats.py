@@ -197,14 +197,16 @@ class RunStats:
                 del self._begun[number]
 
     def outstanding(self, at_least_s: float) -> NDArray[np.uint64]:
-        """Count calls in progress for so long, with the moment the oldest began: shape (targets, 2)."""
-        latest_ns = time.monotonic_ns() - round(at_least_s * 1e9)
+        """Count calls in progress for so long, since when the oldest is, and their times summed: shape (targets, 3)."""
+        now_ns = time.monotonic_ns()
+        latest_ns = now_ns - round(at_least_s * 1e9)
         found: list[list[int]] = [[] for _ in self._targets]
         with self._lock:
             for target, since_ns in self._begun.values():
                 if since_ns <= latest_ns:
                     found[target].append(since_ns)
-        return np.array([(len(since_ns), min(since_ns, default=0)) for since_ns in found], np.uint64)
+        rows = [(len(began), min(began, default=0), sum(now_ns - since_ns for since_ns in began)) for began in found]
+        return np.array(rows, np.uint64)
 
     def take_fsync(self, target: int) -> bool:
         """Take one fsync to be issued, if one is due."""

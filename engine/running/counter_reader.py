@@ -152,6 +152,31 @@ class PathHistory:
 _PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of the raw table load."""
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
+IOS, LATENCIES, SERVICES = [0, 4], [2, 6], [15, 16]
+"""Columns of reads and of writes: completed, latencies summed, times from submit to reap where latencies are not."""
+OUTSTANDING_NS = 17
+"""After the columns of the raw table load: for how long all I/Os have been outstanding that are now, summed."""
+
+
+class InFlight(Struct, frozen=True):
+    """I/Os outstanding on average over an interval, and how long those took that completed in it."""
+
+    mean: float
+    service_ns: float | None
+    """Mean time from submit to reap, where latencies count from an intended start; None elsewhere."""
+
+
+def in_flight_between(before: NDArray[np.uint64], after: NDArray[np.uint64], elapsed_s: float) -> InFlight:
+    """Integrate over time how many I/Os were outstanding, from counters of `CounterReader.peek` at both ends.
+
+    At any moment the times of completed I/Os and those of outstanding ones so far add up to that integral. It needs no
+    samples, which miss I/Os that are short and few, or at a rate that the samples keep in step with.
+    """
+    grown = (after.astype(np.int64) - before.astype(np.int64)).sum(axis=0)
+    service_ns, ios = int(grown[SERVICES].sum()), int(grown[IOS].sum())
+    completed_ns = service_ns or int(grown[LATENCIES].sum())
+    mean = max(completed_ns + int(grown[OUTSTANDING_NS]), 0) / (elapsed_s * 1e9) if elapsed_s > 0 else 0.0
+    return InFlight(mean, service_ns / ios if service_ns and ios else None)
 
 
 class CounterReader:
@@ -163,9 +188,9 @@ class CounterReader:
         self._kept: NDArray[np.uint64] | None = None
 
     def peek(self) -> NDArray[np.uint64]:
-        """Counters now, the peaks of the interval so far included."""
+        """Counters now, columns as the raw table load and OUTSTANDING_NS; the peaks of the interval so far included."""
         with self._lock:
-            return self._read().copy()
+            return np.column_stack((self._read(), self._engine.outstanding()[:, 2]))
 
     def take(self) -> tuple[NDArray[np.uint64], Cells, NDArray[np.uint64]]:
         """Counters now, and histogram cells and slowest I/Os since the last call; the next interval begins."""

@@ -15,7 +15,7 @@ from engine.replacing import replace
 from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
-from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.counter_reader import ERRORS, FAILING, IOS, InFlight, in_flight_between
 from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
@@ -23,8 +23,6 @@ from engine.sweep.target_share import target_shares
 from engine.sweep.trial import LITTLE_HOLDS, Trial, little_deviation
 from engine.sweep.watch import NotWatched, PointWatch
 
-_READ_IOS, _WRITE_IOS = 0, 4
-"""Positions in the raw table load."""
 _WINDOW_S = 0.02
 """One value of the series that warm-up and interval are judged by."""
 _JUDGE_WINDOWS = 12
@@ -76,7 +74,8 @@ class _Windows(Struct):
 
     at_s: list[float] = field(default_factory=list)
     ios: list[int] = field(default_factory=list)
-    in_flight: list[int] = field(default_factory=list)
+    counters: list[NDArray[np.uint64]] = field(default_factory=list)
+    """The first and the last."""
     errors: list[int] = field(default_factory=list)
     failing: set[int] = field(default_factory=set)
 
@@ -84,16 +83,20 @@ class _Windows(Struct):
         if self.at_s and at_s - self.at_s[-1] > _GAP_S:
             raise _GapError
         self.at_s.append(at_s)
-        totals = counters.sum(axis=0).tolist()
-        self.ios.append(totals[_READ_IOS] + totals[_WRITE_IOS])
-        self.in_flight.append(totals[IN_FLIGHT])
-        self.errors.append(totals[ERRORS])
+        totals = counters.sum(axis=0)
+        self.ios.append(int(totals[IOS].sum()))
+        self.counters[1:] = [counters]
+        self.errors.append(int(totals[ERRORS]))
         if totals[FAILING]:
             self.failing.update(np.flatnonzero(counters[:, FAILING]).tolist())
 
     @property
     def elapsed_s(self) -> float:
         return self.at_s[-1] - self.at_s[0] if self.at_s else 0.0
+
+    @property
+    def in_flight(self) -> InFlight:
+        return in_flight_between(self.counters[0], self.counters[-1], self.elapsed_s)
 
     @property
     def rates(self) -> NDArray[np.float64]:
@@ -190,7 +193,7 @@ class PointMeter(Struct, frozen=True):
 
         Little's law tells: more are in flight than throughput x latency explains.
         """
-        in_flight, epoch = float(np.mean(windows.in_flight)), self.load.last_epoch()
+        in_flight, epoch = windows.in_flight.mean, self.load.last_epoch()
         if epoch is None or windows.ios[-1] - windows.ios[0] >= _ROUNDS * in_flight:
             return False
         total = epoch.split.total
@@ -203,11 +206,11 @@ class PointMeter(Struct, frozen=True):
         for _ in range(_JUDGE_WINDOWS):
             if self.ended() or self.load.wait(_WINDOW_S):
                 raise EndedError
-            counters = self.load.peek()
+            at_s, counters = self.clock(), self.load.peek()
             if counters is None:
                 raise EndedError
             before_s = windows.elapsed_s
-            windows.add(self.clock(), counters)
+            windows.add(at_s, counters)
             if any(before_s < bound_s <= windows.elapsed_s for bound_s in bounds_s):
                 return
 
@@ -215,12 +218,13 @@ class PointMeter(Struct, frozen=True):
         epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets
         if epoch is None:
             raise EndedError
-        devices, total = self.watch.end(), epoch.split.total
+        devices, total, in_flight = self.watch.end(), epoch.split.total, windows.in_flight
         return Trial(
             load=0.0,
-            in_flight=float(np.mean(windows.in_flight)),
+            in_flight=in_flight.mean,
             iops=_per_second(total.ios, epoch),
             latency_ns=total.mean_ns or 0.0,
+            service_ns=in_flight.service_ns,
             half_width=1.0 if series.interval is None else min(series.interval.relative, 1.0),
             latencies_ns=_latencies(total),
             bytes_per_s=_per_second(total.bytes, epoch),

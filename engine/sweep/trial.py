@@ -31,7 +31,7 @@ class Trial:
     load: float
     """Value on the axis of the load."""
     in_flight: float
-    """I/Os outstanding on average, as they were counted."""
+    """I/Os outstanding on average."""
     iops: float
     latency_ns: float
     """Mean."""
@@ -57,6 +57,8 @@ class Trial:
     """Each target of a load with several; empty where trials of an earlier version are read."""
     average_peak_ns: float | None = None
     """Mean of the per-second maxima of the latency."""
+    service_ns: float | None = None
+    """Mean time from submit to reap in an open loop, where latencies count from when an I/O was due; None elsewhere."""
     host_cpu_s_per_gb: float | None = None
     """CPU time of the whole host per 10^9 bytes."""
     engine_cpus: float | None = None
@@ -70,8 +72,12 @@ class Trial:
 
     @property
     def little(self) -> float | None:
-        """Relative deviation of the I/Os in flight from throughput x latency (Little's law); None without latency."""
-        return little_deviation(self.in_flight, self.iops, self.latency_ns)
+        """Relative deviation of the I/Os in flight from throughput x latency (Little's law); None without latency.
+
+        An I/O that is due is not in flight before it is submitted.
+        """
+        time_ns = self.latency_ns if self.service_ns is None else self.service_ns
+        return little_deviation(self.in_flight, self.iops, time_ns)
 
     def latency_of(self, metric: str) -> float | None:
         """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.running.counter_reader import ACTIVE, FAILING, CounterReader
+from engine.running.counter_reader import (
+    ACTIVE,
+    FAILING,
+    IOS,
+    LATENCIES,
+    OUTSTANDING_NS,
+    SERVICES,
+    CounterReader,
+    InFlight,
+    in_flight_between,
+)
 from engine.running.supervisor import GIVE_UP_S, FailureNews, FailureWatch
 
 SECOND_NS = 1_000_000_000
@@ -56,11 +66,36 @@ class _Engine:
         values[0, 3], self.peak_ns = self.peak_ns, 0
         return values
 
+    def outstanding(self) -> NDArray[np.uint64]:
+        return np.array([(2, 1, 50)], np.uint64)
+
     def cells(self) -> tuple[NDArray[np.uint64], ...]:
         return ()
 
     def slowest(self) -> NDArray[np.uint64]:
         return np.zeros((0, 6), np.uint64)
+
+
+def _totals(ios: int, latency_ns: int, service_ns: int, outstanding_ns: int) -> NDArray[np.uint64]:
+    """Half of it on each of two targets, and each half in one direction."""
+    values = np.zeros((2, OUTSTANDING_NS + 1), np.uint64)
+    for row, direction in enumerate((0, 1)):
+        for columns, total in ((IOS, ios), (LATENCIES, latency_ns), (SERVICES, service_ns)):
+            values[row, columns[direction]] = total // 2
+        values[row, OUTSTANDING_NS] = outstanding_ns // 2
+    return values
+
+
+def test_ios_in_flight_are_the_times_of_those_that_completed_and_of_those_that_have_not() -> None:
+    """Of two that ran for 1 s before, one ends at once; the other, and a third of 1 s, are still there 2 s later."""
+    before, after = _totals(0, 0, 0, 2 * SECOND_NS), _totals(2, 2 * SECOND_NS, 0, 4 * SECOND_NS)
+    assert in_flight_between(before, after, 2.0) == InFlight(2.0, None)
+    assert in_flight_between(before, before, 2.0) == InFlight(0.0, None)
+
+
+def test_an_arrival_that_waits_to_be_submitted_is_not_in_flight() -> None:
+    before, after = _totals(10, 9 * SECOND_NS, 0, 0), _totals(14, 29 * SECOND_NS, 2 * SECOND_NS, 0)
+    assert in_flight_between(before, after, 4.0) == InFlight(0.5, SECOND_NS / 2)
 
 
 def test_looking_at_counters_takes_no_peak_from_who_reads_them() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.job.spec import Knobs
 from engine.replacing import replace
 from engine.results.measured import Measured
-from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.counter_reader import ERRORS, FAILING, OUTSTANDING_NS
 from engine.running.status import LoadState, LoadStatus
 
 
@@ -37,8 +37,10 @@ class FakeLoad:
         self.gap_after_s = float("inf")
         self.on_wait: Callable[[], None] = lambda: None
         self._throughput, self._noise, self._random = throughput, noise, random.Random(seed)
-        self._counters = np.zeros((2, 17), np.uint64)
+        self._counters = np.zeros((2, 18), np.uint64)
         self._done = 0.0
+        self._in_flight_s = 0.0
+        """I/Os in flight, integrated over time."""
         self._turned_s = self._epoch_s = self.now_s
         self._epoch_ios = 0.0
 
@@ -67,6 +69,7 @@ class FakeLoad:
         if self.now_s > self.gap_after_s:
             self.now_s, self.gap_after_s = self.now_s + 60, float("inf")
         if timeout_s:
+            self._in_flight_s += timeout_s * self.turns[-1].queue_depth
             self._done += timeout_s * self._rate() * (1 + self._noise * self._random.gauss(0, 1))
         if self.now_s <= self._epoch_s:
             self._epoch_ios = self._done
@@ -79,7 +82,7 @@ class FakeLoad:
     def peek(self) -> NDArray[np.uint64] | None:
         depth = self.turns[-1].queue_depth
         self._counters[0, 0] = int(self._done)
-        self._counters[0, IN_FLIGHT] = depth
+        self._counters[0, OUTSTANDING_NS] = int(self._in_flight_s * 1e9)
         failing = depth >= self.fails_at_depth
         self._counters[1, FAILING] = failing
         self._counters[1, ERRORS] += np.uint64(failing)

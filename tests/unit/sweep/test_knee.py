@@ -196,6 +196,13 @@ def test_littles_law_is_checked() -> None:
     assert bad.deviation == pytest.approx(1.0)
 
 
+def test_littles_law_of_an_open_loop_is_that_of_the_time_from_submit_to_reap() -> None:
+    """Latencies count from when an I/O was due; it is in flight only from when it was submitted."""
+    trial = Trial(8, in_flight=2.0, iops=1000, latency_ns=50e6)
+    assert trial.little == pytest.approx(-0.96)
+    assert replace(trial, service_ns=2e6).little == pytest.approx(0)
+
+
 @pytest.mark.parametrize(
     ("text", "metric", "limit_ns"),
     [("p99<=5ms", "p99", 5e6), ("mean < 200us", "mean", 2e5), ("p99.9<=1s", "p99.9", 1e9)],

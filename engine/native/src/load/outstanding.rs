@@ -75,15 +75,17 @@ impl Outstanding {
     }
 }
 
-/// How many I/Os wait, and since when the oldest does; 0 while there is none.
+/// How many I/Os wait, since when the oldest does, and how long all of them have, summed; 0 while there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting {
     pub ios: u64,
     pub since_ns: u64,
+    pub waited_ns: u64,
 }
 
 impl Waiting {
-    pub fn add(&mut self, since_ns: u64) {
+    pub fn add(&mut self, since_ns: u64, now_ns: u64) {
+        self.waited_ns += now_ns.saturating_sub(since_ns);
         self.since_ns = if self.ios == 0 {
             since_ns
         } else {
@@ -154,8 +156,9 @@ mod tests {
         }
         let mut waiting = Waiting::default();
         let since = outstanding.since(clock, now, Duration::from_millis(1500));
-        since.for_each(|(_, since_ns)| waiting.add(since_ns));
+        since.for_each(|(_, since_ns)| waiting.add(since_ns, now.ns));
         assert_eq!(waiting.ios, 2);
         assert!(waiting.since_ns.abs_diff(74_000_000_000) < 1_000_000);
+        assert!(waiting.waited_ns.abs_diff(5_000_000_000) < 1_000_000);
     }
 }

@@ -172,7 +172,7 @@ impl<'a> Readings<'a> {
         let mut count = |table: &Outstanding| {
             for (target, since_ns) in table.since(run.clock, now, at_least) {
                 if let Some(waiting) = found.get_mut(target) {
-                    waiting.add(since_ns);
+                    waiting.add(since_ns, now.ns);
                 }
             }
         };

@@ -100,7 +100,7 @@ impl Pass {
         };
         let mut waiting = Waiting::default();
         let since = self.outstanding.since(self.clock, now, at_least);
-        since.for_each(|(_, since_ns)| waiting.add(since_ns));
+        since.for_each(|(_, since_ns)| waiting.add(since_ns, now.ns));
         waiting
     }
 
