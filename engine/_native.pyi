@@ -757,7 +757,7 @@ class LoadEngine:
         "read_only_files": targets that are not armed for writing are open for reading only.
         """
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 17), columns as the raw table load; takes the peaks, so there is one caller."""
+        """Shape (targets, 18), columns as the raw table load; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller.
 
@@ -799,7 +799,7 @@ class LoadEngine:
     def cpu_ns(self) -> int:
         """CPU time used by the workers, and by the threads the kernel adds for I/O on rings that would block."""
     def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
-        """Shape (targets, 3): I/Os outstanding for so long, when the oldest was first issued, and their times, summed.
+        """Shape (targets, 2): I/Os outstanding for so long, and when the oldest was first issued.
 
         The moment is in nanoseconds of `time.monotonic_ns`, to 65 us; 0 if there is none. Calls that write cached data
         back before the mode turns count too. After `stop` they are the I/Os that were given up.

@@ -20,7 +20,7 @@ from collectors.derive.counter_deltas import (
     wrap_limit,
 )
 from collectors.derive.inflight_samples import in_flight_sums
-from collectors.derive.queue_split import outstanding_io_s
+from collectors.derive.queue_split import AtEnds, outstanding_io_s
 from collectors.model import Column, Table
 from engine._native import changed_rows
 
@@ -82,11 +82,11 @@ def _span(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
 def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed_s: float, wrap: float) -> DiskInterval:
     columns, old, new = current.schema.columns, before[at], current.values[at]
     deltas = column_deltas(columns, old, new, source_of=_source, wrap=wrap)
-    in_flight = _in_flight(columns, old), _in_flight(columns, new)
+    in_flight = AtEnds(_in_flight(columns, old), _in_flight(columns, new))
     sums = _counted(deltas, elapsed_s) | _outstanding(deltas, in_flight, elapsed_s)
     unbroken_s = np.maximum(*(instant(columns, values, "driver_unbroken_us") for values in (old, new))) / 1e6
-    sums |= in_flight_sums(deltas, np.fmax(*in_flight), unbroken_s, elapsed_s)
-    peak_in_flight = np.fmax(deltas["driver_in_flight_peak"], in_flight[1])
+    sums |= in_flight_sums(deltas, np.fmax(in_flight.begin, in_flight.end), unbroken_s, elapsed_s)
+    peak_in_flight = np.fmax(deltas["driver_in_flight_peak"], in_flight.end)
     return DiskInterval(at, sums, np.where(sums["sample_count"] > 0, peak_in_flight, np.nan))
 
 
@@ -128,7 +128,7 @@ def _counted(deltas: Deltas, elapsed_s: float) -> dict[str, Values]:
     }
 
 
-def _outstanding(deltas: Deltas, in_flight: tuple[Values, Values], elapsed_s: float) -> dict[str, Values]:
+def _outstanding(deltas: Deltas, in_flight: AtEnds, elapsed_s: float) -> dict[str, Values]:
     """Outstanding I/Os over time and busy time.
 
     The sum of the per-kind times is used instead of `weighted_ms`: from 5.0 on both are equal, but `weighted_ms` wraps
@@ -139,9 +139,8 @@ def _outstanding(deltas: Deltas, in_flight: tuple[Values, Values], elapsed_s: fl
     for kind, time in (("discards", "discard_ms"), ("flushes", "flush_ms")):
         completed = completed + present(deltas[kind], deltas[kind])
         total_ms = total_ms + present(deltas[kind], deltas[time])
-    held = np.minimum(*in_flight)
     busy_s = share_pct(deltas["busy_ms"] / 1e3, elapsed_s) * elapsed_s / 100.0
     return {
-        "outstanding_io_s": outstanding_io_s(completed, total_ms / 1e3, held, elapsed_s),
-        "busy_s": np.where((completed == 0) & (held > 0), elapsed_s, busy_s),
+        "outstanding_io_s": outstanding_io_s(completed, total_ms / 1e3, in_flight, elapsed_s),
+        "busy_s": np.where((completed == 0) & (in_flight.held > 0), elapsed_s, busy_s),
     }

@@ -17,19 +17,36 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 
 
-def outstanding_io_s(completed: Values, time_s: Values, held: Values, elapsed_s: float) -> Values:
+class AtEnds(Struct, frozen=True, eq=False):
+    """Outstanding I/Os at the begin and at the end of an interval, NaN where unknown."""
+
+    begin: Values
+    end: Values
+
+    @property
+    def held(self) -> Values:
+        """Return the smaller of both: outstanding throughout if nothing completed."""
+        return np.minimum(self.begin, self.end)
+
+
+def outstanding_io_s(completed: Values, time_s: Values, at_ends: AtEnds, elapsed_s: float) -> Values:
     """Outstanding I/Os times seconds over an interval.
 
-    A completed I/O was outstanding for the whole interval at most, however long it took. If nothing completes, the I/Os
-    in flight at both ends were outstanding throughout: a stall, which the time of completed I/Os does not show.
+    By Little's law that is the time of the completed I/Os, if they are much shorter than the interval. I/Os that took
+    longer than it were outstanding before it, too, and those that have not completed are missing: then it is the mean
+    of those outstanding at both ends. If nothing completes, those at both ends were outstanding throughout: a stall. So
+    were as many of those at the begin as are more than completed.
 
     Args:
         completed: I/Os that completed in the interval.
         time_s: their time from start to completion, summed.
-        held: the smaller of the outstanding I/Os at both ends.
+        at_ends: I/Os outstanding at both ends.
         elapsed_s: length of the interval.
     """
-    return np.where(completed == 0, held * elapsed_s, np.minimum(time_s, completed * elapsed_s))
+    throughout = np.maximum(np.nan_to_num(at_ends.begin - completed, nan=0.0), 0.0) * elapsed_s
+    outstanding = np.where(completed == 0, at_ends.held * elapsed_s, np.maximum(time_s, throughout))
+    outlast = (completed > 0) & (time_s > completed * elapsed_s) & (at_ends.begin > 0) & (at_ends.end >= 0)
+    return np.where(outlast, (at_ends.begin + at_ends.end) / 2 * elapsed_s, outstanding)
 
 
 Mask = NDArray[np.bool_]

@@ -93,7 +93,7 @@ class FleetSweepLoad:
             self._load.part_epoch()
 
     def peek(self) -> NDArray[np.uint64] | None:
-        """Counters of all hosts now, a row each, in those columns of CounterReader.peek that a sweep reads."""
+        """Counters of all hosts now, a row each, in the columns of the raw table load that a sweep reads."""
         answers = self._ask("peek")
         if answers is None:
             return None

@@ -121,7 +121,7 @@ class AioEngine:
         return self._stats.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 17), columns as the raw table load; takes the peaks."""
+        """Shape (targets, 18), columns as the raw table load; takes the peaks."""
         return self._stats.counters()
 
     def cells(self) -> Cells:
@@ -161,7 +161,7 @@ class AioEngine:
         return self._pool.cpu_ns()
 
     def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
-        """Count I/Os outstanding for so long: shape (targets, 3), columns as those of LoadEngine."""
+        """Count I/Os outstanding for so long, with the moment the oldest began, or 0: shape (targets, 2)."""
         return self._stats.outstanding(at_least_s)
 
     def drain(self, timeout_s: float) -> bool:

@@ -33,14 +33,23 @@ class _TargetStats(Struct):
     tallies: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
     in_flight: int = 0
     errors_in_row: int = 0
+    called_ns: int = 0
+    """Duration of all calls that have returned, of those that failed and of fsyncs too."""
 
     @property
     def failing(self) -> bool:
         return self.errors_in_row >= FAILING_AFTER
 
-    def take_row(self, index: int, epoch: Epoch) -> tuple[int, ...]:
-        """Columns of the raw table load of the target with this index; the peaks are reset."""
+    def take_row(self, index: int, epoch: Epoch, waited_ns: int) -> tuple[int, ...]:
+        """Columns of the raw table load of the target with this index; the peaks are reset.
+
+        Args:
+            index: of the target.
+            epoch: the present one.
+            waited_ns: for how long the calls have been in progress that are now, summed.
+        """
         read, write = self.tallies
+        outstanding_ns = max(waited_ns + self.called_ns - read.latency_ns - write.latency_ns, 0)
         directions = (
             *(read.ios, read.bytes, read.latency_ns, read.largest_ns),
             *(write.ios, write.bytes, write.latency_ns, write.largest_ns),
@@ -48,7 +57,7 @@ class _TargetStats(Struct):
         read.largest_ns = write.largest_ns = 0
         active = int(index < epoch.knobs.stripe_width)
         state = (self.in_flight, active * epoch.knobs.queue_depth, active, int(self.failing), epoch.index)
-        return (*directions, read.errors + write.errors, *state, *_CLOSED_LOOP)
+        return (*directions, read.errors + write.errors, *state, *_CLOSED_LOOP, outstanding_ns)
 
 
 class RunStats:
@@ -194,19 +203,18 @@ class RunStats:
             yield
         finally:
             with self._lock:
-                del self._begun[number]
+                _, since_ns = self._begun.pop(number)
+                self._targets[target].called_ns += time.monotonic_ns() - since_ns
 
     def outstanding(self, at_least_s: float) -> NDArray[np.uint64]:
-        """Count calls in progress for so long, since when the oldest is, and their times summed: shape (targets, 3)."""
-        now_ns = time.monotonic_ns()
-        latest_ns = now_ns - round(at_least_s * 1e9)
+        """Count calls in progress for so long, with the moment the oldest began: shape (targets, 2)."""
+        latest_ns = time.monotonic_ns() - round(at_least_s * 1e9)
         found: list[list[int]] = [[] for _ in self._targets]
         with self._lock:
             for target, since_ns in self._begun.values():
                 if since_ns <= latest_ns:
                     found[target].append(since_ns)
-        rows = [(len(began), min(began, default=0), sum(now_ns - since_ns for since_ns in began)) for began in found]
-        return np.array(rows, np.uint64)
+        return np.array([(len(since_ns), min(since_ns, default=0)) for since_ns in found], np.uint64)
 
     def take_fsync(self, target: int) -> bool:
         """Take one fsync to be issued, if one is due."""
@@ -240,9 +248,12 @@ class RunStats:
         return self._targets[target].failing
 
     def counters(self) -> NDArray[np.uint64]:
-        """Columns as the raw table load, shape (targets, 17); takes the peaks."""
+        """Columns as the raw table load, shape (targets, 18); takes the peaks."""
         with self._lock:
-            rows = [target.take_row(index, self._epoch) for index, target in enumerate(self._targets)]
+            waited_ns, now_ns = [0] * len(self._targets), time.monotonic_ns()
+            for target, since_ns in self._begun.values():
+                waited_ns[target] += now_ns - since_ns
+            rows = [target.take_row(index, self._epoch, waited_ns[index]) for index, target in enumerate(self._targets)]
         return np.array(rows, np.uint64)
 
     def cells(self) -> Cells:

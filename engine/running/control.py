@@ -254,7 +254,7 @@ class LoadControl:
         return None if driver is None else driver.reading()
 
     def peek(self) -> NDArray[np.uint64] | None:
-        """Counters of the running load now, columns as CounterReader.peek; takes nothing from `reading`."""
+        """Counters of the running load now, columns as the raw table load; takes nothing from `reading`."""
         driver = self._driver
         return None if driver is None else driver.peek()
 

@@ -152,10 +152,8 @@ class PathHistory:
 _PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of the raw table load."""
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
-IOS, LATENCIES, SERVICES = [0, 4], [2, 6], [15, 16]
-"""Columns of reads and of writes: completed, latencies summed, times from submit to reap where latencies are not."""
-OUTSTANDING_NS = 17
-"""After the columns of the raw table load: for how long all I/Os have been outstanding that are now, summed."""
+IOS, LATENCIES, SERVICES, OUTSTANDING_NS = [0, 4], [2, 6], [15, 16], 17
+"""More columns of the raw table load, lists for reads and for writes."""
 
 
 class InFlight(Struct, frozen=True):
@@ -167,7 +165,7 @@ class InFlight(Struct, frozen=True):
 
 
 def in_flight_between(before: NDArray[np.uint64], after: NDArray[np.uint64], elapsed_s: float) -> InFlight:
-    """Integrate over time how many I/Os were outstanding, from counters of `CounterReader.peek` at both ends.
+    """Integrate over time how many I/Os were outstanding, from the counters at both ends.
 
     At any moment the times of completed I/Os and those of outstanding ones so far add up to that integral. It needs no
     samples, which miss I/Os that are short and few, or at a rate that the samples keep in step with.
@@ -188,9 +186,9 @@ class CounterReader:
         self._kept: NDArray[np.uint64] | None = None
 
     def peek(self) -> NDArray[np.uint64]:
-        """Counters now, columns as the raw table load and OUTSTANDING_NS; the peaks of the interval so far included."""
+        """Counters now, the peaks of the interval so far included."""
         with self._lock:
-            return np.column_stack((self._read(), self._engine.outstanding()[:, 2]))
+            return self._read().copy()
 
     def take(self) -> tuple[NDArray[np.uint64], Cells, NDArray[np.uint64]]:
         """Counters now, and histogram cells and slowest I/Os since the last call; the next interval begins."""

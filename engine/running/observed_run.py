@@ -141,7 +141,7 @@ class ObservedRun:
         return None if figures is None else figures.verified()
 
     def peek(self) -> NDArray[np.uint64] | None:
-        """Counters now, columns as CounterReader.peek, peaks left for `reading`; None while there is no engine."""
+        """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
         prepared_run = self._prepared_run
         return None if prepared_run is None else prepared_run.counters.peek()
 

@@ -182,7 +182,7 @@ class PreparedRun(Struct, frozen=True, eq=False):
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
         """Return what the engine has had outstanding for so long."""
         rows = zip(self.names, self.engine.outstanding(at_least_s).tolist(), strict=True)
-        return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns, _) in rows if ios)
+        return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns) in rows if ios)
 
     def stop(self, wait_limit: WaitLimit) -> bool:
         """Stop the engine, and wait for what is outstanding as long as wait_limit lasts; whether all I/Os completed."""

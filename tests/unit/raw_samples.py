@@ -11,6 +11,7 @@ from collectors.tables.block.schema import DISK
 from collectors.tables.host.schema import HOST
 from collectors.tables.load.schema import LOAD
 from collectors.tables.process.schema import PROCESS
+from engine.replacing import replace
 
 SECOND_NS = 1_000_000_000
 RAW_MISSING = int(MISSING)
@@ -69,6 +70,14 @@ def processes(who: Rows, *values: Mapping[str, int]) -> Table:
 
 def load(who: Rows, *values: Mapping[str, int]) -> Table:
     return raw_table(LOAD, who, values)
+
+
+def without_column(sample: Sample, table: str, column_id: str) -> Sample:
+    """A sample of a version that did not have a column yet."""
+    whole = sample.tables[table]
+    kept = [position for position, column in enumerate(whole.schema.columns) if column.id != column_id]
+    schema = Schema(table, tuple(whole.schema.columns[position] for position in kept))
+    return replace(sample, tables={**sample.tables, table: Table(schema, whole.rows, whole.values[:, kept])})
 
 
 def topology(who: Rows, kernel: str = "6.18.44", long_bits: int = 64, **facts: object) -> Topology:

@@ -57,7 +57,7 @@ def test_peaks_are_taken_and_everything_else_stays() -> None:
         stats.complete(epoch, 0, IO, latency_ns, 0)
     assert stats.counters()[0, 3] == 900
     again = stats.counters()
-    assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0]
+    assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0]
     assert again[1, 10:12].tolist() == [0, 0], "a target outside the stripe is not active"
 
 

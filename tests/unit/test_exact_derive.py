@@ -15,9 +15,9 @@ from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
 from collectors.rates import derive
 from collectors.tables.block.averages import TracedSum
 from collectors.tables.block.derive.traced import traced
-from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED
+from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED, TRACE
 from tests.unit import raw_samples as raw
-from tests.unit.traced_samples import bucket_of, traced_sample, without_column
+from tests.unit.traced_samples import bucket_of, traced_sample
 
 SDA = Rows(("sda:8:0#1",), ("sda",))
 US = 1_000
@@ -204,7 +204,7 @@ def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
 
 def test_busy_time_of_a_session_without_the_time_of_lost_ios_is_exact() -> None:
     samples = [
-        without_column(traced_sample(at_s, SDA, values, disks=[counted]), "lost_in_driver_ns")
+        raw.without_column(traced_sample(at_s, SDA, values, disks=[counted]), TRACE.name, "lost_in_driver_ns")
         for at_s, values, counted in ((0, {}, {}), (1, BUSY, COUNTED))
     ]
     assert tier(derive(*samples), "busy_pct") is Tier.EXACT

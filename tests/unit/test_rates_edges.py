@@ -165,9 +165,29 @@ def test_a_negative_in_flight_count_printed_as_unsigned_is_not_believed() -> Non
 
 
 def test_an_io_that_outlived_the_interval_counts_for_the_interval_only() -> None:
+    """Until when in it is not known: half of it, on average."""
     table = between({"in_flight_now": 1}, {"reads": 1, "read_ms": 30_000})
-    assert table.value("in_flight", 0) == 1.0
+    assert table.value("in_flight", 0) == 0.5
     assert table.value("read_await_ms", 0) == 30_000.0
+
+
+def test_ios_that_take_longer_than_the_interval_are_outstanding_all_the_time() -> None:
+    """Those that complete are fewer than those outstanding: as iostat says, IOPS times await."""
+    table = between({"in_flight_now": 32}, {"reads": 10, "read_ms": 32_000, "in_flight_now": 32})
+    assert table.value("in_flight", 0) == 32.0
+    drained = between({"in_flight_now": 32}, {"reads": 32, "read_ms": 102_400, "in_flight_now": 0})
+    assert drained.value("in_flight", 0) == 16.0
+
+
+def test_ios_that_do_not_complete_are_outstanding_while_others_do() -> None:
+    table = between({"in_flight_now": 32}, {"reads": 20, "read_ms": 20, "in_flight_now": 32})
+    assert table.value("in_flight", 0) == 12.0, "at least"
+
+
+@pytest.mark.parametrize("unknown", [0, TOP - 1])
+def test_long_ios_are_counted_by_littles_law_where_those_in_flight_are_not_known(unknown: int) -> None:
+    table = between({"in_flight_now": unknown}, {"reads": 10, "read_ms": 32_000, "in_flight_now": unknown})
+    assert table.value("in_flight", 0) == 32.0
 
 
 def looks(total: int, samples: int = 1_000, busy: int = 1_000, peak: int = 32) -> dict[str, int]:
@@ -271,15 +291,6 @@ def test_tables_without_rows() -> None:
     frame = derive(empty, again)
     assert len(frame.tables["disks"].rows) == 0
     assert math.isnan(frame.tables["load_total"].value("iops", 0))
-
-
-def test_an_engine_stalled_on_its_device_shows_what_it_holds() -> None:
-    target = Rows(("load:1:0",), ("a",))
-    held = {"read_ios": 50, "in_flight_now": 8, "queue_depth": 8, "active": 1}
-    tables = derive(raw.sample(0, load=raw.load(target, held)), raw.sample(1, load=raw.load(target, held))).tables
-    assert tables["load"].value("in_flight", 0) == 8.0
-    assert tables["load_total"].value("in_flight", 0) == 8.0
-    assert math.isnan(tables["load"].value("max_ms", 0))
 
 
 def test_a_new_run_does_not_continue_the_last_one() -> None:

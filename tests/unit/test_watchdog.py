@@ -66,9 +66,6 @@ class _Engine:
         values[0, 3], self.peak_ns = self.peak_ns, 0
         return values
 
-    def outstanding(self) -> NDArray[np.uint64]:
-        return np.array([(2, 1, 50)], np.uint64)
-
     def cells(self) -> tuple[NDArray[np.uint64], ...]:
         return ()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from collectors.exact.tracer import SCALE
-from collectors.model import Histograms, Rows, Sample, Schema, Table, Topology
+from collectors.model import Histograms, Rows, Sample, Topology
 from collectors.tables.block.schema import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from engine.replacing import replace
 from tests.unit import raw_samples as raw
@@ -59,11 +59,3 @@ def bucket_of(latency_ns: int) -> int:
     units = latency_ns // SCALE.unit_ns
     octave = max(0, units.bit_length() - 1 - SCALE.sub_bits)
     return units if units < 1 << SCALE.sub_bits else (octave << SCALE.sub_bits) + (units >> octave)
-
-
-def without_column(sample: Sample, column_id: str) -> Sample:
-    """A sample of a version that did not have a column of the counters of devices yet."""
-    table = sample.tables[TRACE.name]
-    kept = [position for position, column in enumerate(table.schema.columns) if column.id != column_id]
-    schema = Schema(TRACE.name, tuple(table.schema.columns[position] for position in kept))
-    return replace(sample, tables={**sample.tables, TRACE.name: Table(schema, table.rows, table.values[:, kept])})

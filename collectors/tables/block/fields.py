@@ -78,7 +78,7 @@ DISK_FIELDS: tuple[Field, ...] = (
         "in_flight",
         "aqu-sz",
         Unit.COUNT,
-        "Outstanding I/Os, averaged over the interval (Little's law); in a stall, those held.",
+        "Outstanding I/Os, averaged over the interval (Little's law); if I/Os outlast it, those at its ends.",
     ),
     _disk(
         "in_flight_peak",

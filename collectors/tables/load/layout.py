@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
-from collectors.derive.queue_split import outstanding_io_s
+from collectors.derive.queue_split import AtEnds, outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject
@@ -65,9 +65,9 @@ def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable
     elapsed_s = interval.elapsed_s
     deltas = column_deltas(columns, before, current.values)
     ios, latency_ns = _ios(deltas), _latency_ns(deltas)
-    held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
+    at_ends = AtEnds(*(instant(columns, values, "in_flight_now") for values in (before, current.values)))
     figures = _common(deltas, elapsed_s) | {
-        "in_flight": ratio(outstanding_io_s(ios, latency_ns / 1e9, held, elapsed_s), elapsed_s),
+        "in_flight": ratio(outstanding_io_s(ios, latency_ns / 1e9, at_ends, elapsed_s), elapsed_s),
         "errors": instant(columns, current.values, "errors"),
         "failed": instant(columns, current.values, "failed"),
     }

@@ -24,13 +24,17 @@ LOAD = Schema(
         Column("skipped", Kind.COUNTER),
         Column("read_service_ns", Kind.COUNTER),
         Column("write_service_ns", Kind.COUNTER),
+        Column("outstanding_ns", Kind.GAUGE),
     ),
 )
 """One row per target of the load; `active` is 1 while the target is inside the stripe width, `failing` is 1
 while the engine only probes it after repeated errors. Latencies are from submit to
 reap on the engine's own clock. Histograms of the same name have the series "read" and "write".
 In an open loop latencies count from the moment an I/O was meant to be issued; times from submit to reap are the
-`*_service_ns` columns and the histograms "load_service". `skipped` counts arrivals that found no room in time."""
+`*_service_ns` columns and the histograms "load_service". `skipped` counts arrivals that found no room in time.
+`outstanding_ns` is for how long the I/Os have been outstanding that are now, summed, and for how long those were that
+failed or were fsyncs; with the times of completed I/Os it adds up to the I/Os outstanding, integrated over time.
+Sessions of earlier versions do not have it."""
 
 LOAD_PATH = Schema(
     "load_path",

@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.percentiles import RowCells, percentiles_ns, rows_of_cells
-from collectors.derive.queue_split import outstanding_io_s
+from collectors.derive.queue_split import AtEnds, outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
 from collectors.subject import Interval, Subject
@@ -68,7 +68,7 @@ _FIELDS: tuple[Field, ...] = (
         hot=Thresholds(100, 500),
     ),
     *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)),
-    *_load("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
+    *_load("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine, averaged over the interval."),
     *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target.", digits=4),
     *_load(
         "errors_per_s",
@@ -132,14 +132,17 @@ def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> di
     before = aligned(previous, current)
     columns = current.schema.columns
     deltas = column_deltas(columns, before, current.values)
-    held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
+    at_ends = AtEnds(*(instant(columns, values, "in_flight_now") for values in (before, current.values)))
     latency_ns = deltas["read_latency_ns"] + deltas["write_latency_ns"]
     service_ns = deltas["read_service_ns"] + deltas["write_service_ns"]
     # An arrival of an open loop is not outstanding while it waits for a free slot of the queue depth.
     outstanding_s = np.where(service_ns > 0, service_ns, latency_ns) / 1e9
+    lengthened_ns = instant(columns, current.values, "outstanding_ns") - instant(columns, before, "outstanding_ns")
+    integrated_io_s = np.maximum(outstanding_s + lengthened_ns / 1e9, 0.0)
+    estimated_io_s = outstanding_io_s(deltas["read_ios"] + deltas["write_ios"], outstanding_s, at_ends, elapsed_s)
     peak_ns = np.fmax(deltas["read_peak_ns"], deltas["write_peak_ns"])
     return {name: deltas[name] for name in _ADDED} | {
-        "outstanding_io_s": outstanding_io_s(deltas["read_ios"] + deltas["write_ios"], outstanding_s, held, elapsed_s),
+        "outstanding_io_s": np.where(np.isnan(integrated_io_s), estimated_io_s, integrated_io_s),
         "service_ns": service_ns,
         "peak_ns": np.where(peak_ns > 0, peak_ns, np.nan),
         "new_errors": deltas["errors"],

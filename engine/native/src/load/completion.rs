@@ -1,5 +1,7 @@
 //! What becomes of completed I/Os: their counts, the health of their target and path, and their logical I/O.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::epoch::Epoch;
 use super::errors::SHORT;
 use super::fanout::FanOut;
@@ -78,6 +80,9 @@ impl Run {
             self.clock
                 .ns(reaped_ticks.saturating_sub(part.intended_ticks))
         };
+        if !good || part.is_fsync() {
+            self.unlisted_ns[part.target].fetch_add(service_ns, Relaxed);
+        }
         if good {
             if part.intended_ticks != 0 {
                 lane.record_service(service_ns);

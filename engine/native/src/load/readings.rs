@@ -27,6 +27,8 @@ pub struct Counters {
     pub epoch: u64,
     /// Arrivals that found no free slot in time.
     pub skipped: u64,
+    /// For how long all I/Os have been outstanding that are now, and were that failed or were fsyncs.
+    pub outstanding_ns: u64,
 }
 
 /// One row of `path_counters`.
@@ -50,6 +52,7 @@ impl<'a> Readings<'a> {
     /// One row per target; takes the peaks.
     pub fn counters(&self) -> Vec<Counters> {
         let run = &self.core.run;
+        let issued = self.issued(Duration::ZERO);
         let mut timeline = lock(&self.core.timeline);
         let sums = timeline.take_sums(Level::Target);
         let (epoch, worker_handles) = (timeline.current(), self.core.worker_handles());
@@ -69,6 +72,8 @@ impl<'a> Readings<'a> {
                 failing: run.failing(target),
                 epoch: u64::from(epoch.index),
                 skipped: run.skipped[target].load(Ordering::Relaxed),
+                outstanding_ns: issued[target].waited_ns
+                    + run.unlisted_ns[target].load(Ordering::Relaxed),
             }
         };
         sums.into_iter().enumerate().map(row).collect()
@@ -165,23 +170,28 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// I/Os of each target that have been outstanding for so long.
+    /// I/Os and calls of each target that have been outstanding for so long.
     pub fn outstanding(&self, at_least: Duration) -> Vec<Waiting> {
-        let (run, now) = (&self.core.run, self.core.run.now());
-        let mut found = vec![Waiting::default(); run.targets.len()];
-        let mut count = |table: &Outstanding| {
-            for (target, since_ns) in table.since(run.clock, now, at_least) {
-                if let Some(waiting) = found.get_mut(target) {
-                    waiting.add(since_ns, now.ns);
-                }
-            }
-        };
-        let worker_handles = self.core.worker_handles();
-        worker_handles
-            .iter()
-            .for_each(|handle| count(&handle.outstanding));
-        drop(worker_handles);
-        count(&run.write_backs);
+        let mut found = self.issued(at_least);
+        self.count(&self.core.run.write_backs, at_least, &mut found);
         found
+    }
+
+    /// I/Os of each target that have been outstanding for so long.
+    fn issued(&self, at_least: Duration) -> Vec<Waiting> {
+        let mut found = vec![Waiting::default(); self.core.run.targets.len()];
+        for handle in self.core.worker_handles().iter() {
+            self.count(&handle.outstanding, at_least, &mut found);
+        }
+        found
+    }
+
+    fn count(&self, table: &Outstanding, at_least: Duration, found: &mut [Waiting]) {
+        let (run, now) = (&self.core.run, self.core.run.now());
+        for (target, since_ns) in table.since(run.clock, now, at_least) {
+            if let Some(waiting) = found.get_mut(target) {
+                waiting.add(since_ns, now.ns);
+            }
+        }
     }
 }

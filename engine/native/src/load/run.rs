@@ -41,6 +41,8 @@ pub struct Run {
     pub logical_ios: Arc<LogicalIos>,
     /// Arrivals that found no free slot in time, per target.
     pub skipped: Skipped,
+    /// For how long I/Os were outstanding that failed or were fsyncs, per target: their times are in no latency.
+    pub unlisted_ns: Vec<AtomicU64>,
     /// Calls outside of workers that write cached data back, by target.
     pub write_backs: Outstanding,
     /// With --verify.
@@ -75,6 +77,7 @@ impl Run {
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
+            unlisted_ns: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             write_backs: Outstanding::default(),
             verifier: None,
             flow: None,

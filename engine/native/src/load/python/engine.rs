@@ -245,10 +245,8 @@ impl LoadEngine {
         let at_least = seconds("at_least_s", at_least_s)?;
         let rows = py.detach(|| self.engine.readings().outstanding(at_least));
         let count = rows.len();
-        let values = rows
-            .iter()
-            .flat_map(|row| [row.ios, row.since_ns, row.waited_ns]);
-        PyArray1::from_iter(py, values).reshape([count, 3])
+        let values = rows.iter().flat_map(|row| [row.ios, row.since_ns]);
+        PyArray1::from_iter(py, values).reshape([count, 2])
     }
 
     fn drain(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {

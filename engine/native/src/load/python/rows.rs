@@ -12,7 +12,7 @@ pub const PATH_COLUMNS: usize = SUM_COLUMNS + 3;
 pub const SLOW_COLUMNS: usize = 6;
 
 const SUM_COLUMNS: usize = 9;
-const GAUGE_COLUMNS: usize = 8;
+const GAUGE_COLUMNS: usize = 9;
 
 /// I/Os, bytes, latency and peak of both directions, then errors of both together.
 pub fn sums_row(sums: &[Sums; 2]) -> [u64; SUM_COLUMNS] {
@@ -40,6 +40,7 @@ pub fn counter_row(row: &Counters) -> impl Iterator<Item = u64> + use<> {
         row.skipped,
         row.sums[0].service_ns,
         row.sums[1].service_ns,
+        row.outstanding_ns,
     ];
     sums_row(&row.sums).into_iter().chain(gauges)
 }
