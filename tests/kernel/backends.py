@@ -23,6 +23,7 @@ BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")
 
 READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = 8, 9, 10, 11, 12, 13, 14
+OUTSTANDING_NS = 17
 """Columns of LoadBackend.counters, as collectors.tables.load.schema.LOAD."""
 
 

@@ -15,6 +15,7 @@ from tests.kernel.backends import (
     BACKENDS,
     ERRORS,
     FAILING,
+    OUTSTANDING_NS,
     READS,
     WRITES,
     OpenFile,
@@ -88,6 +89,7 @@ def test_a_short_transfer_is_an_error(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data", 6000)
     with opened(path, size_bytes=8192, direct=False) as targets, running(backend, targets, knobs_of(1)) as engine:
         eventually(lambda: ios(engine) > 10 and engine.counters()[0, ERRORS] > 10, "both outcomes")
+    assert engine.counters()[0, OUTSTANDING_NS] > 0, "a failed one was outstanding, too, and is in no latency"
     ((target, direction, code, offset, count),) = engine.errors()
     assert (target, direction, code, offset) == (0, "read", 0, 4096)
     assert count == engine.counters()[0, ERRORS]

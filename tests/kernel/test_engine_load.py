@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,15 @@ import numpy as np
 import pytest
 
 from engine import _native
+from engine.backend.protocol import LoadBackend
 from engine.job.spec import BlockShare, Knobs
+from engine.running.counter_reader import in_flight_between
 from tests import needs
 from tests.kernel.backends import (
     ACTIVE,
     BACKENDS,
     IN_FLIGHT,
+    OUTSTANDING_NS,
     QUEUE_DEPTH,
     READ_BYTES,
     READ_PEAK,
@@ -36,6 +40,7 @@ from tests.kernel.backends import (
     opened,
     running,
 )
+from tests.kernel.throttle import slowed, throttle
 
 MIB = 1 << 20
 MakeLoop = Callable[..., str]
@@ -71,6 +76,29 @@ def test_depth_is_reached_and_never_exceeded_on_each_target(backend: str, make_l
             reached = np.maximum(reached, counters[:, IN_FLIGHT])
         assert (reached == 7).all()
         assert (counters[:, QUEUE_DEPTH] == 7).all()
+
+
+@needs.loop
+@throttle
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ios_that_outlast_the_readings_are_counted_as_outstanding_all_the_time(
+    backend: str, make_loop: MakeLoop
+) -> None:
+    device = make_loop(8 * MIB)
+    with opened(device, size_bytes=8 * MIB) as targets, running(backend, targets, knobs_of(4)) as engine:
+        eventually(lambda: measuring(engine), "the first epoch")
+        with slowed(device, 2):
+            eventually(lambda: _oldest_s(engine) > 1.0, "I/Os of more than a second")
+            before, before_s = engine.counters(), time.monotonic()
+            time.sleep(0.7)
+            after, elapsed_s = engine.counters(), time.monotonic() - before_s
+    assert in_flight_between(before, after, elapsed_s).mean == pytest.approx(4.0, rel=0.05)
+    assert engine.counters()[0, OUTSTANDING_NS] < 10_000_000, "none is outstanding any more, and none failed"
+
+
+def _oldest_s(engine: LoadBackend) -> float:
+    _, since_ns = engine.outstanding()[0].tolist()
+    return (time.monotonic_ns() - since_ns) / 1e9 if since_ns else 0.0
 
 
 @needs.loop

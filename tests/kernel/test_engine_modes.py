@@ -20,6 +20,7 @@ from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     IN_FLIGHT,
+    OUTSTANDING_NS,
     OpenFile,
     eventually,
     filled_file,
@@ -177,6 +178,7 @@ def test_one_flush_after_every_so_many_writes(backend: str, flush: Flush, make_l
     # One flush of the kernel may serve as many fsyncs as are under way at once.
     assert flushed - before >= fsyncs / 4
     assert 0 < largest_ns <= latency_ns
+    assert latency_ns <= engine.counters()[0, OUTSTANDING_NS]
     assert errors == 0
     assert second.fsyncs[0, 0] == 0
 
