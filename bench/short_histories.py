@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from collectors.latency import history as latency_history
+from collectors.latency import ticks as latency_ticks
 from tui.history import charts, rings
 from tui.history.intervals import BUDGET_BYTES, IntervalHistory
 from tui.load import turn_intervals
@@ -18,7 +19,7 @@ SHARE = 6
 
 def shorten() -> None:
     """Cut the lengths and sizes that bound the histories in memory."""
-    for module in (rings, latency_history, turn_intervals):
+    for module in (rings, latency_history, latency_ticks, turn_intervals):
         vars(module)["MOST_TICKS"] //= SHARE
     vars(charts)["IntervalHistory"] = partial(IntervalHistory, BUDGET_BYTES // SHARE)
 

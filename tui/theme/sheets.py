@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, cast
 
 from msgspec import Struct
@@ -18,8 +18,10 @@ _MOST_SOURCES = 512
 """Cached style sheets per theme: more than there are widgets and screens."""
 _MOST_THEMES = 8
 _MOST_CANDIDATES = 1024
-_MOST_STATES = 256
+_MOST_STATES = 64
 """Cached styles per names of a node, each for another state of the nodes from the app down."""
+
+_MOST_NODE_STATES = 4096
 
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
 """Attributes of a node that Textual sets with its styles."""
@@ -48,11 +50,17 @@ class _Candidates(Struct, frozen=True):
     """The same for a widget."""
 
 
+@lru_cache(_MOST_NODE_STATES)
+def _shared(part: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Return the same object for equal parts: keys of one cached style each would take several KB otherwise."""
+    return part
+
+
 class _PathState:
     """What selectors may depend on in the nodes from the app down to a widget."""
 
     def __init__(self, widget: DOMNode) -> None:
-        self._nodes = [(node, (type(node), node.id, node.classes)) for node in widget.css_path_nodes]
+        self._nodes = [(node, _shared((type(node), node.id, node.classes))) for node in widget.css_path_nodes]
         self._known: dict[frozenset[str], Hashable] = {}
 
     def of(self, pseudo_classes: frozenset[str]) -> Hashable:
@@ -60,7 +68,8 @@ class _PathState:
         found = self._known.get(pseudo_classes)
         if found is None:
             found = tuple(
-                (fixed, tuple([name for name in pseudo_classes if _is_in(node, name)])) for node, fixed in self._nodes
+                _shared((fixed, tuple([name for name in pseudo_classes if _is_in(node, name)])))
+                for node, fixed in self._nodes
             )
             self._known[pseudo_classes] = found
         return found
