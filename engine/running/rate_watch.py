@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.job.rate_floor import RateFloor
+from engine.running.counter_reader import IOS
 
 _SETTLE_S = 2.0
 """From the start, or the end of the ramp; as fio has it (check_min_rate in libfio)."""
 _GAP_NS = 2_000_000_000
 """After so long without a poll the process, or the machine, was stopped: that is no rate of the load."""
-_IOS, _BYTES = [0, 4], [1, 5]
+_BYTES = [1, 5]
 """Positions in the raw table load, of reads and writes."""
 
 
@@ -29,7 +30,7 @@ class RateWatch:
         floor = self._floor
         if floor is None or elapsed_s < self._settle_s:
             return ""
-        count = int(counters[:, _BYTES if floor.in_bytes else _IOS].sum())
+        count = int(counters[:, _BYTES if floor.in_bytes else IOS].sum())
         was_stopped, self._observed_ns = now_ns - self._observed_ns > _GAP_NS, now_ns
         if self._begun is None or was_stopped:
             self._begun = now_ns, count

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pytest
 
+from collectors.model import FrameTable
 from collectors.rates import derive
 from collectors.tables.load.schema import LOAD
 from tests.unit import raw_samples as raw
@@ -15,19 +17,26 @@ TARGET = raw.rows("a")
 STUCK = {"read_ios": 7, "in_flight_now": 32, "outstanding_ns": 320 * SECOND_NS}
 
 
-def in_flight(before: Mapping[str, int], after: Mapping[str, int], *, earlier_version: bool = False) -> float:
+def load_table(before: Mapping[str, int], after: Mapping[str, int], *, earlier_version: bool = False) -> FrameTable:
+    """The table of one target after a second, which is that of the whole load, too."""
     samples = [raw.sample(at_s, load=raw.load(TARGET, values)) for at_s, values in ((0, before), (1, after))]
     if earlier_version:
         samples = [raw.without_column(sample, LOAD.name, "outstanding_ns") for sample in samples]
     tables = derive(*samples).tables
     assert tables["load_total"].value("in_flight", 0) == tables["load"].value("in_flight", 0)
-    return tables["load"].value("in_flight", 0)
+    return tables["load"]
+
+
+def in_flight(before: Mapping[str, int], after: Mapping[str, int], *, earlier_version: bool = False) -> float:
+    return load_table(before, after, earlier_version=earlier_version).value("in_flight", 0)
 
 
 @pytest.mark.parametrize("earlier_version", [False, True])
 def test_ios_that_do_not_complete_are_outstanding(*, earlier_version: bool) -> None:
     longer = STUCK | {"outstanding_ns": 352 * SECOND_NS}
-    assert in_flight(STUCK, longer, earlier_version=earlier_version) == 32.0
+    stalled = load_table(STUCK, longer, earlier_version=earlier_version)
+    assert stalled.value("in_flight", 0) == 32.0
+    assert math.isnan(stalled.value("max_ms", 0))
 
 
 @pytest.mark.parametrize("earlier_version", [False, True])

@@ -84,7 +84,7 @@ def _totals(ios: int, latency_ns: int, service_ns: int, outstanding_ns: int) -> 
 
 
 def test_ios_in_flight_are_the_times_of_those_that_completed_and_of_those_that_have_not() -> None:
-    """Of two that ran for 1 s before, one ends at once; the other, and a third of 1 s, are still there 2 s later."""
+    """Two that are 1 s old end at the begin; two that are issued then are still there 2 s later."""
     before, after = _totals(0, 0, 0, 2 * SECOND_NS), _totals(2, 2 * SECOND_NS, 0, 4 * SECOND_NS)
     assert in_flight_between(before, after, 2.0) == InFlight(2.0, None)
     assert in_flight_between(before, before, 2.0) == InFlight(0.0, None)

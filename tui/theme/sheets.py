@@ -20,8 +20,8 @@ _MOST_THEMES = 8
 _MOST_CANDIDATES = 1024
 _MOST_STATES = 64
 """Cached styles per names of a node, each for another state of the nodes from the app down."""
-
 _MOST_NODE_STATES = 4096
+"""Shared parts of the keys of cached styles."""
 
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
 """Attributes of a node that Textual sets with its styles."""

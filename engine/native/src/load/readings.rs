@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::clock::Instant;
 use super::cpu_span::CpuTimes;
 use super::errors::ErrorCount;
 use super::levels::{Level, Rows};
@@ -173,22 +174,23 @@ impl<'a> Readings<'a> {
     /// I/Os and calls of each target that have been outstanding for so long.
     pub fn outstanding(&self, at_least: Duration) -> Vec<Waiting> {
         let mut found = self.issued(at_least);
-        self.count(&self.core.run.write_backs, at_least, &mut found);
+        let run = &self.core.run;
+        self.count(&run.write_backs, run.now(), at_least, &mut found);
         found
     }
 
     /// I/Os of each target that have been outstanding for so long.
     fn issued(&self, at_least: Duration) -> Vec<Waiting> {
-        let mut found = vec![Waiting::default(); self.core.run.targets.len()];
+        let (run, now) = (&self.core.run, self.core.run.now());
+        let mut found = vec![Waiting::default(); run.targets.len()];
         for handle in self.core.worker_handles().iter() {
-            self.count(&handle.outstanding, at_least, &mut found);
+            self.count(&handle.outstanding, now, at_least, &mut found);
         }
         found
     }
 
-    fn count(&self, table: &Outstanding, at_least: Duration, found: &mut [Waiting]) {
-        let (run, now) = (&self.core.run, self.core.run.now());
-        for (target, since_ns) in table.since(run.clock, now, at_least) {
+    fn count(&self, table: &Outstanding, now: Instant, at_least: Duration, found: &mut [Waiting]) {
+        for (target, since_ns) in table.since(self.core.run.clock, now, at_least) {
             if let Some(waiting) = found.get_mut(target) {
                 waiting.add(since_ns, now.ns);
             }
