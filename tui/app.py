@@ -30,6 +30,7 @@ from tui.quitting import Quitting
 from tui.sampling_choices import IntervalChoice, TagWaitChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
+from tui.screens.pages import open_page
 from tui.session_actions import MomentMoved
 from tui.sweep.series import SweepSeries
 from tui.terminal.driver import TerminalDriver
@@ -313,21 +314,21 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
         view, frame = self.screen, self.app_state.frame
         if isinstance(view, View) and not isinstance(view, ProcessesView) and frame is not None:
-            self.push_screen(ProcessesView(self.app_state, view.process_scope(frame) or EVERYTHING))
+            open_page(self, ProcessesView(self.app_state, view.process_scope(frame) or EVERYTHING))
 
     def action_view_caches(self) -> None:
         """Show the caches of the host."""
         from tui.screens.caches import CachesView  # noqa: PLC0415 - as above
 
         if isinstance(self.screen, View) and not isinstance(self.screen, CachesView):
-            self.push_screen(CachesView(self.app_state))
+            open_page(self, CachesView(self.app_state))
 
     def action_view_nfs(self) -> None:
         """Show the NFS mounts of the host."""
         from tui.screens.nfs import NfsView  # noqa: PLC0415 - as above
 
         if isinstance(self.screen, View) and not isinstance(self.screen, NfsView):
-            self.push_screen(NfsView(self.app_state))
+            open_page(self, NfsView(self.app_state))
 
     def action_view_hosts(self) -> None:
         """Show the hosts of a fleet, and the figures of all of them again if one was shown alone."""
@@ -337,7 +338,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         if fleet is not None and fleet.focus is not None:
             fleet.set_focus(None)
         if isinstance(self.screen, View) and not isinstance(self.screen, HostsView):
-            self.push_screen(HostsView(self.app_state))
+            open_page(self, HostsView(self.app_state))
 
     def action_view_ios(self) -> None:
         """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""

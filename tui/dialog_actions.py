@@ -5,6 +5,7 @@ from __future__ import annotations
 from collectors.totals.level import WHOLE_HOST, CountSubject
 from tui.keys import BY_ID, keys_in_force
 from tui.screens.base import View
+from tui.screens.pages import open_page
 from tui.settings_actions import SettingsActions
 
 
@@ -34,7 +35,7 @@ class DialogActions(SettingsActions):
         if subject is None or not has_sheet(frame.topology, *subject):
             self.notify("no sheet: put the cursor on a LUN, path or HBA port", timeout=4, markup=False)
             return
-        self.push_screen(SheetView(self.app_state, *subject))
+        open_page(self, SheetView(self.app_state, *subject))
 
     def action_session_clear(self) -> None:
         """Count what is under the cursor from now on; the host if nothing is."""

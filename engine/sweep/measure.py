@@ -174,6 +174,8 @@ class PointMeter(Struct, frozen=True):
 
     def _steady_series(self, begun_s: float) -> _Series:
         windows, noise = _Windows(), list[float]()
+        # At once: I/Os of the epoch before the first window would be in the latencies and not among those in flight.
+        self._add_counters(windows)
         while True:
             self._add_windows(windows, self.rule.least_s, self.rule.most_s)
             rates = windows.rates
@@ -206,13 +208,17 @@ class PointMeter(Struct, frozen=True):
         for _ in range(_JUDGE_WINDOWS):
             if self.ended() or self.load.wait(_WINDOW_S):
                 raise EndedError
-            at_s, counters = self.clock(), self.load.peek()
-            if counters is None:
-                raise EndedError
             before_s = windows.elapsed_s
-            windows.add(at_s, counters)
+            self._add_counters(windows)
             if any(before_s < bound_s <= windows.elapsed_s for bound_s in bounds_s):
                 return
+
+    def _add_counters(self, windows: _Windows) -> None:
+        """Add the counters now, which end a window unless they are the first."""
+        at_s, counters = self.clock(), self.load.peek()
+        if counters is None:
+            raise EndedError
+        windows.add(at_s, counters)
 
     def _trial(self, series: _Series) -> Trial:
         epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets

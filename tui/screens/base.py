@@ -108,6 +108,11 @@ class View(LaidOutOnce[None]):
         return super().check_action(action, parameters) if self.is_whole else False
 
     @property
+    def page_subject(self) -> object:
+        """What it is about, of the things that views of its class can be about."""
+        return None
+
+    @property
     def follows_time(self) -> bool:
         """Whether it shows the moment of the frame, not the present."""
         return True

@@ -24,6 +24,7 @@ from tui.screen_registry import CACHES as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
+from tui.screens.pages import open_page
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.widget import Chart
@@ -136,7 +137,7 @@ class CachesView(View):
         """Show the device of the cache under the cursor; a focused grid handles Enter first."""
         disk, frame = self._disk(), self.app_state.frame
         if disk is not None and frame is not None and row_of(disk, frame.tables.get("disks")) is not None:
-            self.app.push_screen(DiskView(self.app_state, disk))
+            open_page(self.app, DiskView(self.app_state, disk))
         else:
             self.notify("this cache is no block device", markup=False)
 

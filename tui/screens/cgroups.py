@@ -29,6 +29,7 @@ from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
+from tui.screens.pages import open_page
 from tui.text.columns import default_columns, figure_lines, with_trend
 from tui.text.glyphs import glyphs_of
 from tui.text.row_texts import cgroup_texts
@@ -172,7 +173,7 @@ class CgroupsScreen(View):
         """Show the disk of the row under the cursor; a focused grid handles Enter first."""
         disk = self._disk()
         if disk is not None:
-            self.app.push_screen(DiskView(self.app_state, disk))
+            open_page(self.app, DiskView(self.app_state, disk))
 
 
 def _rows_where(table: FrameTable, wanted: bytes) -> FrameTable:

@@ -113,6 +113,11 @@ class DetailView(View):
             if chart.display:
                 draw(chart, series, panel, self.app_state)
 
+    @property
+    def page_subject(self) -> object:
+        """Key of what it shows."""
+        return self._key
+
     def load_device(self) -> str | None:
         """Return the disk or path."""
         return self._key

@@ -26,6 +26,7 @@ from tui.processes.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
 from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.screens.pages import open_page
 from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts
@@ -201,7 +202,7 @@ class OverviewScreen(View):
     def _process_selected(self, event: Grid.RowSelected) -> None:
         from tui.screens.processes import ProcessesView  # noqa: PLC0415 (it can wait until the first screen is drawn)
 
-        self.app.push_screen(ProcessesView(self.app_state, Scope(safe_text(event.name), submitter=event.key)))
+        open_page(self.app, ProcessesView(self.app_state, Scope(safe_text(event.name), submitter=event.key)))
 
     def action_view_disk(self) -> None:
         """Show the details of the disk; a focused grid handles Enter first."""
@@ -212,7 +213,7 @@ class OverviewScreen(View):
     def _show_disk(self, key: str) -> None:
         from tui.screens.details import DiskView  # noqa: PLC0415 (it can wait until the first screen is drawn)
 
-        self.app.push_screen(DiskView(self.app_state, key))
+        open_page(self.app, DiskView(self.app_state, key))
 
     def action_view_subject(self) -> None:
         """Draw another subject."""

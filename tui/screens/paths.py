@@ -22,6 +22,7 @@ from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.screens.pages import open_page
 from tui.screens.subject_charts import SubjectCharts
 from tui.text.row_texts import WithStates, device_texts
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
@@ -188,7 +189,7 @@ class PathsScreen(View):
         """Show the path, LUN or port under the cursor."""
         thing = self._selected()
         if thing is not None:
-            self.app.push_screen(detail_view(self.app_state, *thing))
+            open_page(self.app, detail_view(self.app_state, *thing))
         elif self._outline.board is not None:
             self.notify("this group has no detail page; Enter opens it", markup=False)
 

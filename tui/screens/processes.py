@@ -23,6 +23,7 @@ from tui.processes.scope import EVERYTHING, Scope, row_labels, shown_rows, summa
 from tui.screen_registry import PROCESSES
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.screens.pages import open_page
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.grid.table import Grid
@@ -56,6 +57,11 @@ class ProcessesView(View):
         columns = default_columns(PROCESS_IOS.table)
         yield Grid(PROCESS_IOS.table, columns, sort="iops", name_title=self._name_title, name_part=2, id="rows")
         yield TextLine(" ", id="chosen", classes="extra")
+
+    @property
+    def page_subject(self) -> object:
+        """What it was opened for."""
+        return self._selected
 
     @property
     def _name_title(self) -> str:
@@ -117,11 +123,11 @@ class ProcessesView(View):
             table = frame.tables[PROCESS_IOS.table]
             row = row_of(key, table)
             name = submitter if row is None else table.rows.names[row]
-            self.app.push_screen(ProcessesView(self.app_state, Scope(safe_text(name), submitter=submitter)))
+            open_page(self.app, ProcessesView(self.app_state, Scope(safe_text(name), submitter=submitter)))
             return
         for name in ("disks", "paths"):
             if row_of(disk, frame.tables.get(name)) is not None:
-                self.app.push_screen(detail_view(self.app_state, name, disk))
+                open_page(self.app, detail_view(self.app_state, name, disk))
                 return
         self.notify("this device is gone", markup=False)
 

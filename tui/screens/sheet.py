@@ -112,6 +112,11 @@ class SheetView(View):
         sheet = sheet_of_key(KINDS[self._table], self._key, data)
         return None if sheet is None else self._source.with_totals(sheet, frame)
 
+    @property
+    def page_subject(self) -> object:
+        """Table and key of what it is the sheet of."""
+        return self._table, self._key
+
     def sheet_subject(self) -> tuple[str, str] | None:
         """Return what it is the sheet of."""
         return self._table, self._key

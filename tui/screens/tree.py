@@ -19,6 +19,7 @@ from tui.paths.tree_table import FIELDS, TreeTable, node_summary, tree_layout, t
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.screens.pages import open_page
 from tui.screens.subject_charts import SubjectCharts
 from tui.text.columns import grid_columns, trend_column
 from tui.text.row_texts import DeviceTexts
@@ -158,7 +159,7 @@ class TreeScreen(View):
         table = None if node is None else _TABLES.get(node.kind)
         if node is None or table is None or self.app_state.frame is None:
             return
-        self.app.push_screen(detail_view(self.app_state, table, node.of))
+        open_page(self.app, detail_view(self.app_state, table, node.of))
 
 
 def _history_of(node: Node | None) -> tuple[str, str] | None:

@@ -32,6 +32,7 @@ from tui.keys import bindings_of
 from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
+from tui.screens.pages import open_page
 from tui.screens.subject_charts import SubjectCharts
 from tui.text.columns import GridColumn, figure_lines, grid_columns, trend_text
 from tui.text.format import MISSING_TEXT
@@ -210,7 +211,7 @@ class WallScreen(View):
 
     @on(Wall.CellSelected)
     def _selected(self, event: Wall.CellSelected) -> None:
-        self.app.push_screen(detail_view(self.app_state, "disks", event.key))
+        open_page(self.app, detail_view(self.app_state, "disks", event.key))
 
     def action_wall_field(self) -> None:
         """Colour by the next figure."""
