@@ -213,3 +213,9 @@ async def test_pages_do_not_pile_up() -> None:
         assert app.screen_stack[1:] == pages[3:]
         await until(pilot, lambda: not any(page.is_running for page in pages[:3]))
         assert all(page.is_running for page in pages[3:])
+        await pilot.press("6", "J")
+        await pilot.pause()
+        assert isinstance(app.screen, ProcessesView)
+        await pilot.press("1")
+        await pilot.pause()
+        assert app.screen_stack[1:] == pages[4:], "pages of all tabs count"

@@ -13,6 +13,7 @@ from textual.dom import DOMNode
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
 from tui.theme.sheets import ThemeSheets
+from tui.widgets.grid.table import Grid
 
 CSS = "Label { color: $ink; }"
 
@@ -85,6 +86,20 @@ async def test_a_hidden_screen_is_styled_again_only_after_a_change_of_theme(monk
         assert overview.styles.background != before
 
 
+async def test_component_classes_are_styled_when_they_are_asked_for() -> None:
+    source = ListSource(make_samples(count=3))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 2)
+        grid = pilot.app.screen.query_one("#disks", Grid)
+        before = grid.get_component_styles("grid--header").color
+        assert grid._component_styles == {}, "none is kept"
+        pilot.app.theme = "textual-light"
+        await pilot.pause()
+        assert grid.get_component_styles("grid--header").color != before
+        with pytest.raises(KeyError):
+            grid.get_component_styles("grid--unknown")
+
+
 @pytest.mark.slow
 async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> None:
     source = ListSource(make_samples(count=3))
@@ -105,5 +120,6 @@ async def test_every_widget_has_the_styles_that_textual_itself_gives_it() -> Non
 
 
 def _rules_of(node: DOMNode) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
-    components = {name: dict(styles.base.get_rules()) for name, styles in node._component_styles.items()}
+    styles = {name: node._component_styles[name] for name in node._get_component_classes()}
+    components = {name: dict(each.base.get_rules()) for name, each in styles.items()}
     return dict(node.styles.base.get_rules()), components

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache, lru_cache
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import Struct
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
-from textual.css.styles import RulesMap
+from textual.css.styles import RenderStyles, RulesMap
 from textual.css.stylesheet import Stylesheet
 from textual.css.tokenizer import Token
 from textual.dom import DOMNode
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
 
 _MOST_SOURCES = 512
 """Cached style sheets per theme: more than there are widgets and screens."""
@@ -88,6 +91,31 @@ def _selector_names(component: str) -> frozenset[str]:
     return frozenset(DOMNode(classes=component)._selector_names)
 
 
+class _ComponentStyles(dict[str, RenderStyles]):
+    """Styles of the component classes of a widget, made whenever they are asked for.
+
+    That is once: widgets keep what they make of them. It has no items, as Textual makes a node of 6 KB for each, and a
+    chart has 16 of them.
+    """
+
+    __slots__ = ("_sheets", "_widget", "given")
+
+    def __init__(self, sheets: ThemeSheets, widget: DOMNode) -> None:
+        super().__init__()
+        self._sheets, self._widget = sheets, widget
+        self.given: dict[str, RulesMap] = {}
+        """What the rules gave each component class that was asked for."""
+
+    def __contains__(self, component: object) -> bool:
+        return component in self._widget._get_component_classes()
+
+    def __getitem__(self, component: str) -> RenderStyles:
+        if component not in self:
+            raise KeyError(component)
+        styles, self.given[component] = self._sheets.style_component(self._widget, component)
+        return styles
+
+
 class ThemeSheets(Stylesheet):
     """Textual's style sheets, with parsed rules cached by theme variables, and rules cached by the names of a node.
 
@@ -111,8 +139,6 @@ class ThemeSheets(Stylesheet):
         self._cached_from: dict[str, list[RuleSet]] = {}
         self._position_of: dict[int, int] = {}
         """Among all rules, by identity."""
-        self._path: _PathState | None = None
-        """While component classes are styled."""
         self._theme_key: Hashable = None
         self._use_cache_of(self._variables)
 
@@ -129,15 +155,12 @@ class ThemeSheets(Stylesheet):
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
-        """Style a node; it styles its component classes in turn. Textual's cache, which is of one pass, is unused."""
+        """Style a node. Textual's cache, which is of one pass, is unused."""
         del cache
         outer, self._candidates = self._candidates, None
         try:
             self._candidates = self._candidates_of(frozenset(node._selector_names))
-            if self._path is None:
-                self._apply_widget(node, self._candidates, animate=animate)
-            else:
-                self._apply_component(node, self._candidates, self._path)
+            self._apply_widget(node, self._candidates, animate=animate)
         finally:
             self._candidates = outer
 
@@ -165,36 +188,47 @@ class ThemeSheets(Stylesheet):
         self.replace_rules(node, known.rules, animate=animate)
         self._process_component_classes(node)
 
-    def _apply_component(self, node: DOMNode, candidates: _Candidates, path: _PathState) -> None:
-        """Style the virtual node of a component class, which is new and has no inline styles."""
-        key = path.of(candidates.pseudo_classes)
-        known = candidates.components.get(key)
-        if known is None:
-            super().apply(node)
-            candidates.components[key] = node.styles.base.get_rules()
-        else:
-            node.styles.base.merge_rules(known)
-
     def _process_component_classes(self, node: DOMNode) -> None:
-        if self._path is not None or not node._get_component_classes():
+        """Draw a widget anew if the styles of its component classes are not what it was given."""
+        if not node._get_component_classes():
             return
-        outer, self._candidates = self._candidates, None
-        self._path = _PathState(node)
-        try:
-            if not node._component_styles or not self._components_are_kept(node, self._path):
-                super()._process_component_classes(node)
-        finally:
-            self._path, self._candidates = None, outer
+        styles = node._component_styles
+        if not isinstance(styles, _ComponentStyles):
+            node._component_styles = _ComponentStyles(self, node)
+        elif styles.given and self._are_outdated(node, styles.given):
+            styles.given.clear()
+            cast("Widget", node).refresh()
 
-    def _components_are_kept(self, node: DOMNode, path: _PathState) -> bool:
-        """Whether the styles of a node's component classes are what the rules give them now."""
-        for component in node._get_component_classes():
-            candidates = self._candidates_of(_selector_names(component))
-            known = candidates.components.get(path.of(candidates.pseudo_classes))
-            styles = node._component_styles.get(component)
-            if known is None or styles is None or styles.base._rules != known:
-                return False
-        return True
+    def _are_outdated(self, node: DOMNode, given: dict[str, RulesMap]) -> bool:
+        outer, self._candidates = self._candidates, None
+        path = _PathState(node)
+        try:
+            for component, rules in given.items():
+                candidates = self._candidates_of(_selector_names(component))
+                known = candidates.components.get(path.of(candidates.pseudo_classes))
+                if rules is not known and rules != (known or self.style_component(node, component)[1]):
+                    return True
+            return False
+        finally:
+            self._candidates = outer
+
+    def style_component(self, node: DOMNode, component: str) -> tuple[RenderStyles, RulesMap]:
+        """Style a component class of a widget; returns also the rules, which widgets in the same state share."""
+        virtual = DOMNode(classes=component)
+        virtual._attach(node)
+        outer, self._candidates = self._candidates, None
+        try:
+            self._candidates = candidates = self._candidates_of(_selector_names(component))
+            key = _PathState(node).of(candidates.pseudo_classes)
+            known = candidates.components.get(key)
+            if known is None:
+                super().apply(virtual)
+                known = candidates.components[key] = virtual.styles.base.get_rules()
+            else:
+                virtual.styles.base.merge_rules(known)
+        finally:
+            self._candidates = outer
+        return virtual.styles, known
 
     def set_variables(self, variables: dict[str, str]) -> None:
         """Set the variables of a theme; rules parsed with them before are reused."""
