@@ -64,10 +64,10 @@ lint-rust:
 test-rust:
 	cargo test -q --lib --manifest-path $(CRATE)/Cargo.toml
 
-# More workers than cores: tests wait for half of their time, those of screens for frames, those of devices for I/O.
+# More workers than cores: tests wait for most of their time, those of screens for frames, those of devices for I/O.
 # All folders at once, so that those that compute run beside those that wait. Each worker imports and collects
 # everything first, which is 4 s of a core: where few tests wait, fewer workers are faster.
-PARALLEL := -n $(shell echo $$((3 * $$(nproc)))) --dist worksteal
+PARALLEL := -n $(shell echo $$((4 * $$(nproc)))) --dist worksteal
 COMPUTING := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 # A worker for each group of tests that wait: none of them takes a tenth of a core.
 WAITING := -n 4 --dist loadgroup
