@@ -26,6 +26,23 @@ def attach_one(*command: str) -> str:
     return attached
 
 
+def backing_of(device: str) -> str:
+    """Name the file of a loop device as the kernel does; empty where none is attached."""
+    try:
+        return Path("/sys/block", Path(device).name, "loop/backing_file").read_text().strip()
+    except OSError:
+        return ""
+
+
+def detach_one(device: str, backing: str) -> None:
+    """Detach a loop device that has this file, as `backing_of` named it.
+
+    Who detached it before must not take the device of another test, which has the number now.
+    """
+    if backing_of(device).removesuffix(" (deleted)") == backing:
+        subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+
+
 def _reset(queue: Path) -> None:
     for name, value in _AS_NEW.items():
         with suppress(OSError):

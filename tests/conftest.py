@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from hypothesis import settings
 
 from engine.config import SCRATCH_ENV
 from engine.running.control import LoadControl
-from tests.attaching import attach_one
+from tests.attaching import attach_one, backing_of, detach_one
 
 TESTS = Path(__file__).parent
 WITH_ALONE = ("fuzz", "kernel")
@@ -84,7 +83,7 @@ def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadCon
 @pytest.fixture
 def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Attach loop devices over new files: `make_loop(size_bytes, folder=..., direct=True)` returns /dev/loopN."""
-    attached: list[tuple[str, Path]] = []
+    attached: list[tuple[str, str, Path]] = []
 
     def make(size_bytes: int = 64 << 20, folder: Path = tmp_path, *, direct: bool = True) -> str:
         backing = folder / f"lunscope-test-{len(attached)}-{id(attached)}.img"
@@ -92,10 +91,10 @@ def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
             file.truncate(size_bytes)
         flags = ["--direct-io=on"] if direct else []
         device = attach_one("losetup", "--find", "--show", *flags, str(backing))
-        attached.append((device, backing))
+        attached.append((device, backing_of(device), backing))
         return device
 
     yield make
-    for device, backing in attached:
-        subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+    for device, named, backing in attached:
+        detach_one(device, named)
         backing.unlink(missing_ok=True)

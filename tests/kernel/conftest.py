@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import _native
-from tests.attaching import attach_one
+from tests.attaching import attach_one, backing_of, detach_one
 
 
 def run(*command: str) -> str:
@@ -46,7 +46,7 @@ class Storage:
         """A loop device over a new file, or over a given file or device; it can have partitions."""
         image = str(backing or self.image(size_bytes))
         device = attach_one("losetup", "--find", "--show", "--partscan", *options, image)
-        self.undo("losetup", "--detach", device)
+        self._stack.callback(detach_one, device, backing_of(device))
         return device
 
     def partition(self, disk: str, number: int, start_mib: int, size_mib: int) -> str:
