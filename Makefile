@@ -66,7 +66,7 @@ test-rust:
 
 # More workers than cores: tests wait for most of their time, those of screens for frames, those of devices for I/O.
 # All folders at once, so that those that compute run beside those that wait. Each worker imports and collects
-# everything first, which is 4 s of a core: where few tests wait, fewer workers are faster.
+# everything first, which is 2 s of a core: where few tests wait, fewer workers are faster.
 PARALLEL := -n $(shell echo $$((4 * $$(nproc)))) --dist worksteal
 COMPUTING := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 # A worker for each group of tests that wait: none of them takes a tenth of a core.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _AS_NEW = {"scheduler": "none", "nr_requests": "128", "nomerges": "0"}
@@ -26,21 +27,29 @@ def attach_one(*command: str) -> str:
     return attached
 
 
-def backing_of(device: str) -> str:
-    """Name the file of a loop device as the kernel does; empty where none is attached."""
+@contextmanager
+def attached(*command: str) -> Iterator[str]:
+    """Attach a loop device as `attach_one` does, and detach it at the end.
+
+    Only while it has the same file: who detached it before must not take the device of another test, which may have the
+    number now.
+    """
+    device = attach_one(*command)
+    backing = backing_of(device)
     try:
-        return Path("/sys/block", Path(device).name, "loop/backing_file").read_text().strip()
+        yield device
+    finally:
+        if backing_of(device) == backing:
+            subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+
+
+def backing_of(device: str) -> str:
+    """Name the file of a loop device, be it deleted or not; empty where none is attached."""
+    try:
+        named = Path("/sys/block", Path(device).name, "loop/backing_file").read_text().strip()
     except OSError:
         return ""
-
-
-def detach_one(device: str, backing: str) -> None:
-    """Detach a loop device that has this file, as `backing_of` named it.
-
-    Who detached it before must not take the device of another test, which has the number now.
-    """
-    if backing_of(device).removesuffix(" (deleted)") == backing:
-        subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+    return named.removesuffix(" (deleted)")
 
 
 def _reset(queue: Path) -> None:

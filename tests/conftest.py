@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import settings
 
 from engine.config import SCRATCH_ENV
 from engine.running.control import LoadControl
-from tests.attaching import attach_one, backing_of, detach_one
+from tests.attaching import attached
 
 TESTS = Path(__file__).parent
 WITH_ALONE = ("fuzz", "kernel")
@@ -83,18 +85,16 @@ def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadCon
 @pytest.fixture
 def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Attach loop devices over new files: `make_loop(size_bytes, folder=..., direct=True)` returns /dev/loopN."""
-    attached: list[tuple[str, str, Path]] = []
+    count = itertools.count()
 
-    def make(size_bytes: int = 64 << 20, folder: Path = tmp_path, *, direct: bool = True) -> str:
-        backing = folder / f"lunscope-test-{len(attached)}-{id(attached)}.img"
-        with backing.open("wb") as file:
-            file.truncate(size_bytes)
-        flags = ["--direct-io=on"] if direct else []
-        device = attach_one("losetup", "--find", "--show", *flags, str(backing))
-        attached.append((device, backing_of(device), backing))
-        return device
+    with ExitStack() as stack:
 
-    yield make
-    for device, named, backing in attached:
-        detach_one(device, named)
-        backing.unlink(missing_ok=True)
+        def make(size_bytes: int = 64 << 20, folder: Path = tmp_path, *, direct: bool = True) -> str:
+            backing = folder / f"lunscope-test-{next(count)}-{id(stack)}.img"
+            with backing.open("wb") as file:
+                file.truncate(size_bytes)
+            stack.callback(backing.unlink, missing_ok=True)
+            flags = ["--direct-io=on"] if direct else []
+            return stack.enter_context(attached("losetup", "--find", "--show", *flags, str(backing)))
+
+        yield make

@@ -320,14 +320,14 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         """Show the caches of the host."""
         from tui.screens.caches import CachesView  # noqa: PLC0415 - as above
 
-        if isinstance(self.screen, View) and not isinstance(self.screen, CachesView):
+        if isinstance(self.screen, View):
             open_page(self, CachesView(self.app_state))
 
     def action_view_nfs(self) -> None:
         """Show the NFS mounts of the host."""
         from tui.screens.nfs import NfsView  # noqa: PLC0415 - as above
 
-        if isinstance(self.screen, View) and not isinstance(self.screen, NfsView):
+        if isinstance(self.screen, View):
             open_page(self, NfsView(self.app_state))
 
     def action_view_hosts(self) -> None:
@@ -337,7 +337,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         fleet = self.app_state.fleet
         if fleet is not None and fleet.focus is not None:
             fleet.set_focus(None)
-        if isinstance(self.screen, View) and not isinstance(self.screen, HostsView):
+        if isinstance(self.screen, View):
             open_page(self, HostsView(self.app_state))
 
     def action_view_ios(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import _native
-from tests.attaching import attach_one, backing_of, detach_one
+from tests.attaching import attached
 
 
 def run(*command: str) -> str:
@@ -45,9 +45,7 @@ class Storage:
     def loop(self, size_bytes: int = 64 << 20, backing: str | Path | None = None, options: tuple[str, ...] = ()) -> str:
         """A loop device over a new file, or over a given file or device; it can have partitions."""
         image = str(backing or self.image(size_bytes))
-        device = attach_one("losetup", "--find", "--show", "--partscan", *options, image)
-        self._stack.callback(detach_one, device, backing_of(device))
-        return device
+        return self._stack.enter_context(attached("losetup", "--find", "--show", "--partscan", *options, image))
 
     def partition(self, disk: str, number: int, start_mib: int, size_mib: int) -> str:
         run("addpart", disk, str(number), str(start_mib * 2048), str(size_mib * 2048))

@@ -8,7 +8,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.schema import DISK
 from engine._native import BlockReader, InflightSampler
 from tests import needs
-from tests.attaching import detach_one
+from tests.attaching import attached
 
 pytestmark = [pytest.mark.alone, needs.loop]
 
@@ -31,17 +30,6 @@ MakeLoop = Callable[..., str]
 
 def detach(device: str) -> None:
     subprocess.run(["losetup", "--detach", device], check=True)
-
-
-@contextmanager
-def attached(device: str, path: Path) -> Iterator[None]:
-    with path.open("wb") as file:
-        file.truncate(8 << 20)
-    subprocess.run(["losetup", device, str(path)], check=True)
-    try:
-        yield
-    finally:
-        detach_one(device, str(path))
 
 
 class Load:
@@ -114,7 +102,9 @@ def test_another_file_under_a_loop_device_is_another_row(
     name = Path(device).name
     (before,) = keys_of(wait_for(source, lambda step: bool(keys_of(step, name))), name)
     detach(device)
-    with attached(device, tmp_path / "other.img"):
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(8 << 20))
+    with attached("losetup", "--show", device, str(other)):
         seqs = [found.diskseq for found in read_device_instances("/sys", [name])]
         step = wait_for(source, lambda step: keys_of(step, name) not in ([], [before]))
         (after,) = keys_of(step, name)

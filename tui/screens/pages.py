@@ -28,7 +28,7 @@ def open_page(app: App[Any], page: View) -> None:
             for _ in stack[at + 1 :]:
                 app.pop_screen()
             return
-    stacks = [*app._screen_stacks.values()]
+    stacks = list(app._screen_stacks.values())
     if sum(map(_number_of_pages, stacks)) >= MOST_PAGES:
         _close_oldest(app, max(stacks, key=_number_of_pages))
     app.push_screen(page)

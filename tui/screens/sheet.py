@@ -114,8 +114,8 @@ class SheetView(View):
 
     @property
     def page_subject(self) -> object:
-        """Table and key of what it is the sheet of."""
-        return self._table, self._key
+        """What it is the sheet of."""
+        return self.sheet_subject()
 
     def sheet_subject(self) -> tuple[str, str] | None:
         """Return what it is the sheet of."""
