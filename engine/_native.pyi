@@ -105,12 +105,14 @@ class InflightSampler:
     """A thread that reads `/sys/block/X/inflight` and `stat` of a few devices, or of groups, many times a second.
 
     On current kernels the first counts requests in the driver only, the second all that are accounted as in flight.
-    The instants are random; the thread slows down by itself to stay within `cpu_share` of one core.
+    The instants are random. Between two calls of `read` the rate is the same throughout, so that no time weighs more
+    than another: as high as the samples before called for, up to `rate_hz` and within `cpu_share` of one core. It falls
+    meanwhile only if samples have come to cost 1.5 times that share.
     """
 
     def __new__(cls, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> Self: ...
-    def watch(self, names: Sequence[str]) -> None:
-        """Replace the watched devices; sums of those that stay go on."""
+    def watch(self, names: Sequence[str]) -> list[str]:
+        """Replace the watched devices and return those there are; sums of those that stay go on."""
     def watch_groups(self, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Replace what is watched by groups: a name, and the files below sysfs that are added up in one sample.
 

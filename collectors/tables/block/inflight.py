@@ -82,12 +82,12 @@ class InflightWatch:
         if self.paused:
             chosen = set()
         if chosen != set(sampled):
-            self._sampler.watch(sorted(chosen))
-            self._begin(table, chosen.difference(sampled))
+            watched = self._sampler.watch(sorted(chosen))
+            self._begin(table, set(watched).difference(sampled))
 
     def _begin(self, table: Table, names: set[str]) -> None:
         """Start the sums of new devices at 0, so that the next interval has figures."""
-        for name in names & set(self._sampler.read()[0]):
+        for name in names:
             table.values[self._positions[name], _SAMPLED] = 0
             table.values[self._positions[name], _UNBROKEN] = MISSING
 

@@ -66,15 +66,15 @@ impl InflightSampler {
         })
     }
 
-    fn watch(&self, py: Python<'_>, names: Vec<OsString>) -> PyResult<()> {
+    fn watch(&self, py: Python<'_>, names: Vec<OsString>) -> PyResult<Vec<OsString>> {
         let disks = names.into_iter().map(|name| {
             let name = name.into_vec();
             let folder = [b"block/", &sysfs_name(&name)[..]].concat();
             let path = |file: &[u8]| [&folder[..], file].concat();
             (name, vec![path(b"/inflight")], Some(path(b"/stat")))
         });
-        py.detach(|| self.replace(disks))?;
-        Ok(())
+        let watched = py.detach(|| self.replace(disks))?;
+        Ok(watched.into_iter().map(OsString::from_vec).collect())
     }
 
     fn watch_groups(&self, py: Python<'_>, groups: Vec<(OsString, Vec<OsString>)>) -> PyResult<()> {
@@ -94,6 +94,8 @@ impl InflightSampler {
                 .map(|one| OsString::from_vec(one.name.clone()))
                 .collect();
             let sums: Vec<u64> = watched.iter_mut().flat_map(Watched::take).collect();
+            drop(watched);
+            self.shared.end_interval();
             (names, sums)
         });
         let rows = names.len();
@@ -111,10 +113,11 @@ impl InflightSampler {
 }
 
 impl InflightSampler {
+    /// Returns the names of those that are watched.
     fn replace(
         &self,
         wanted: impl Iterator<Item = (Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>)>,
-    ) -> Result<(), PathError> {
+    ) -> Result<Vec<Vec<u8>>, PathError> {
         let folder = open_folder(&self.sysfs)?;
         let mut watched = self.shared.watched();
         let mut before: HashMap<Vec<u8>, Watched> = watched
@@ -136,9 +139,10 @@ impl InflightSampler {
                 }
             }
         }
+        let names = watched.iter().map(|one| one.name.clone()).collect();
         drop(watched);
         self.wake();
-        Ok(())
+        Ok(names)
     }
 
     fn wake(&self) {

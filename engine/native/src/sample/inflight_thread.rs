@@ -9,8 +9,15 @@ use super::counters::number;
 use super::files::read_start;
 use super::pace::Pace;
 
-/// How long the cost of sampling is summed before the pace follows it.
-const FOLLOW_AFTER: Duration = Duration::from_millis(100);
+/// How long the cost of sampling is summed before the pace heeds it.
+const COST_AFTER: Duration = Duration::from_millis(100);
+
+/// Time between two reads below which they are not taken for an interval of their own.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Samples that an interval needs even if nothing was in flight in the one before: more may be in flight in this one.
+/// With a fifth of them `collectors/derive/queue_split.py` still shows what they found.
+const LEAST_SAMPLES: f64 = 500.0;
 
 /// Standard error of the mean of what the driver holds, over a second, below which more samples add nothing.
 const DRIVER_ERROR: f64 = 0.04;
@@ -72,7 +79,7 @@ impl Seen {
     }
 }
 
-/// What is in flight at the samples since the pace last followed them, and how many samples a second that calls for.
+/// What is in flight at the samples of an interval, and how many samples a second that calls for.
 ///
 /// The mean of n independent samples has a relative variance of theirs over n.
 #[derive(Default)]
@@ -90,7 +97,7 @@ impl Spread {
         }
     }
 
-    /// None if nothing was seen: as soon as something is, the rate follows.
+    /// None if nothing was seen.
     fn useful_hz(&self) -> f64 {
         if self.in_driver.sum <= 0.0 {
             return 0.0;
@@ -216,12 +223,34 @@ fn accounted(file: &File) -> Option<u64> {
     Some(if value < 1 << 31 { value } else { 0 })
 }
 
+/// The interval between two reads, in which the rate stays as it is: if samples were denser while much is in flight,
+/// their mean would be that of those times.
+struct Interval {
+    began: Instant,
+    /// Samples a second that the last one called for, until the thread takes them over.
+    useful_hz: Option<f64>,
+}
+
 /// State shared by the thread and its owner.
-#[derive(Default)]
 pub struct Shared {
     watched: Mutex<Vec<Watched>>,
+    interval: Mutex<Interval>,
     pub stop: AtomicBool,
     pub cpu_ns: AtomicU64,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            watched: Mutex::default(),
+            interval: Mutex::new(Interval {
+                began: Instant::now(),
+                useful_hz: None,
+            }),
+            stop: AtomicBool::default(),
+            cpu_ns: AtomicU64::default(),
+        }
+    }
 }
 
 impl Shared {
@@ -237,36 +266,74 @@ impl Shared {
         !watched.is_empty()
     }
 
-    /// Samples per second that the devices call for, by the samples since the last call.
-    fn take_useful_hz(&self) -> f64 {
-        let mut watched = self.watched();
-        let spreads = watched
+    /// Begins the next interval at the rate that the samples of this one call for.
+    pub fn end_interval(&self) {
+        let mut interval = self.interval();
+        let length = interval.began.elapsed();
+        if length < SHORTEST_INTERVAL {
+            return;
+        }
+        let spreads: Vec<Spread> = self
+            .watched()
             .iter_mut()
-            .map(|one| std::mem::take(&mut one.spread));
-        spreads.map(|spread| spread.useful_hz()).fold(0.0, f64::max)
+            .map(|one| std::mem::take(&mut one.spread))
+            .collect();
+        let least_hz = LEAST_SAMPLES / length.as_secs_f64();
+        let useful_hz = spreads
+            .iter()
+            .map(Spread::useful_hz)
+            .fold(least_hz, f64::max);
+        *interval = Interval {
+            began: Instant::now(),
+            useful_hz: Some(useful_hz),
+        };
+    }
+
+    fn take_useful_hz(&self) -> Option<f64> {
+        self.interval().useful_hz.take()
+    }
+
+    fn interval(&self) -> MutexGuard<'_, Interval> {
+        self.interval.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// CPU time and number of samples since `since`.
+struct Cost {
+    since: Instant,
+    cpu_ns: u64,
+    samples: u32,
+}
+
+impl Cost {
+    fn begin() -> Self {
+        Self {
+            since: Instant::now(),
+            cpu_ns: thread_cpu_ns(),
+            samples: 0,
+        }
     }
 }
 
 /// Samples until `stop` is set; sleeps while nothing is watched. The owner unparks it after every change.
 pub fn run(shared: &Shared, mut pace: Pace) {
     ask_for_exact_timers();
-    let mut followed = (Instant::now(), thread_cpu_ns());
+    let mut cost = Cost::begin();
     while !shared.stop.load(Ordering::Acquire) {
         if !shared.sample() {
             std::thread::park();
-            followed = (Instant::now(), thread_cpu_ns());
+            cost = Cost::begin();
             continue;
         }
-        let elapsed = followed.0.elapsed();
-        if elapsed >= FOLLOW_AFTER {
-            let cpu_ns = thread_cpu_ns();
-            shared.cpu_ns.store(cpu_ns, Ordering::Relaxed);
-            pace.follow(
-                shared.take_useful_hz(),
-                cpu_ns - followed.1,
-                u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-            );
-            followed = (Instant::now(), cpu_ns);
+        cost.samples += 1;
+        if cost.since.elapsed() >= COST_AFTER {
+            let now = Cost::begin();
+            shared.cpu_ns.store(now.cpu_ns, Ordering::Relaxed);
+            pace.heed_cost(now.cpu_ns - cost.cpu_ns, cost.samples);
+            cost = now;
+        }
+        if let Some(useful_hz) = shared.take_useful_hz() {
+            pace.follow(useful_hz);
         }
         std::thread::park_timeout(Duration::from_nanos(pace.next_ns()));
     }
@@ -354,6 +421,28 @@ mod tests {
         assert!((useful_hz(&[0, 1, 0, 1]) - 625.0).abs() < 1e-6);
         assert!(useful_hz(&[0, 0, 0, 1]) > 1800.0);
         assert!(useful_hz(&[1, 9, 1, 9]) > 900.0);
+    }
+
+    #[test]
+    fn an_interval_calls_for_the_rate_of_the_next_one() {
+        let shared = Shared::default();
+        shared.end_interval();
+        assert_eq!(shared.take_useful_hz(), None, "too short for an interval");
+        let mut busy = Watched::new(b"sda".to_vec(), vec![], vec![], None);
+        for count in [0, 0, 0, 1] {
+            busy.spread.add(count, Some(count));
+        }
+        shared.watched().push(busy);
+        let second_ago = || Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
+        shared.interval().began = second_ago();
+        shared.end_interval();
+        let useful_hz = shared.take_useful_hz().unwrap();
+        assert!((1800.0..1900.0).contains(&useful_hz), "{useful_hz}");
+        assert_eq!(shared.take_useful_hz(), None, "once for each interval");
+        shared.interval().began = second_ago();
+        shared.end_interval();
+        let idle_hz = shared.take_useful_hz().unwrap();
+        assert!((490.0..=500.0).contains(&idle_hz), "{idle_hz}");
     }
 
     #[test]

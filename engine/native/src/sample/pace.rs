@@ -4,8 +4,8 @@
 pub struct Pace {
     nominal_ns: f64,
     cpu_share: f64,
-    /// The shortest useful one.
-    least_ns: f64,
+    /// CPU time of a sample; 0 before the first were taken.
+    cost_ns: f64,
     period_ns: f64,
     random: u64,
 }
@@ -13,8 +13,11 @@ pub struct Pace {
 /// The longest period, in nominal ones: a mean over a tick needs enough samples.
 const SLOWEST: f64 = 100.0;
 
-/// The longest period while samples are cheap, in nominal ones: loads change, and intervals of 0.1 s need samples, too.
-const SLOWEST_IF_CHEAP: f64 = 1.6;
+/// The first period, in nominal ones: neither the cost of a sample is known yet nor what is in flight.
+const FIRST: f64 = 4.0;
+
+/// How many times the share of CPU may be used until the next interval, when samples have become more expensive.
+const EXCESS: f64 = 1.5;
 
 impl Pace {
     pub fn new(rate_hz: f64, cpu_share: f64, seed: u64) -> Self {
@@ -22,30 +25,40 @@ impl Pace {
         Self {
             nominal_ns,
             cpu_share,
-            least_ns: nominal_ns,
-            period_ns: nominal_ns,
+            cost_ns: 0.0,
+            period_ns: nominal_ns * FIRST,
             random: seed | 1,
         }
     }
 
-    /// Adapts to the samples per second that the recent ones call for, and to their cost.
+    /// Learns what samples cost, and slows down at once if that is far too much.
     ///
-    /// The cost of a sample does not depend on the period, so the period at which it meets the share is computed directly;
-    /// going half of the way damps what other loads do to the measurement.
-    pub fn follow(&mut self, useful_hz: f64, cpu_ns: u64, elapsed_ns: u64) {
-        if elapsed_ns == 0 {
-            return;
+    /// Going half of the way damps what other loads do to the measurement.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "spans of seconds in nanoseconds fit into 53 bits"
+    )]
+    pub fn heed_cost(&mut self, cpu_ns: u64, samples: u32) {
+        let cost_ns = cpu_ns as f64 / f64::from(samples.max(1));
+        self.cost_ns = if self.cost_ns > 0.0 {
+            f64::midpoint(self.cost_ns, cost_ns)
+        } else {
+            cost_ns
+        };
+        if self.cost_ns > self.period_ns * self.cpu_share * EXCESS {
+            self.period_ns = self.affordable_ns();
         }
-        let least_ns = (1e9 / useful_hz).clamp(self.nominal_ns, self.nominal_ns * SLOWEST_IF_CHEAP);
-        self.least_ns = f64::midpoint(self.least_ns, least_ns);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "spans of seconds in nanoseconds fit into 53 bits"
-        )]
-        let used = cpu_ns as f64 / elapsed_ns as f64;
-        let wanted = self.period_ns * used / self.cpu_share;
-        let period = f64::midpoint(self.period_ns, wanted);
-        self.period_ns = period.clamp(self.least_ns, self.nominal_ns * SLOWEST);
+    }
+
+    /// Takes as many samples a second as are useful, at most the nominal number, within the share of CPU.
+    pub fn follow(&mut self, useful_hz: f64) {
+        let useful_ns = (1e9 / useful_hz).max(self.nominal_ns);
+        self.period_ns = useful_ns.max(self.affordable_ns());
+    }
+
+    /// The period at which samples use the share of CPU: what one costs does not depend on the period.
+    fn affordable_ns(&self) -> f64 {
+        (self.cost_ns / self.cpu_share).min(self.nominal_ns * SLOWEST)
     }
 
     /// Time to the next sample: the period at random phase, so that no regular load stays between two samples.
@@ -69,18 +82,17 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Lets a sampler whose samples cost `sample_ns` run for a while and returns the share of CPU it ends with.
+    /// Lets a sampler whose samples cost `sample_ns` run for some intervals and returns the share of CPU it ends with.
     fn settle(pace: &mut Pace, sample_ns: u32) -> f64 {
         for _ in 0..40 {
-            let samples = 1000;
-            let elapsed_ns: u64 = (0..samples).map(|_| pace.next_ns()).sum();
-            pace.follow(f64::INFINITY, samples * u64::from(sample_ns), elapsed_ns);
+            pace.heed_cost(1000 * u64::from(sample_ns), 1000);
+            pace.follow(f64::INFINITY);
         }
         f64::from(sample_ns) / pace.period_ns
     }
 
     #[test]
-    fn cheap_samples_keep_the_nominal_rate() {
+    fn cheap_samples_have_the_nominal_rate() {
         let mut pace = Pace::new(1000.0, 0.01, 1);
         settle(&mut pace, 2_000);
         assert!((pace.period_ns - 1e6).abs() < 1.0);
@@ -103,22 +115,33 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_follows_what_is_useful() {
+    fn the_rate_is_the_useful_one() {
         let mut pace = Pace::new(2000.0, 0.5, 5);
-        let settled = |pace: &mut Pace, useful_hz: f64| {
-            for _ in 0..20 {
-                pace.follow(useful_hz, 1, 1_000_000);
-            }
+        let mut rate = |useful_hz: f64| {
+            pace.follow(useful_hz);
             1e9 / pace.period_ns
         };
-        assert!((settled(&mut pace, 1500.0) - 1500.0).abs() < 1.0);
-        assert!((settled(&mut pace, f64::INFINITY) - 2000.0).abs() < 1.0);
-        assert!((settled(&mut pace, 0.0) - 1250.0).abs() < 1.0);
+        assert!((rate(1500.0) - 1500.0).abs() < 1.0);
+        assert!((rate(f64::INFINITY) - 2000.0).abs() < 1.0);
+        assert!((rate(50.0) - 50.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn costs_change_the_rate_of_an_interval_only_if_they_are_far_too_high() {
+        let mut pace = Pace::new(1000.0, 0.01, 6);
+        settle(&mut pace, 10_000);
+        pace.heed_cost(14_000, 1);
+        assert!((pace.period_ns - 1e6).abs() < 1.0);
+        pace.heed_cost(1_000, 1);
+        assert!((pace.period_ns - 1e6).abs() < 1.0);
+        pace.heed_cost(100_000, 1);
+        assert!(pace.period_ns > 4e6, "{}", pace.period_ns);
     }
 
     #[test]
     fn phases_vary_around_the_period() {
         let mut pace = Pace::new(1000.0, 0.01, 4);
+        pace.follow(f64::INFINITY);
         let waits: Vec<u64> = (0..10_000).map(|_| pace.next_ns()).collect();
         assert!(waits.iter().all(|wait| (500_000..1_500_000).contains(wait)));
         let mean = waits.iter().sum::<u64>() / 10_000;
