@@ -99,10 +99,10 @@ def heat_columns(
     column = np.cumsum(column, dtype=np.int64)
     cells = cells_of(ticks, series)
     reached, least = _running_counts(column, columns, cells)
-    ios = reached[:, -1]
+    ios = reached[:, -1].astype(np.int64)
 
     def up_to(edge: NDArray[np.int64]) -> NDArray[np.int64]:
-        return reached[:, np.clip(edge - least, 0, reached.shape[1] - 1)]
+        return reached[:, np.clip(edge - least, 0, reached.shape[1] - 1)].astype(np.int64)
 
     at_most = up_to(rows.after)
     with np.errstate(invalid="ignore"):
@@ -122,31 +122,33 @@ def heat_columns(
     )
 
 
-def _running_counts(
-    column_of_tick: NDArray[np.int64], columns: int, cells: SeriesCells
-) -> tuple[NDArray[np.int64], int]:
-    """I/Os below each bucket edge by column, shape (columns, edges), and the bucket of the first edge."""
+def _running_counts(column_of_tick: NDArray[np.int64], columns: int, cells: SeriesCells) -> tuple[_Values, int]:
+    """I/Os below each bucket edge by column, shape (columns, edges), and the bucket of the first edge.
+
+    They are whole numbers, exact up to 2^53.
+    """
     if not len(cells.bucket):
-        return np.zeros((columns, 1), np.int64), 0
+        return np.zeros((columns, 1)), 0
     least, most = int(cells.bucket.min()), int(cells.bucket.max())
-    width = most - least + 1
-    position = (column_of_tick * width - least)[cells.tick]
+    edges = most - least + 2
+    # The I/Os of a bucket are below the edge after it: the first edge has none.
+    position = (column_of_tick * edges + (1 - least))[cells.tick]
     position += cells.bucket
-    flat = np.bincount(position, cells.count, columns * width)
-    reached = np.zeros((columns, width + 1), np.int64)
-    np.cumsum(flat.reshape(columns, width).astype(np.int64), axis=1, out=reached[:, 1:])
-    return reached, least
+    reached = np.bincount(position, cells.count, columns * edges).reshape(columns, edges)
+    return np.cumsum(reached, axis=1, out=reached), least
 
 
-def _percentiles(scale: HistogramScale, reached: NDArray[np.int64], least: int, peaks: _Values) -> _Values:
+def _percentiles(scale: HistogramScale, reached: _Values, least: int, peaks: _Values) -> _Values:
     """Nearest-rank percentiles of every column, never above its peak; NaN where it has too few I/Os."""
     ios = reached[:, -1]
     result = np.full((len(OVERLAY_PERCENTS), len(ios)), np.nan)
+    if reached.shape[1] < 2:
+        return result
     for position, percent in enumerate(OVERLAY_PERCENTS):
-        enough = np.flatnonzero(ios >= minimum_ios(percent))
-        rank = np.ceil(ios[enough] * round(percent * 1000) / 100_000)
-        bucket = (reached[enough, 1:] < rank[:, None]).sum(axis=1) + least
-        result[position, enough] = np.fmin(bucket_midpoints_ns(scale, bucket.astype(np.uint16)), peaks[enough])
+        rank = np.ceil(ios * round(percent * 1000) / 100_000)
+        bucket = (reached[:, 1:] >= rank[:, None]).argmax(axis=1) + least
+        midpoints = np.fmin(bucket_midpoints_ns(scale, bucket.astype(np.uint16)), peaks)
+        result[position] = np.where(ios >= minimum_ios(percent), midpoints, np.nan)
     return result
 
 
