@@ -127,3 +127,29 @@ async def test_the_line_under_the_mouse_and_that_of_the_cursor_are_marked() -> N
         now = app.listing.draw_lines()
         assert [strip == before for strip, before in zip(now, plain, strict=True)] == [False, False, True, True, True]
         assert now[0] != now[1]
+
+
+async def test_more_and_fewer_lines_need_no_layout_while_the_scroll_bar_stays_as_it_is() -> None:
+    async with listed(range(100)) as (app, pilot):
+        await pilot.press("end")
+        before = app.screen._layout_updates
+        for count in (120, 60, 6):
+            app.put(range(count))
+            await pilot.pause()
+            bar = app.listing.vertical_scrollbar
+            assert (bar.window_virtual_size, bar.window_size) == (count, HEIGHT)
+            assert app.listing.max_scroll_y == count - HEIGHT
+            assert shown(app)[-1].startswith(f"item {min(count - 1, 99)} ")
+        assert app.screen._layout_updates == before
+        app.put(range(3))
+        await pilot.pause()
+        assert not app.listing.show_vertical_scrollbar
+        assert app.listing.area.width == WIDTH
+        before = app.screen._layout_updates
+        app.put(range(4))
+        await pilot.pause()
+        assert app.screen._layout_updates == before
+        app.put(range(50))
+        await pilot.pause()
+        assert app.listing.show_vertical_scrollbar
+        assert app.listing.area.width == WIDTH - 1

@@ -9,7 +9,6 @@ from typing import ClassVar, Generic, TypeVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
@@ -74,8 +73,7 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         self._items, self._line_of = items, line_of
         if self._cursor is not None:
             self._cursor = min(self._cursor, len(items) - 1) if items else None
-        if self.virtual_size.height != len(items):
-            self.virtual_size = Size(0, len(items))
+        self.set_line_count(len(items))
         self.repaint()
 
     def action_step(self, lines: int) -> None:

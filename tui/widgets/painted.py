@@ -11,6 +11,7 @@ from textual.filter import LineFilter
 from textual.geometry import Region, Size, Spacing
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui.widgets.direct_refresh import DirectRefresh
 
@@ -144,6 +145,20 @@ class Paged(Painted, ScrollView, inherit_bindings=False):
     def area(self) -> Size:
         """The widget without its scrollbar."""
         return self.scrollable_content_region.size
+
+    def set_line_count(self, lines: int) -> None:
+        """Take how many lines there are in all, in sight or not.
+
+        All of the screen is laid out anew only if the scroll bar comes or goes: that takes longer than drawing them.
+        """
+        size = Size(0, lines)
+        if size == self.virtual_size:
+            return
+        if (lines > self.container_size.height) != self.show_vertical_scrollbar:
+            self.virtual_size = size
+        else:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Draw the lines that scroll into view."""

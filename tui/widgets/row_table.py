@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -98,8 +97,7 @@ class RowTable(Spanned, Generic[Row], can_focus=True, inherit_bindings=False):
         before, row = self._at, self.cursor_row
         if row is not None:
             self._at = self.identity(row)
-        if self.virtual_size.height != len(self._rows) + 1:
-            self.virtual_size = Size(0, len(self._rows) + 1)
+        self.set_line_count(len(self._rows) + 1)
         room, top = max(self.area.height - 1, 1), self.scroll_offset.y
         if follow and not top <= self._cursor < top + room:
             to = self._cursor if self._cursor < top else self._cursor - room + 1

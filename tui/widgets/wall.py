@@ -175,8 +175,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         key = self._rows.keys[int(self._order[self._cursor])] if len(self._order) else None
         previous_key, self._cursor_key = self._cursor_key, key
         layout = self._layout
-        if self.virtual_size.height != layout.lines:
-            self.virtual_size = Size(0, layout.lines)
+        self.set_line_count(layout.lines)
         (first, line), top = layout.lines_of(self._cursor), self.scroll_offset.y
         if follow and not (top <= first and line < top + self.area.height):
             self.scroll_to(y=first if first < top else line - self.area.height + 1, animate=False, force=True)

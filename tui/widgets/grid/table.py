@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
 from textual.message import Message
 
 from collectors.model import FrameTable
@@ -323,9 +322,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         """Update sizes, scroll position and screen from the view, and report a new row under the cursor."""
         if not moved_only:
             self._painter = None
-        height = self.row_count + self._header_height
-        if self.virtual_size.height != height:
-            self.virtual_size = Size(0, height)
+        self.set_line_count(self.row_count + self._header_height)
         if follow_cursor and not self._cursor_is_visible():
             top = self.scroll_offset.y
             below = self._view.cursor - self._body_height + 1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.strip import Strip
 
 from tui.widgets.spans import Spanned
@@ -65,9 +64,7 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
 
     def _lay_out(self) -> None:
         self._lines = self._wrapped()
-        height = len(self._lines)
-        if self.virtual_size.height != height:
-            self.virtual_size = Size(0, height)
+        self.set_line_count(len(self._lines))
         self.repaint()
 
     def _wrapped(self) -> list[tuple[str, str]]:
