@@ -134,7 +134,8 @@ def _running_counts(column_of_tick: NDArray[np.int64], columns: int, cells: Seri
     # The I/Os of a bucket are below the edge after it: the first edge has none.
     position = (column_of_tick * edges + (1 - least))[cells.tick]
     position += cells.bucket
-    reached = np.bincount(position, cells.count, columns * edges).reshape(columns, edges)
+    ios = np.asarray(np.bincount(position, cells.count, columns * edges), np.float64)
+    reached = ios.reshape(columns, edges)
     return np.cumsum(reached, axis=1, out=reached), least
 
 
