@@ -149,7 +149,7 @@ def _interval(
         writes * write_ms * dice.normal(1, 0.05, active),
     )
     flush_time, in_flight = flushes * dice.exponential(2, active), (read_time + write_time) / 1000
-    used, looks = 1 - np.exp(-in_flight), float(dice.integers(950, 1000))
+    used, sample_count = 1 - np.exp(-in_flight), float(dice.integers(950, 1000))
     return {
         "reads": reads,
         "reads_merged": dice.poisson(0.02 * reads).astype(float),
@@ -162,7 +162,7 @@ def _interval(
         "weighted_ms": read_time + write_time + flush_time + dice.integers(0, 3, active),
         "flushes": flushes,
         "flush_ms": flush_time,
-        "driver_in_flight_sum": dice.poisson(np.maximum(in_flight, 0) * looks * 0.8).astype(float),
-        "driver_in_flight_samples": np.full(active, looks),
-        "driver_busy_samples": dice.binomial(int(looks), np.clip(used, 0, 1) * 0.8).astype(float),
+        "driver_in_flight_sum": dice.poisson(np.maximum(in_flight, 0) * sample_count * 0.8).astype(float),
+        "driver_in_flight_samples": np.full(active, sample_count),
+        "driver_busy_samples": dice.binomial(int(sample_count), np.clip(used, 0, 1) * 0.8).astype(float),
     }

@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from tests.app.stage import SIZES
 
-QUIET_LOOKS = 3
+QUIET_CHECKS = 3
 REPAINT_S = 1 / 40
 """Longer than Textual takes until it paints what changed."""
 PATIENCE_S = 60.0
@@ -95,12 +95,12 @@ async def _handled(pilot: Pilot[Any], timeout: float = PATIENCE_S) -> bool:
 
 async def _worked_off(app: App[Any]) -> None:
     """Wait until no message waits; those of an app that has ended wait for ever."""
-    deadline_s, quiet_looks = time.monotonic() + PATIENCE_S, 0
-    while quiet_looks < QUIET_LOOKS and not app._exit and time.monotonic() < deadline_s:
+    deadline_s, quiet_checks = time.monotonic() + PATIENCE_S, 0
+    while quiet_checks < QUIET_CHECKS and not app._exit and time.monotonic() < deadline_s:
         await asyncio.sleep(0.001)
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
         waiting = waiting or any(_has_work(screen) for screen in app.screen_stack[-1:])
-        quiet_looks = 0 if waiting else quiet_looks + 1
+        quiet_checks = 0 if waiting else quiet_checks + 1
 
 
 def _has_work(screen: Screen[Any]) -> bool:

@@ -111,7 +111,7 @@ def _sample(tick: int, topology: Topology, rows: Rows, luns: int) -> Sample:
 
 
 def _disk(rows: Rows, tick: int, ios: NDArray[np.int64], ms: NDArray[np.float64]) -> Table:
-    looks, in_flight = 500 * tick, np.minimum(ios * ms / 1000, 30)
+    sample_count, in_flight = 500 * tick, np.minimum(ios * ms / 1000, 30)
     return table(
         DISK, rows,
         reads=ios * tick, reads_merged=0, read_sectors=ios * tick * 16, read_ms=(ios * ms).astype(int) * tick,
@@ -119,8 +119,8 @@ def _disk(rows: Rows, tick: int, ios: NDArray[np.int64], ms: NDArray[np.float64]
         write_ms=(ios * ms / 4).astype(int) * tick,
         in_flight_now=in_flight.astype(int), busy_ms=np.minimum(in_flight * 400, 990).astype(int) * tick,
         weighted_ms=(ios * ms * 1.25).astype(int) * tick,
-        driver_in_flight_sum=(looks * in_flight * 1.1).astype(int), driver_in_flight_samples=looks,
-        driver_busy_samples=np.minimum(looks * in_flight * 0.4, looks).astype(int),
+        driver_in_flight_sum=(sample_count * in_flight * 1.1).astype(int), driver_in_flight_samples=sample_count,
+        driver_busy_samples=np.minimum(sample_count * in_flight * 0.4, sample_count).astype(int),
         driver_in_flight_peak=(in_flight * 3).astype(int),
     )  # fmt: skip
 

@@ -136,7 +136,7 @@ def _sample(tick: int, topology: Topology, rows: Rows, processes: Rows, *, event
     reads = (weights * ios).astype(np.uint64)
     latency_ms = (reads * weights // 10).astype(np.uint64)
     busy_ms = np.minimum(tick * 150 * weights, tick * 990).astype(np.uint64)
-    looks = 500 * tick
+    sample_count = 500 * tick
     disk = table(
         DISK,
         rows,
@@ -151,9 +151,9 @@ def _sample(tick: int, topology: Topology, rows: Rows, processes: Rows, *, event
         in_flight_now=weights,
         busy_ms=busy_ms,
         weighted_ms=latency_ms * 5 // 4,
-        driver_in_flight_sum=(looks * weights // 4),
-        driver_in_flight_samples=looks,
-        driver_busy_samples=np.minimum(looks * weights // 5, looks),
+        driver_in_flight_sum=(sample_count * weights // 4),
+        driver_in_flight_samples=sample_count,
+        driver_busy_samples=np.minimum(sample_count * weights // 5, sample_count),
         driver_in_flight_peak=weights * 3,
     )
     host = table(

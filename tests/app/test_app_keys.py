@@ -387,7 +387,7 @@ async def latency_opens_at_the_ios(stage: Stage) -> None:
     await until(stage.pilot, lambda: "Slowest I/Os" in screen_text(stage.pilot))
 
 
-def on_latencies(told: str = "", *before: str) -> Case:
+def on_latencies(expected: str = "", *before: str) -> Case:
     """The key changes what the latency screen shows, and it says so."""
 
     async def case(stage: Stage) -> None:
@@ -396,7 +396,7 @@ def on_latencies(told: str = "", *before: str) -> Case:
         shown = screen_text(stage.pilot)
         await stage.press()
         assert screen_text(stage.pilot) != shown
-        assert told in screen_text(stage.pilot)
+        assert expected in screen_text(stage.pilot)
 
     return case
 

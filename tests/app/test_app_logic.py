@@ -208,7 +208,7 @@ def test_form_gives_back_the_job_it_shows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "told"),
+    ("field", "text", "message"),
     [
         ("targets", "", "targets"),
         ("targets", "'a", "targets"),
@@ -219,9 +219,9 @@ def test_form_gives_back_the_job_it_shows() -> None:
         ("stripe_unit", "", "size"),
     ],
 )
-def test_form_names_what_it_cannot_read(field: str, text: str, told: str) -> None:
+def test_form_names_what_it_cannot_read(field: str, text: str, message: str) -> None:
     values = form_values(JobSpec(), destroy_data=False) | {field: text}
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         job_from(values, JobSpec())
 
 

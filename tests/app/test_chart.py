@@ -1,4 +1,4 @@
-"""The chart: scales, curves and marks as text, then keys, mouse and looks."""
+"""The chart: scales, curves and marks as text, then keys, mouse and styles."""
 
 from __future__ import annotations
 

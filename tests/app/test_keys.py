@@ -69,7 +69,7 @@ def test_no_settings_file_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[keys]\nsession.puase = "p"\n', "'session.puase'; did you mean 'session.pause'?"),
         ("[keys]\nsession.pause = 3\n", "session.pause: 3 is not a key"),
@@ -84,12 +84,12 @@ def test_no_settings_file_is_no_problem(tmp_path: Path) -> None:
         ("theme = \n", "config.toml"),
     ],
 )
-def test_broken_settings_are_named_with_their_file(tmp_path: Path, text: str, told: str) -> None:
+def test_broken_settings_are_named_with_their_file(tmp_path: Path, text: str, message: str) -> None:
     path = settings_of(tmp_path, text)
     problems = load_settings(path).problems
     assert len(problems) == 1
     assert problems[0].startswith(str(path))
-    assert told in problems[0]
+    assert message in problems[0]
 
 
 def test_settings_are_looked_for_in_the_xdg_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_estimates_and_company_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "told"),
+    ("figures", "caveat"),
     [
         ({"device_iops": 300.0}, "only 30 % of its I/Os"),
         ({"device_iops": 4_000.0}, "4.0 times its I/Os"),
@@ -103,10 +103,10 @@ def test_estimates_and_company_are_told() -> None:
         ({"service_ms": 12.0}, "exceed its own"),
     ],
 )
-def test_where_a_mean_would_be_wrong_there_is_none(figures: dict[str, float], told: str) -> None:
+def test_where_a_mean_would_be_wrong_there_is_none(figures: dict[str, float], caveat: str) -> None:
     found = _found(**figures)  # type: ignore[arg-type]
     assert found.mean is None
-    assert told in found.caveat
+    assert caveat in found.caveat
 
 
 def test_a_partition_is_its_disk_and_a_device_nobody_knows_none() -> None:

@@ -68,7 +68,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[keys]\nview.help = "Q"\nnope.x = "z"\n', "knows no action 'nope.x'"),
         ("theme = \n", "the former value holds"),
@@ -80,7 +80,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
         ('[keys]\nview.help = "f9"\n[alerts.rules]\nfirst = "disks nope>1"\n', "[alerts.rules] first"),
     ],
 )
-async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Path, text: str, told: str) -> None:
+async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[keys]\nview.help = "f9"\n[alerts.rules]\nfirst = "disks await_ms>1h"\n')
     app, source = staged(file)
@@ -88,8 +88,8 @@ async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Pa
         await play(pilot, source, 3)
         theme = app.theme
         file.write_text(text)
-        await until(pilot, lambda: said(pilot, told))
-        (note,) = (note for note in app._notifications if told in note.message)
+        await until(pilot, lambda: said(pilot, message))
+        (note,) = (note for note in app._notifications if message in note.message)
         assert "the former value" in note.message
         assert "\n" not in note.message
         assert app.theme == theme

@@ -1,6 +1,6 @@
 """Colours of all bundled themes at every depth: contrast, and whether they stay apart with any colour vision.
 
-What colour tells is told by a mark, a pattern or a word, too; the last test names it for every pair that is compared.
+What colour says is also said by a mark, a pattern or a word; the last test names it for every pair that is compared.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ ENGINES = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, B
 
 
 def run(
-    devices: Sequence[str], backend: Backend, knobs: Knobs, permissions: Permissions, looks: int = 30
+    devices: Sequence[str], backend: Backend, knobs: Knobs, permissions: Permissions, sampled_reads: int = 30
 ) -> tuple[RunResult, tuple[Badge, ...]]:
-    """Drive a load until so many of its reads were looked at, or so many I/Os done; also the badges before it began."""
+    """Drive a load until so many of its reads were sampled, or so many I/Os done; also the badges before it began."""
     targets = tuple(TargetSpec(device) for device in devices)
     driver = LoadDriver(JobSpec(targets, knobs, backend=backend), permissions)
     try:
@@ -37,7 +37,7 @@ def run(
         before = driver.badges
         driver.start()
         deadline_s = time.monotonic() + 60
-        while not _done(driver, looks):
+        while not _done(driver, sampled_reads):
             assert time.monotonic() < deadline_s, "never came: the I/Os"
             time.sleep(0.01)
     finally:
@@ -45,11 +45,12 @@ def run(
     return driver.result(), before
 
 
-def _done(driver: LoadDriver, looks: int) -> bool:
+def _done(driver: LoadDriver, sampled_reads: int) -> bool:
     assert driver._prepared_run is not None
     engine = driver._prepared_run.engine
     busy = (
-        driver._knobs.knobs.read_pct == 0 or (engine.contents()[: driver._knobs.knobs.stripe_width, 0] >= looks).all()
+        driver._knobs.knobs.read_pct == 0
+        or (engine.contents()[: driver._knobs.knobs.stripe_width, 0] >= sampled_reads).all()
     )
     return bool(busy) and int(engine.counters()[:, [0, 4]].sum()) >= 200
 
@@ -99,7 +100,9 @@ def test_targets_are_judged_by_themselves(backend: Backend, make_loop: MakeLoop)
     Path(text).write_bytes((b"2026-11-21 12:00:00 kernel: sd 2:0:0:1: [sdb] ready\n" * 165_000)[: 8 * MIB])
     fill(half, 4 * MIB)
     fill(full, 8 * MIB)
-    result, before = run([text, half, full], backend, Knobs(queue_depth=2, stripe_width=3), Permissions(), looks=60)
+    result, before = run(
+        [text, half, full], backend, Knobs(queue_depth=2, stripe_width=3), Permissions(), sampled_reads=60
+    )
     assert {(badge.kind, badge.targets) for badge in before} == {
         (BadgeKind.COMPRESSIBLE, (text,)),
         (BadgeKind.ZEROS, (half,)),
@@ -171,7 +174,7 @@ def test_what_lunscope_wrote_is_no_compressible_data(make_loop: MakeLoop) -> Non
     permissions = Permissions(frozenset({device}))
     knobs = Knobs(queue_depth=8, read_pct=50.0)
     fill(device, 4 * MIB)
-    result, _ = run([device], Backend.URING, knobs, permissions, looks=100)
+    result, _ = run([device], Backend.URING, knobs, permissions, sampled_reads=100)
     assert not kinds(run_badges(result)) & {BadgeKind.ZEROS, BadgeKind.COMPRESSIBLE}
 
 

@@ -63,7 +63,7 @@ def _writes(distribution: Distribution, **others: Any) -> Knobs:
 def test_a_permutation_visits_every_block_once_before_any_again(backend: str, tmp_path: Path) -> None:
     blocks = 4 * MIB // BLOCK
     seen, count = _written(backend, tmp_path / "data", _writes(Permutation(), rate_iops=2000.0), 300)
-    assert count < blocks, "one pass took less time than a look at it"
+    assert count < blocks, "one pass took less time than one read of the counter"
     assert len(seen) == count
     halves = Counter(block >= blocks // 2 for block in seen)
     assert abs(halves[True] - halves[False]) < 5 * math.sqrt(count)

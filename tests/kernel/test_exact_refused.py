@@ -1,4 +1,4 @@
-"""A host that cannot have exact time: doctor and reports name the reason with its mend, and the next tier serves."""
+"""A host that cannot have exact time: doctor and reports name the reason with its fix, and the next tier serves."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(command: tuple[str, ...], *verbs: tuple[str, ...]) -> list[Ended]:
 
 
 def hosts(folder: Path) -> dict[str, tuple[tuple[str, ...], str, str]]:
-    """Command, what is found and its mend, by what is missing."""
+    """Command, what is found and its fix, by what is missing."""
     (folder / "nothing").mkdir()
     (folder / "security").mkdir()
     written(folder / "security", "lockdown", "none integrity [confidentiality]\n")
@@ -89,7 +89,7 @@ def hosts(folder: Path) -> dict[str, tuple[tuple[str, ...], str, str]]:
 
 @pytest.mark.parametrize("missing", ["types", "age", "lock", "files"])
 def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_path: Path) -> None:
-    command, found, mend = hosts(tmp_path)[missing]
+    command, found, fix = hosts(tmp_path)[missing]
     doctor, insisting, report = run(
         command,
         ("doctor", "--json"),
@@ -99,10 +99,10 @@ def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_pat
     checks: list[dict[str, Any]] = json.loads(doctor.out)["checks"]
     exact = next(check for check in checks if check["id"] == "exact time")
     assert exact["status"] == "missing"
-    told = f"{exact['found']}: {exact['mend']}"
-    assert found in told
-    assert mend in told
-    assert "lunscope probe" not in told, "the helper would miss the same"
+    sentence = f"{exact['found']}: {exact['mend']}"
+    assert found in sentence
+    assert fix in sentence
+    assert "lunscope probe" not in sentence, "the helper would miss the same"
     assert insisting.code == 1
     assert insisting.err.startswith("lunscope: tier exact: ")
     assert len(insisting.err.splitlines()) == 1

@@ -350,9 +350,9 @@ def test_when_the_helper_dies_the_next_tier_serves_and_it_is_said(device: str, s
             report.send_signal(signal.SIGINT)
             report.communicate(timeout=PATIENCE_S)
         assert report.returncode == 0
-    told = [line for line in lines if "<<" in line]
-    assert any("exact time: block tracepoints are watched" in line for line in told)
-    assert any("no exact time: the probe helper" in line for line in told)
+    notices = [line for line in lines if "<<" in line]
+    assert any("exact time: block tracepoints are watched" in line for line in notices)
+    assert any("no exact time: the probe helper" in line for line in notices)
     figures = [line for line in lines if name_of(device) in line]
     assert "~" not in figures[0]
     assert figures[-1].rstrip().endswith(NEXT_TIERS)

@@ -1,4 +1,4 @@
-"""The exact tier with less than all rights: each lack is said in one line with the mend, and nothing else breaks."""
+"""The exact tier with less than all rights: each lack is said in one line with the fix, and nothing else breaks."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def process(script: str, path: str | Path) -> Iterator[int]:
 
 
 def notices(path: str | Path, mode: Mode = Mode.DIRECT) -> tuple[str, ...]:
-    """Open for writing without --destroy-data where nothing is on it; what a reader is told."""
+    """Open for writing without --destroy-data where nothing is on it; what the output says."""
     job = JobSpec((TargetSpec(str(path)),), Knobs(read_pct=50.0, mode=mode))
     (target,) = open_targets(job, Permissions(frozenset({str(path)}), destroy_data=True))
     target.close()
@@ -152,11 +152,11 @@ def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
 def test_a_pid_namespace_of_its_own_is_said_to_hide_writers(storage: Storage) -> None:
     device = storage.loop()
     script = f"from tests.kernel.test_guard_writers import notices; print(notices({device!r}))"
-    told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
-    assert "not every process that may write to it is visible" in told
-    assert "this is a pid namespace of its own: run on the host" in told
-    told = run("unshare", "--pid", "--fork", sys.executable, "-c", script)
-    assert "not every process that may write to it is visible" in told
+    output = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
+    assert "not every process that may write to it is visible" in output
+    assert "this is a pid namespace of its own: run on the host" in output
+    output = run("unshare", "--pid", "--fork", sys.executable, "-c", script)
+    assert "not every process that may write to it is visible" in output
 
 
 def test_processes_of_others_are_counted(storage: Storage) -> None:
@@ -169,8 +169,8 @@ def test_processes_of_others_are_counted(storage: Storage) -> None:
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         f"print(notices({device!r}))"
     )
-    told = run(sys.executable, "-c", script)
-    assert "processes belong to others: run as root" in told
+    output = run(sys.executable, "-c", script)
+    assert "processes belong to others: run as root" in output
 
 
 def test_a_reader_is_told_nothing_of_writers(storage: Storage) -> None:
@@ -179,8 +179,8 @@ def test_a_reader_is_told_nothing_of_writers(storage: Storage) -> None:
         "from engine.guard import open_targets; from engine.job.spec import *\n"
         f"print(open_targets(JobSpec((TargetSpec({device!r}),)), Permissions())[0].notices)"
     )
-    told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
-    assert "is visible" not in told
+    output = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
+    assert "is visible" not in output
 
 
 @pytest.mark.parametrize("way", ["fd", "map_files"])

@@ -156,8 +156,8 @@ def test_the_sampler_sees_requests_of_a_load(make_loop: MakeLoop) -> None:
     finally:
         load.close()
     assert names == [name]
-    total, looks, busy_sample_count = sums[0, :3].tolist()
-    assert looks >= busy_sample_count > 20
+    total, sample_count, busy_sample_count = sums[0, :3].tolist()
+    assert sample_count >= busy_sample_count > 20
     assert total >= busy_sample_count
     sampler.close()
     assert sampler.read()[0] == []
@@ -185,8 +185,8 @@ def test_a_source_watches_the_busy_device_and_its_samples_grow(source: LiveSourc
 
     def looked(step: Step) -> bool:
         table = step.current.tables["disk"]
-        looks = table.column("driver_in_flight_samples")[table.rows.names.index(name)]
-        return bool(looks != MISSING and looks > 50)
+        sample_count = table.column("driver_in_flight_samples")[table.rows.names.index(name)]
+        return bool(sample_count != MISSING and sample_count > 50)
 
     try:
         wait_for(source, lambda step: bool(keys_of(step, name)) and looked(step) and source._block.cpu_ns > 0)

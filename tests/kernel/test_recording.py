@@ -160,15 +160,15 @@ class _Endless:
 @needs.root
 def test_watching_goes_on_when_the_disk_is_full(small_disk: Path) -> None:
     stop, source = StopFlag(), RecordingSource(_Endless(), SessionWriter(small_disk / "a.lun"))
-    told = []
+    events = []
     after = 0
     for step in source.steps(stop):
-        told += [event for event in step.current.events if event.kind is EventKind.MONITOR]
-        after += bool(told)
+        events += [event for event in step.current.events if event.kind is EventKind.MONITOR]
+        after += bool(events)
         if after == 20:
             stop.set()
-    assert len(told) == 1
-    assert "the disk is full" in told[0].text
+    assert len(events) == 1
+    assert "the disk is full" in events[0].text
     source.close()
     with SessionReader(small_disk / "a.lun") as reader:
         assert len(reader) == source.ticks > 50

@@ -73,7 +73,7 @@ class Truth:
 class Interval:
     exact: dict[str, int]
     elapsed_s: float
-    looks: int
+    sample_count: int
     shown: FrameTable
     row: int
 
@@ -97,10 +97,10 @@ def interval_of(step: Step, truth: Truth, name: str) -> Interval:
     assert step.previous is not None
     row = table.rows.names.index(name)
     before, after = (int(sample.tables["disk"].values[row, place]) for sample in (step.previous, step.current))
-    looks = 0 if MISSING in (before, after) else after - before
+    sample_count = 0 if MISSING in (before, after) else after - before
     shown = frame.tables["disks"]
     return Interval(
-        grown(*truth.read_values[-2:]), frame.elapsed_s, looks, shown,
+        grown(*truth.read_values[-2:]), frame.elapsed_s, sample_count, shown,
         shown.rows.names.index(name),
     )  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_busy_and_service_are_near_the_exact_ones_or_left_out(
     for first, *others in found:
         assert first.exact["reads"] > 0
         assert first.busy_tier == Tier.KERNEL
-        assert all(interval.looks > 0 for interval in others)
+        assert all(interval.sample_count > 0 for interval in others)
     later = [interval for _, *others in found for interval in others if not interval.exact["lost"]]
     if not later:
         pytest.skip("the tracer missed I/Os in each interval")

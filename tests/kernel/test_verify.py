@@ -269,8 +269,8 @@ def test_damage_is_an_event_on_the_board_and_in_the_result(tmp_path: Path) -> No
         eventually(lambda: control.status.damaged == 1, "the damage to be found")
     finally:
         control.stop()
-    told = [event for event in control.take_events() if event.kind is EventKind.LOAD]
-    assert [event.text for event in told if event.data.get("damage") == "flipped"] == [
+    events = [event for event in control.take_events() if event.kind is EventKind.LOAD]
+    assert [event.text for event in events if event.data.get("damage") == "flipped"] == [
         f"{path}: flipped at 4608 (512 bytes): bit 0 of byte 5000"
     ]
     assert "1 damaged range" in control.status.message

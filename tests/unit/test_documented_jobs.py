@@ -47,9 +47,9 @@ def _options_of(title: str) -> list[str]:
 
 def test_options_of_fio_in_the_table_are_driven_or_named(tmp_path: Path) -> None:
     driven, ignored = set(DRIVEN), set(WITHOUT_EFFECT)
-    told = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", TEXT.split("| fio | here |")[1].split("| has no effect")[0]))
+    documented = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", TEXT.split("| fio | here |")[1].split("| has no effect")[0]))
     ours = {"auto", "threads", "uring", "permutation", "rate", "arrival", "mode", "fsync_every", "flush", "include"}
-    assert told - ours <= driven
+    assert documented - ours <= driven
     assert set(_options_of("has no effect on the load")) <= ignored
     assert not set(_options_of("changes the load")) - {
         "run",

@@ -1,4 +1,4 @@
-"""Errors of paths and ports: read where the kernel counts them, told once, derived, recorded."""
+"""Errors of paths and ports: read where the kernel counts them, reported once, derived, recorded."""
 
 from __future__ import annotations
 

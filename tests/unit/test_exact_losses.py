@@ -1,4 +1,4 @@
-"""Losses of the exact tier, told in words where they matter."""
+"""Losses of the exact tier, said in words where they matter."""
 
 from __future__ import annotations
 

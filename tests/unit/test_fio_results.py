@@ -155,13 +155,13 @@ def step(before_s: float, after_s: float, before: dict[str, int], after: dict[st
 
 def test_a_series_keeps_what_lies_within_one_epoch() -> None:
     series = LoadSeries()
-    looks = [
+    samples = [
         (1.0, {"read_ios": 10}),
         (2.0, {"read_ios": 30, "read_bytes": 4096, "read_latency_ns": 7, "write_ios": 1}),
         (3.0, {"read_ios": 40, "epoch": 1}),
         (3.5, {"read_ios": 45, "epoch": 1}),
     ]
-    for at_s, row in looks:
+    for at_s, row in samples:
         series.observe(step(at_s - 1, at_s, {}, row, "xy"))
     first, second = series.intervals
     assert (first.epoch, first.end_s, first.length_s) == (0, 1.0, 1.0)

@@ -51,11 +51,11 @@ class Host:
             return {}
         return {names.get(key, key): row for key, row in zip(table.rows.keys, table.values.tolist(), strict=True)}
 
-    def tick_until_looked(self, name: str, looks: int = 20) -> list[int]:
+    def tick_until_sampled(self, name: str, sample_count: int = 20) -> list[int]:
         end = time.monotonic() + 10
         while time.monotonic() < end:
             found = self.tick()
-            if found.get(name, [0, 0])[1] >= looks:
+            if found.get(name, [0, 0])[1] >= sample_count:
                 return found[name]
             time.sleep(0.1)  # a group that is idle for five ticks is given up
         raise AssertionError(f"{name} was not looked at")
@@ -83,8 +83,8 @@ def test_a_host_that_is_used_is_asked_for_its_commands(scsi: Host) -> None:
     scsi.kernel.set_class("scsi_host", "host1", "host_busy", "3")
     scsi.tick()
     scsi.tick(sdc=10)
-    total, looks, busy, peak = scsi.tick_until_looked("host1")
-    assert (total, busy, peak) == (3 * looks, looks, 3)
+    total, sample_count, busy, peak = scsi.tick_until_sampled("host1")
+    assert (total, busy, peak) == (3 * sample_count, sample_count, 3)
     assert set(scsi.tick()) == {"host1"}
 
 
@@ -107,7 +107,7 @@ def test_a_host_that_vanishes_is_left_out_and_found_again(scsi: Host) -> None:
     while scsi.tick(sda=1) and time.monotonic() < end:
         time.sleep(0.01)
     busy.write_text("1\n")
-    assert scsi.tick_until_looked("host0")[3] == 1
+    assert scsi.tick_until_sampled("host0")[3] == 1
 
 
 def test_what_shares_a_wwpn_is_one_look(kernel: FakeKernel) -> None:
@@ -120,9 +120,9 @@ def test_what_shares_a_wwpn_is_one_look(kernel: FakeKernel) -> None:
     host = Host(kernel)
     host.tick()
     host.tick(sda=5)
-    total, looks, busy, peak = host.tick_until_looked("host3")
+    total, sample_count, busy, peak = host.tick_until_sampled("host3")
     host.watch.close()
-    assert (total, busy, peak) == (7 * looks, looks, 7)
+    assert (total, busy, peak) == (7 * sample_count, sample_count, 7)
 
 
 def test_a_head_is_its_paths(kernel: FakeKernel) -> None:
@@ -133,8 +133,8 @@ def test_a_head_is_its_paths(kernel: FakeKernel) -> None:
     host.tick()
     host.tick(nvme0c0n1=5)
     (lun,) = host.graph.luns
-    total, looks, busy, _ = host.tick_until_looked(lun.key)
-    assert (total, busy) == (6 * looks, looks)
+    total, sample_count, busy, _ = host.tick_until_sampled(lun.key)
+    assert (total, busy) == (6 * sample_count, sample_count)
     assert set(host.tick()) == {"nvme0", lun.key}
     host.watch.close()
 

@@ -40,11 +40,16 @@ def test_heat_stays_within_its_scale(busy: float, rows: list[tuple[float, float,
 
 
 VDA = raw.rows("vda")
-LOOKS = {"driver_in_flight_sum": 0, "driver_in_flight_samples": 0, "driver_busy_samples": 0, "driver_in_flight_peak": 0}
+NO_SAMPLES = {
+    "driver_in_flight_sum": 0,
+    "driver_in_flight_samples": 0,
+    "driver_busy_samples": 0,
+    "driver_in_flight_peak": 0,
+}
 
 
 def frame_of(after: dict[str, int], topology: Topology | None = None, who: Rows = VDA) -> Frame:
-    first = raw.sample(0, disks=raw.disks(who, {**LOOKS, "in_flight_now": after.get("in_flight_now", 0)}))
+    first = raw.sample(0, disks=raw.disks(who, {**NO_SAMPLES, "in_flight_now": after.get("in_flight_now", 0)}))
     return derive(first, raw.sample(1, disks=raw.disks(who, after), topology=topology))
 
 
@@ -53,7 +58,7 @@ def said(after: dict[str, int], topology: Topology | None = None) -> str:
 
 
 def deep(in_driver: int) -> dict[str, int]:
-    """10,000 reads of 8 ms in a second, `in_driver` of 80 outstanding ones in the driver, 92 % of looks busy."""
+    """10,000 reads of 8 ms in a second, `in_driver` of 80 outstanding ones in the driver, 92 % of samples busy."""
     return {
         "reads": 10_000,
         "read_ms": 80_000,

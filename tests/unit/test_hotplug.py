@@ -132,11 +132,11 @@ def test_what_is_not_there_and_never_was_is_no_news(monitor: HotplugMonitor, lis
         listener.announce(frozenset(names))
         wait_until(lambda: not listener.pending())
 
-    def told() -> bool:
+    def is_reported() -> bool:
         touched.update(monitor.take_touched() or ())
         return "sda" in touched
 
-    wait_until(told)
+    wait_until(is_reported)
     assert touched == {"sda"}
     assert monitor.changes == 1
 

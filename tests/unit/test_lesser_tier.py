@@ -12,13 +12,18 @@ from collectors.reports.report import with_tier
 from tests.unit.test_exact_derive import BUSY, CELLS, COUNTED, SDA
 from tests.unit.traced_samples import traced_sample
 
-LOOKS = {"driver_in_flight_sum": 0, "driver_in_flight_samples": 0, "driver_busy_samples": 0, "driver_in_flight_peak": 0}
-LOOKED = {"driver_in_flight_sum": 370, "driver_in_flight_samples": 1_000, "driver_busy_samples": 370}
+NO_SAMPLES = {
+    "driver_in_flight_sum": 0,
+    "driver_in_flight_samples": 0,
+    "driver_busy_samples": 0,
+    "driver_in_flight_peak": 0,
+}
+SAMPLED = {"driver_in_flight_sum": 370, "driver_in_flight_samples": 1_000, "driver_busy_samples": 370}
 
 
 def recorded() -> list[Step]:
-    before = traced_sample(0, SDA, {}, disks=[LOOKS])
-    after = traced_sample(1, SDA, BUSY, disks=[COUNTED | LOOKS | LOOKED], cells=CELLS)
+    before = traced_sample(0, SDA, {}, disks=[NO_SAMPLES])
+    after = traced_sample(1, SDA, BUSY, disks=[COUNTED | NO_SAMPLES | SAMPLED], cells=CELLS)
     return [Step(None, before), Step(before, after)]
 
 

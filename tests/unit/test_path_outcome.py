@@ -1,4 +1,4 @@
-"""Failures of the engine's paths: put together from counters, and told at the top level of a result."""
+"""Failures of the engine's paths: put together from counters, and shown at the top level of a result."""
 
 from __future__ import annotations
 

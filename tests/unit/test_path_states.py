@@ -1,4 +1,4 @@
-"""Paths that go and come back while lunscope runs, told once each."""
+"""Paths that go and come back while lunscope runs, reported once each."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_policies_of_many_luns_are_one_event_and_an_unknown_one_is_none() -> Non
     luns = tuple(Lun(f"k{number}", f"dm-{number}", "dm", "round-robin") for number in range(MOST_POLICIES + 1))
     others = tuple(replace(lun, policy="service-time") for lun in luns)
     unknown = tuple(replace(lun, policy="") for lun in luns)
-    (told,) = policy_changes(Graph(luns=luns), Graph(luns=others), {})
-    assert told == (f"policy of {len(luns)} LUNs changed", {"luns": len(luns)})
+    (changes,) = policy_changes(Graph(luns=luns), Graph(luns=others), {})
+    assert changes == (f"policy of {len(luns)} LUNs changed", {"luns": len(luns)})
     assert list(policy_changes(Graph(luns=luns), Graph(luns=unknown), {})) == []
     assert list(policy_changes(Graph(luns=unknown), Graph(luns=luns), {})) == []
 
@@ -141,8 +141,8 @@ def test_a_remote_port_that_became_marginal_is_told_of_its_paths(kernel: FakeKer
 @pytest.mark.parametrize("count", [1, MOST_PORTS + 1])
 def test_a_rack_that_is_switched_off_is_one_event(count: int) -> None:
     ports = tuple(Port(f"p{number}", f"host{number}", "fc") for number in range(count))
-    told = [text for text, _ in port_changes(Graph(ports=ports), Graph(luns=(Lun("a", "sda"),)))]
-    assert told == (["port host0 removed"] if count == 1 else [f"ports: {count} removed"])
+    changes = [text for text, _ in port_changes(Graph(ports=ports), Graph(luns=(Lun("a", "sda"),)))]
+    assert changes == (["port host0 removed"] if count == 1 else [f"ports: {count} removed"])
     assert list(port_changes(Graph(), Graph(ports=ports))) == []
 
 

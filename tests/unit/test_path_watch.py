@@ -1,4 +1,4 @@
-"""Paths that become unlike their peers are events, told once."""
+"""Paths that become unlike their peers are events, reported once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.unit import raw_samples as raw
 
 VDA = raw.rows("vda")
 SAMPLED = [column.id for column in DISK.columns if column.id.startswith("driver_")]
-LOOKS = 1_000
+SAMPLES = 1_000
 
 
 def one_second(
@@ -39,7 +39,7 @@ def one_second(
     accounted = accounted_busy * at_once
     seen = {
         "driver_in_flight_sum": round(accounted * in_driver),
-        "driver_in_flight_samples": LOOKS,
+        "driver_in_flight_samples": SAMPLES,
         "driver_busy_samples": busy,
         "driver_in_flight_peak": round(2 * at_once),
         "driver_accounted_sum": round(accounted),

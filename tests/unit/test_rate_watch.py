@@ -11,7 +11,7 @@ from engine.job.rate_floor import RateFloor, parse_rate_floor
 from engine.running.rate_watch import RateWatch
 
 SECOND_NS = 1_000_000_000
-LOOKS_PER_S = 20
+TICKS_PER_S = 20
 
 
 def counters(read_ios: float, write_ios: float = 0.0) -> NDArray[np.uint64]:
@@ -25,12 +25,12 @@ def counters(read_ios: float, write_ios: float = 0.0) -> NDArray[np.uint64]:
 def failure(floor: RateFloor, rates: list[float], ramp_s: float = 0.0) -> tuple[float, str]:
     """Run a load with these I/Os per second, one for each second; when it is ended, and why."""
     watch, done = RateWatch(floor, ramp_s), 0.0
-    for look in range(len(rates) * LOOKS_PER_S):
-        elapsed_s = look / LOOKS_PER_S
+    for tick in range(len(rates) * TICKS_PER_S):
+        elapsed_s = tick / TICKS_PER_S
         words = watch.observe(counters(done / 2, done / 2), round(elapsed_s * SECOND_NS), elapsed_s)
         if words:
             return elapsed_s, words
-        done += rates[int(elapsed_s)] / LOOKS_PER_S
+        done += rates[int(elapsed_s)] / TICKS_PER_S
     return 0.0, ""
 
 

@@ -190,7 +190,7 @@ def test_long_ios_are_counted_by_littles_law_where_those_in_flight_are_not_known
     assert table.value("in_flight", 0) == 32.0
 
 
-def looks(total: int, samples: int = 1_000, busy: int = 1_000, peak: int = 32) -> dict[str, int]:
+def in_flight_samples(total: int, samples: int = 1_000, busy: int = 1_000, peak: int = 32) -> dict[str, int]:
     return {
         "driver_in_flight_sum": total,
         "driver_in_flight_samples": samples,
@@ -199,12 +199,12 @@ def looks(total: int, samples: int = 1_000, busy: int = 1_000, peak: int = 32) -
     }
 
 
-NO_GROUP_SAMPLES = looks(0, 0, 0, 0)
+NO_GROUP_SAMPLES = in_flight_samples(0, 0, 0, 0)
 DEEP = {"reads": 10_000, "read_ms": 80_000, "busy_ms": 1_000}
 
 
 def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
-    ended = {"reads": 10_032, "read_ms": 32 * 30_000 + 10_000, **looks(20_000)}
+    ended = {"reads": 10_032, "read_ms": 32 * 30_000 + 10_000, **in_flight_samples(20_000)}
     table = between({**NO_GROUP_SAMPLES, "in_flight_now": 32}, ended)
     assert math.isnan(table.value("queue_ms", 0))
     assert math.isnan(table.value("service_ms", 0))
@@ -213,12 +213,12 @@ def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
 
 
 def test_ios_longer_than_half_the_interval_are_not_split() -> None:
-    table = between(NO_GROUP_SAMPLES, {"reads": 10, "read_ms": 6_000, **looks(3_000, peak=6)})
+    table = between(NO_GROUP_SAMPLES, {"reads": 10, "read_ms": 6_000, **in_flight_samples(3_000, peak=6)})
     assert math.isnan(table.value("service_ms", 0))
 
 
 def test_bio_based_devices_have_a_total_only() -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000)}, raw.topology(VDA, bio_based=True))
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, bio_based=True))
     assert table.value("await_ms", 0) == 8.0
     assert math.isnan(table.value("queue_ms", 0))
     assert table.tiers["service_ms"][0] == Tier.NONE
@@ -239,25 +239,25 @@ def test_one_truncated_millisecond_is_no_latency() -> None:
 
 @pytest.mark.parametrize(("kernel", "split"), [("4.19.0-27", False), ("5.0.0", True), ("10.1", True), ("", True)])
 def test_kernels_whose_inflight_may_hold_queued_requests_are_not_split(kernel: str, split: bool) -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000)}, raw.topology(VDA, kernel=kernel))
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, kernel=kernel))
     assert math.isnan(table.value("queue_ms", 0)) is not split
 
 
 def test_a_disk_whose_accounting_is_off_is_not_idle() -> None:
     topology = raw.topology(VDA, iostats=False)
     assert all_missing(between({"reads": 5}, {"reads": 5}, topology))
-    assert all_missing(between({"reads": 5}, {"reads": 9, **looks(5)}, topology))
+    assert all_missing(between({"reads": 5}, {"reads": 9, **in_flight_samples(5)}, topology))
 
 
 def test_a_restarted_sampler_takes_the_split_but_not_the_counters() -> None:
-    table = between(looks(50_000, 9_000, 9_000), {**DEEP, **looks(20_000)})
+    table = between(in_flight_samples(50_000, 9_000, 9_000), {**DEEP, **in_flight_samples(20_000)})
     assert table.value("iops", 0) == 10_000.0
     assert math.isnan(table.value("queue_ms", 0))
     assert table.tiers["busy_pct"][0] == Tier.KERNEL
 
 
 def test_a_disk_the_sampler_just_began_to_watch_has_no_split_yet() -> None:
-    table = between({}, {**DEEP, **looks(20_000)})
+    table = between({}, {**DEEP, **in_flight_samples(20_000)})
     assert math.isnan(table.value("queue_ms", 0))
     assert math.isnan(table.value("in_flight_peak", 0))
 
@@ -270,7 +270,7 @@ def test_busy_beyond_the_interval_is_clamped_or_distrusted() -> None:
 
 
 def test_queue_peak_counts_what_waits_before_the_driver_too() -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000, peak=32), "in_flight_now": 256})
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000, peak=32), "in_flight_now": 256})
     assert table.value("in_flight_peak", 0) == 256.0
 
 

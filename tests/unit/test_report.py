@@ -15,7 +15,12 @@ from collectors.reports.report import ReportOptions, report_json, report_line, r
 from engine.events import Event, EventKind
 from tests.unit import raw_samples as raw
 
-LOOKS = {"driver_in_flight_sum": 0, "driver_in_flight_samples": 0, "driver_busy_samples": 0, "driver_in_flight_peak": 0}
+NO_SAMPLES = {
+    "driver_in_flight_sum": 0,
+    "driver_in_flight_samples": 0,
+    "driver_busy_samples": 0,
+    "driver_in_flight_peak": 0,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +41,7 @@ def chain(*samples: Sample) -> list[Step]:
 
 
 def run() -> list[Step]:
-    """Three samples a second apart: vda busy with looks, nvme0n1 by counters in the second interval only, vdb idle."""
+    """Three samples a second apart: vda sampled as busy, nvme0n1 by counters in the second interval only, vdb idle."""
     vda = {
         "reads": 1_000,
         "read_sectors": 8_000,
@@ -49,7 +54,7 @@ def run() -> list[Step]:
     later = {name: value * 3 for name, value in vda.items()} | {"driver_in_flight_peak": 4}
     nvme = {"writes": 10, "write_sectors": 20_480, "write_ms": 125, "busy_ms": 40}
     return chain(
-        raw.sample(0, disks=raw.disks(WHO, LOOKS, {}, {}), topology=HOST),
+        raw.sample(0, disks=raw.disks(WHO, NO_SAMPLES, {}, {}), topology=HOST),
         raw.sample(1, disks=raw.disks(WHO, vda, {}, {}), topology=HOST),
         raw.sample(2, disks=raw.disks(WHO, later, nvme, {}), topology=HOST),
     )
@@ -129,11 +134,13 @@ def test_averages_outlive_wraps_resets_and_late_comers() -> None:
 
 def test_looks_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
     who = raw.rows("vda")
-    looks = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
+    busy_samples = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
     steps = chain(
         raw.sample(0, disks=raw.disks(who, {})),
-        raw.sample(1, disks=raw.disks(who, {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **LOOKS})),
-        raw.sample(2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **LOOKS, **looks})),
+        raw.sample(1, disks=raw.disks(who, {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **NO_SAMPLES})),
+        raw.sample(
+            2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **NO_SAMPLES, **busy_samples})
+        ),
     )
     lines = list(report_text(steps))
     assert lines[-5].split()[-1] == "100.0~"

@@ -124,8 +124,8 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told
         kept = list(reader.steps(0, len(reader)))
         assert len(kept) + source.left_out == 12
         assert kept[-2].previous is None
-        told = [event for event in kept[-2].current.events if event.kind is EventKind.MONITOR]
-        assert [event.text.split(":")[0] for event in told] == [f"{source.left_out} samples not recorded"]
+        events = [event for event in kept[-2].current.events if event.kind is EventKind.MONITOR]
+        assert [event.text.split(":")[0] for event in events] == [f"{source.left_out} samples not recorded"]
         assert [event.text for event in reader.events() if event.kind is EventKind.NOTE] == [f"n{i}" for i in range(12)]
 
 

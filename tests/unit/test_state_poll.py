@@ -239,10 +239,10 @@ def test_a_removal_without_an_announcement_leaves_the_sample(
         steps = source.steps(StopFlag())
         assert "sdb" in next(steps).current.tables["disk"].rows.names
         kernel.remove("sdb", uevent=False)
-        started_s, told = time.monotonic(), False
-        while not told:
+        started_s, is_reported = time.monotonic(), False
+        while not is_reported:
             sample = next(steps).current
-            told = any(event.text == "disk sdb removed" for event in sample.events)
+            is_reported = any(event.text == "disk sdb removed" for event in sample.events)
             assert time.monotonic() - started_s < 10
         assert "sdb" not in next(steps).current.tables["disk"].rows.names
     finally:

@@ -273,9 +273,9 @@ def test_map_states_reach_luns_and_paths(kernel: FakeKernel) -> None:
     devices, graph = TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)
     state = parse_map("0 0 1 1 round-robin 0 2 1 8:0 1 8:16 1", "2 0 0 0 1 1 A 0 2 0 8:0 A 0 8:16 F 7")
     assert state is not None
-    told = with_map_states(graph, devices, {(253, 0): state})
-    assert [lun.policy for lun in told.luns] == ["round-robin"]
-    assert [(path.map_state, path.failures, path.usable) for path in told.paths] == [
+    changed = with_map_states(graph, devices, {(253, 0): state})
+    assert [lun.policy for lun in changed.luns] == ["round-robin"]
+    assert [(path.map_state, path.failures, path.usable) for path in changed.paths] == [
         ("active", 0, True), ("failed", 7, False),
     ]  # fmt: skip
 

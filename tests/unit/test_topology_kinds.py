@@ -1,4 +1,4 @@
-"""Every kind of storage has its place in the graph, told from a fake tree laid out as its driver does."""
+"""Every kind of storage has its place in the graph, recognised in a fake tree laid out as its driver does."""
 
 from __future__ import annotations
 

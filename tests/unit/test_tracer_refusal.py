@@ -1,4 +1,4 @@
-"""Why the exact tier cannot work: each reason in words, with the mend, from trees that show it."""
+"""Why the exact tier cannot work: each reason in words, with the fix, from trees that show it."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ class Spanned(Paged, inherit_bindings=False):
 
     def strip(self, spans: Spans, *, at_cursor: bool = False) -> Strip:
         """Make a line of the width of the widget."""
-        look = self._style_at_cursor if at_cursor else self.style_of
-        segments = [Segment(text, look(style)) for text, style in spans if text]
-        return Strip(segments).adjust_cell_length(self.area.width, look("text"))
+        style_for = self._style_at_cursor if at_cursor else self.style_of
+        segments = [Segment(text, style_for(style)) for text, style in spans if text]
+        return Strip(segments).adjust_cell_length(self.area.width, style_for("text"))
 
     def _style_at_cursor(self, part: str) -> Style:
         return self.style_of(part) + self.style_of("cursor")

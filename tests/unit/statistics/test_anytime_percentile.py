@@ -41,10 +41,10 @@ def test_equal_series_hardly_ever_differ_at_any_of_many_looks(percent: float, wa
     random = np.random.default_rng(7)
     for _ in range(RUNS):
         a, b = (_counts(random, 120, wander=wander) for _ in range(2))
-        looks = (
+        intervals = (
             anytime_percentile_difference(_side(a[:end]), _side(b[:end]), percent, 0.95) for end in range(20, 121, 5)
         )
-        assert all(look is None or look.low <= 0 <= look.high for look in looks)
+        assert all(interval is None or interval.low <= 0 <= interval.high for interval in intervals)
 
 
 def test_inflations_of_several_series_are_those_of_each() -> None:

@@ -8,8 +8,8 @@ use super::layout::{IO_PROCESS_SHIFT, PROCESS_LEAVING};
 use super::maps::Maps;
 use super::processes::ios_of;
 
-/// How often the places are looked through, as a share of the time after which they are freed.
-const LOOKS: u32 = 12;
+/// Scans of the places in the time after which they are freed.
+const SCANS: u32 = 12;
 
 #[derive(Clone, Copy)]
 struct Seen {
@@ -44,7 +44,7 @@ impl ProcessPlaces {
         if self.next.is_some_and(|next| now < next) {
             return;
         }
-        self.next = Some(now + self.idle / LOOKS);
+        self.next = Some(now + self.idle / SCANS);
         let candidates = self.idle_places(maps, now);
         if candidates.is_empty() && self.leaving.is_empty() {
             return;
