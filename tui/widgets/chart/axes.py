@@ -18,6 +18,8 @@ _MANTISSAS = {1.0: (4, 2), 1.5: (3,), 2.0: (4, 2), 3.0: (3,), 4.0: (4, 2), 5.0: 
 _ROOM = 1.3
 """The axis shrinks only if the values times this still fit, to avoid flicker."""
 _ROWS_PER_TICK = 3
+_LEAST_HIGH, _LEAST_LABELLED = 0.01, 0.0001
+"""The lowest end of a linear axis, and what can be labelled in LABEL_WIDTH: its quarters are whole multiples of it."""
 _MOST_DECADES = 6
 
 
@@ -42,6 +44,8 @@ class Axis(Struct, frozen=True):
 
 def linear_axis(largest: float, unit: Unit, rows: int, previous: Axis | None = None) -> Axis:
     """Choose an axis from 0 to a round number >= `largest`; percent always ends at 100 or above."""
+    if largest > 0:
+        largest = max(largest, _LEAST_HIGH)
     if unit is Unit.PERCENT:
         largest = max(largest, 100.0)
     high, parts = _round_up(largest, unit)
@@ -64,7 +68,10 @@ def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None =
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros."""
+    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; of a linear axis it is exact."""
+    if _LEAST_LABELLED <= value < 1:
+        exact = f"{value:.4f}".rstrip("0")
+        return exact if len(exact) <= LABEL_WIDTH else exact.removeprefix("0")
     text = format_quantity(value, unit, LABEL_WIDTH)
     number = text.rstrip("kKMGTPEshd")
     if "." not in number or "<" in number:
