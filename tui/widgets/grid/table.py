@@ -96,7 +96,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
     def set_sort(self, field_id: str, reverse: bool = False) -> None:
         """Order by a field, or by "name"; figures descend and names ascend unless reversed."""
         self._view.sort(Sorting(field_id, reverse))
-        self._after_change(follow_cursor=self._view.pinned)
+        self._after_change(follow_cursor=self._view.pinned, moved_only=True)
 
     def set_columns(self, columns: Sequence[GridColumn]) -> None:
         """Show these columns; at least one of them is needed."""
@@ -131,7 +131,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
     def move_to_key(self, key: str) -> bool:
         """Move the cursor to the row of a key; false if no shown row has it."""
         found = self._view.move_to_key(key)
-        self._after_change(follow_cursor=found)
+        self._after_change(follow_cursor=found, moved_only=True)
         return found
 
     def action_move(self, rows: int) -> None:
@@ -146,7 +146,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
     def action_first(self) -> None:
         """Move the cursor to the first row, whichever row that becomes."""
         self._view.follow_first()
-        self._after_change(follow_cursor=True)
+        self._after_change(follow_cursor=True, moved_only=True)
 
     def action_last(self) -> None:
         """Move the cursor to the last row."""
@@ -264,7 +264,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         position = offset.y - self._header_height + self.scroll_offset.y
         if position < self.row_count:
             self._view.move(position)
-            self._after_change(follow_cursor=True)
+            self._after_change(follow_cursor=True, moved_only=True)
             if event.chain == 2:
                 self.action_select()
 
@@ -319,7 +319,10 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         return top <= self._view.cursor < top + self._body_height
 
     def _after_change(self, *, follow_cursor: bool, moved_only: bool = False) -> None:
-        """Update sizes, scroll position and screen from the view, and report a new row under the cursor."""
+        """Update sizes, scroll position and screen from the view, and report a new row under the cursor.
+
+        `moved_only`: rows or the cursor have other places, but each row is drawn as before.
+        """
         if not moved_only:
             self._painter = None
         self.set_line_count(self.row_count + self._header_height)
