@@ -97,7 +97,7 @@ impl Spread {
         }
     }
 
-    /// None if nothing was seen.
+    /// 0 if nothing was seen.
     fn useful_hz(&self) -> f64 {
         if self.in_driver.sum <= 0.0 {
             return 0.0;

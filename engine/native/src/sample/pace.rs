@@ -13,8 +13,8 @@ pub struct Pace {
 /// The longest period, in nominal ones: a mean over a tick needs enough samples.
 const SLOWEST: f64 = 100.0;
 
-/// The first period, in nominal ones: neither the cost of a sample is known yet nor what is in flight.
-const FIRST: f64 = 4.0;
+/// The longest period while samples are cheap, in nominal ones, and the first one: loads change.
+const SLOWEST_IF_CHEAP: f64 = 4.0;
 
 /// How many times the share of CPU may be used until the next interval, when samples have become more expensive.
 const EXCESS: f64 = 1.5;
@@ -26,7 +26,7 @@ impl Pace {
             nominal_ns,
             cpu_share,
             cost_ns: 0.0,
-            period_ns: nominal_ns * FIRST,
+            period_ns: nominal_ns * SLOWEST_IF_CHEAP,
             random: seed | 1,
         }
     }
@@ -52,7 +52,8 @@ impl Pace {
 
     /// Takes as many samples a second as are useful, at most the nominal number, within the share of CPU.
     pub fn follow(&mut self, useful_hz: f64) {
-        let useful_ns = (1e9 / useful_hz).max(self.nominal_ns);
+        let useful_ns =
+            (1e9 / useful_hz).clamp(self.nominal_ns, self.nominal_ns * SLOWEST_IF_CHEAP);
         self.period_ns = useful_ns.max(self.affordable_ns());
     }
 
@@ -123,7 +124,7 @@ mod tests {
         };
         assert!((rate(1500.0) - 1500.0).abs() < 1.0);
         assert!((rate(f64::INFINITY) - 2000.0).abs() < 1.0);
-        assert!((rate(50.0) - 50.0).abs() < 1.0);
+        assert!((rate(0.0) - 500.0).abs() < 1.0);
     }
 
     #[test]
