@@ -78,20 +78,29 @@ def test_what_ended_before_the_first_kept_interval_is_not_offered() -> None:
 def test_the_newest_two_epochs_are_compared_until_something_is_chosen() -> None:
     _, events = _steps((10, 100), (10, 200), (10, 300))
     offered = offered_parts(_whole(events, end_s=40), live=False)
-    assert [part.title[:7] for part in default_parts(offered) or ()] == ["epoch 1", "epoch 2"]
+    assert [part.title[:7] for part in default_parts(offered, SECOND_NS) or ()] == ["epoch 1", "epoch 2"]
     choice = CompareChoice()
-    assert choice.parts(offered) == default_parts(offered)
+    assert choice.parts(offered, SECOND_NS) == default_parts(offered, SECOND_NS)
     choice.a = offered_parts(_whole(events[:2], end_s=15), live=True)[0]
-    chosen = choice.parts(offered)
+    chosen = choice.parts(offered, SECOND_NS)
     assert chosen is not None
     assert chosen[0].title == "epoch 1: queue depth 1 -> 2"
     assert isinstance(chosen[0], TimePart)
     assert chosen[0].end_ns is not None, "the epoch has ended meanwhile"
 
 
+def test_epochs_between_turns_in_quick_succession_are_passed_over() -> None:
+    _, events = _steps((10, 100), (1, 200), (1, 300), (10, 400))
+    offered = offered_parts(_whole(events, end_s=22), live=True)
+    chosen = default_parts(offered, 5 * SECOND_NS)
+    assert [part.title[:7] for part in chosen or ()] == ["epoch 0", "epoch 3"]
+    assert [part.title[:7] for part in default_parts(offered, SECOND_NS) or ()] == ["epoch 2", "epoch 3"]
+    assert [part.title[:7] for part in default_parts(offered, 60 * SECOND_NS) or ()] == ["epoch 2", "epoch 3"]
+
+
 def test_without_epochs_or_notes_there_is_nothing_to_compare() -> None:
     _, events = _steps((10, 100))
-    assert default_parts(offered_parts(_whole(events, end_s=40), live=False)) is None
+    assert default_parts(offered_parts(_whole(events, end_s=40), live=False), SECOND_NS) is None
 
 
 def test_typed_ranges_are_those_of_the_command_line() -> None:
@@ -177,7 +186,7 @@ def _live(seconds: int) -> tuple[IntervalHistory, list[TimePart], int]:
 @pytest.mark.slow
 def test_a_live_epoch_is_compared_again_as_it_grows_and_then_decided() -> None:
     history, offered, now_ns = _live(140)
-    parts = default_parts(offered)
+    parts = default_parts(offered, SECOND_NS)
     assert parts is not None
     work = _Work(history)
     first = work.result(CompareRequest(*parts, CompareOptions(), TABLES, now_ns, live=True))

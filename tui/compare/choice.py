@@ -17,7 +17,7 @@ DELTAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class CompareChoice(Struct):
-    """Owned by the screen; without a choice of A or B the newest two epochs are compared, and change with each turn."""
+    """Owned by the screen; without a choice the newest two epochs that last are compared, anew with each turn."""
 
     a: Part | None = None
     b: Part | None = None
@@ -32,12 +32,16 @@ class CompareChoice(Struct):
             return cls()
         return cls(FilePart(asked.files[0]), FilePart(asked.files[1]), asked.options, asked.tables)
 
-    def parts(self, offered: Sequence[TimePart]) -> tuple[Part, Part] | None:
-        """Return A and B as they are now; None while there are no two parts."""
-        newest = default_parts(offered)
+    def parts(self, offered: Sequence[TimePart], least_ns: int) -> tuple[Part, Part] | None:
+        """Return A and B as they are now; None while there are no two parts.
+
+        Args:
+            offered: parts there are, the newest first.
+            least_ns: how long those must last that nobody chose.
+        """
         a, b = (_present(chosen, offered) for chosen in (self.a, self.b))
         if a is None and b is None:
-            return newest
+            return default_parts(offered, least_ns)
         a = a or _other(b, offered)
         b = b or _other(a, offered)
         return None if a is None or b is None else (a, b)

@@ -63,11 +63,17 @@ def offered_parts(whole: WholeTime, *, live: bool) -> list[TimePart]:
     return [*sorted(found, key=lambda part: -part.start_ns), everything]
 
 
-def default_parts(parts: Sequence[TimePart]) -> tuple[TimePart, TimePart] | None:
-    """Choose the newest epoch of the load as B and the one before as A; without epochs the time between notes."""
+def default_parts(parts: Sequence[TimePart], least_ns: int) -> tuple[TimePart, TimePart] | None:
+    """Choose the newest epoch of the load as B and the one before as A; without epochs the time between notes.
+
+    Those that ended within `least_ns` are passed over, if others are left: where a knob was turned several times in
+    succession, what lies between holds too few intervals to be compared.
+    """
     for kind in ("epoch", "notes"):
-        newest = [part for part in parts if part.kind == kind][:2]
-        if len(newest) == 2:
+        found = [part for part in parts if part.kind == kind]
+        lasting = [part for part in found if part.end_ns is None or part.end_ns - part.start_ns >= least_ns]
+        newest = lasting if len(lasting) > 1 else found
+        if len(newest) > 1:
             return newest[1], newest[0]
     return None
 

@@ -122,7 +122,7 @@ class CompareScreen(CompareActions):
         self.redraw()
 
     def _request(self) -> CompareRequest | None:
-        parts = self.choice.parts(self.offered())
+        parts = self.present_parts()
         if parts is None:
             return None
         whole = self.whole()

@@ -18,10 +18,13 @@ from tui.compare.parts import Part, TimePart, offered_parts, typed_part
 from tui.screens.base import View
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import Dialog
+from tui.text.format import SECOND_NS
 from tui.transport import ReplayTransport
 
 _Pick = Part | Literal["newest", "type"]
 _VIEWS = ("both", "table", "curves")
+_LEAST_INTERVALS = 5
+"""How long a part lasts that nobody chose: what lies between turns in quick succession is over sooner."""
 
 
 class CompareActions(View):
@@ -51,6 +54,10 @@ class CompareActions(View):
     def offered(self) -> list[TimePart]:
         """Parts to choose from."""
         return offered_parts(self.whole(), live=self.is_live)
+
+    def present_parts(self) -> tuple[Part, Part] | None:
+        """Give A and B as they are now; None while there are no two parts."""
+        return self.choice.parts(self.offered(), round(_LEAST_INTERVALS * self.app_state.interval_s * SECOND_NS))
 
     def action_compare_a(self) -> None:
         """Choose A."""
@@ -84,7 +91,7 @@ class CompareActions(View):
 
     def _set(self, name: Literal["A", "B"], part: Part) -> None:
         """Take one side; the other stays what it was, also if it was the newest."""
-        present = self.choice.parts(self.offered())
+        present = self.present_parts()
         if present is not None and self.choice.a is None and self.choice.b is None:
             self.choice.a, self.choice.b = present
         if name == "A":
@@ -112,7 +119,7 @@ class CompareActions(View):
 
     def action_compare_swap(self) -> None:
         """Make A of B and B of A."""
-        present = self.choice.parts(self.offered())
+        present = self.present_parts()
         if present is not None:
             self.choice.swap(present)
             self.redraw()
