@@ -77,7 +77,8 @@ def _value_of(label: str, unit: Unit) -> float:
 
 @given(st.floats(1e-6, 1e11), st.sampled_from(list(Unit)), st.integers(1, 60))
 def test_labels_are_the_values_of_their_ticks(largest: float, unit: Unit, rows: int) -> None:
-    for tick in linear_axis(largest, unit, rows).ticks:
+    smallest = largest * 10.0 ** -(rows % 9)
+    for tick in (*linear_axis(largest, unit, rows).ticks, *log_axis(smallest, largest, rows).ticks):
         assert _value_of(tick_label(tick, unit), unit) == pytest.approx(tick, rel=0.003, abs=0)
 
 

@@ -18,8 +18,8 @@ _MANTISSAS = {1.0: (4, 2), 1.5: (3,), 2.0: (4, 2), 3.0: (3,), 4.0: (4, 2), 5.0: 
 _ROOM = 1.3
 """The axis shrinks only if the values times this still fit, to avoid flicker."""
 _ROWS_PER_TICK = 3
-_LEAST_HIGH, _LEAST_LABELLED = 0.01, 0.0001
-"""The lowest end of a linear axis, and what can be labelled in LABEL_WIDTH: its quarters are whole multiples of it."""
+_LEAST_HIGH, _LOWEST_DECADE = 0.01, -4
+"""What a linear axis ends at, at least, and the power of ten from which on a label has room: .0001."""
 _MOST_DECADES = 6
 
 
@@ -56,9 +56,9 @@ def linear_axis(largest: float, unit: Unit, rows: int, previous: Axis | None = N
 
 
 def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None = None) -> Axis:
-    """Choose an axis of whole decades for the positive values from `smallest` to `largest`."""
-    top = math.ceil(math.log10(largest) - 1e-9)
-    bottom = max(math.floor(math.log10(smallest) + 1e-9), top - _MOST_DECADES)
+    """Choose an axis of whole decades for the positive values from `smallest` to `largest`, from 0.0001 on."""
+    top = max(math.ceil(math.log10(largest) - 1e-9), _LOWEST_DECADE + 1)
+    bottom = max(math.floor(math.log10(smallest) + 1e-9), top - _MOST_DECADES, _LOWEST_DECADE)
     if previous is not None and previous.log:
         top = max(top, min(round(math.log10(previous.high)), top + 1))
         bottom = min(bottom, max(round(math.log10(previous.low)), bottom - 1))
@@ -69,7 +69,7 @@ def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None =
 
 def tick_label(value: float, unit: Unit) -> str:
     """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; of a linear axis it is exact."""
-    if _LEAST_LABELLED <= value < 1:
+    if 10.0**_LOWEST_DECADE <= value < 1:
         exact = f"{value:.4f}".rstrip("0")
         return exact if len(exact) <= LABEL_WIDTH else exact.removeprefix("0")
     text = format_quantity(value, unit, LABEL_WIDTH)
