@@ -20,6 +20,8 @@ _ROOM = 1.3
 _ROWS_PER_TICK = 3
 _LEAST_HIGH, _LOWEST_DECADE = 0.01, -4
 """What a linear axis ends at, at least, and the power of ten from which on a label has room: .0001."""
+_NEAR = 0.001
+"""Share of a value by which its label may differ, if it has no exact one."""
 _MOST_DECADES = 6
 
 
@@ -68,10 +70,11 @@ def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None =
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; of a linear axis it is exact."""
+    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; of a round value it is exact."""
     if 10.0**_LOWEST_DECADE <= value < 1:
-        exact = f"{value:.4f}".rstrip("0")
-        return exact if len(exact) <= LABEL_WIDTH else exact.removeprefix("0")
+        texts = (f"{value:.{decimals}f}" for decimals in range(1, 1 - _LOWEST_DECADE))
+        near = next((text for text in texts if abs(float(text) - value) <= _NEAR * value), f"{value:.4f}")
+        return near if len(near) <= LABEL_WIDTH else near.removeprefix("0")
     text = format_quantity(value, unit, LABEL_WIDTH)
     number = text.rstrip("kKMGTPEshd")
     if "." not in number or "<" in number:

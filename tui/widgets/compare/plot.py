@@ -11,15 +11,15 @@ from textual.strip import Strip
 
 from collectors.field import Unit
 from tui.compare.curves import CurvePair, SideCurve
-from tui.text.format import format_quantity, span_text
+from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
+from tui.widgets.chart.axes import tick_label
 from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
 
 _AXIS = 7
 """Cells of the labels at the left."""
-_LABEL = 8
 _LEAST = (24, 4)
 STYLES = {"A": ("curve", 1, "a"), "B": ("peak", 2, "b")}
 """Style, every n-th dot, and the character where there is no braille."""
@@ -103,7 +103,7 @@ class OverlayPlot(Spanned, inherit_bindings=False):
             label = ""
             if row in {0, rows - 1} or (rows > 6 and row == (rows - 1) // 2):
                 value = y.value(1 - row / max(rows - 1, 1))
-                label = format_quantity(value, overlay.y_unit, _AXIS - 2)
+                label = tick_label(value, overlay.y_unit)
                 label += "%" if overlay.y_unit is Unit.PERCENT else ""
             bar = glyphs.tick_left if label else glyphs.vertical
             lines.append([(label.rjust(_AXIS) + bar, "axis"), *canvas.row(row)])
@@ -138,4 +138,4 @@ def _x_labels(overlay: CurvePair, scale: _Scale, cells: int) -> str:
 def _x_label(overlay: CurvePair, value: float) -> str:
     if overlay.x_unit is None:
         return span_text(value)
-    return f"{format_quantity(value, overlay.x_unit, _LABEL - 3)} {overlay.x_unit}".rstrip()
+    return f"{tick_label(value, overlay.x_unit)} {overlay.x_unit}".rstrip()
