@@ -13,8 +13,8 @@ from collectors.field import Unit
 from engine.isolation.study import IsolationStudy
 from engine.text import safe_text
 from tui.sweep.isolation_rows import IsolationRow
-from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
+from tui.widgets.chart.axes import tick_label
 from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
 
@@ -188,7 +188,7 @@ class _IsolationScale:
     def label(self, y: float) -> str:
         if self.is_share:
             return f"{self.high * y:.2f}"
-        return format_quantity(self.low * (self.high / self.low) ** y, Unit.MILLISECONDS, _AXIS - 1)
+        return tick_label(self.low * (self.high / self.low) ** y, Unit.MILLISECONDS)
 
 
 def _with_axis(widget: Spanned, canvas: Canvas, scale: _IsolationScale, rows: int) -> Iterator[Spans]:

@@ -15,6 +15,7 @@ from engine.sweep.knee import Answer
 from tui.sweep.rows import PointRow, interval, optima
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
+from tui.widgets.chart.axes import tick_label
 from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
 
@@ -156,7 +157,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
         for row in range(rows):
             label = ""
             if row in ticks:
-                label = format_quantity(scales.latency_ms(1 - row / max(rows - 1, 1)), Unit.MILLISECONDS, _AXIS - 1)
+                label = tick_label(scales.latency_ms(1 - row / max(rows - 1, 1)), Unit.MILLISECONDS)
             bar = glyphs.tick_left if label else glyphs.vertical
             line: list[tuple[str, str]] = [(label.rjust(_AXIS) + bar, "axis")]
             yield [*line, *canvas.row(row)]

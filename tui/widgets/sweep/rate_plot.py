@@ -16,6 +16,7 @@ from engine.rate_search.bounds import LoadClass
 from tui.sweep.rate_rows import RateRow
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
+from tui.widgets.chart.axes import tick_label
 from tui.widgets.spans import Spanned, Spans
 from tui.widgets.sweep.canvas import Canvas
 
@@ -146,7 +147,7 @@ class RatePlot(Spanned, inherit_bindings=False):
             if row in ticks:
                 y = 1 - row / max(rows - 1, 1)
                 value = scales.low_ms * (scales.high_ms / scales.low_ms) ** y
-                label = format_quantity(value, Unit.MILLISECONDS, _AXIS - 1)
+                label = tick_label(value, Unit.MILLISECONDS)
             bar = glyphs.tick_left if label else glyphs.vertical
             yield [(label.rjust(_AXIS) + bar, "axis"), *canvas.row(row)]
         yield [(" " * _AXIS + glyphs.corner + glyphs.horizontal * cells, "axis")]
