@@ -51,7 +51,7 @@ def main(*, quick: bool = False) -> None:
 
 def measure(kernel: FakeKernel, pairs: int) -> None:
     table = BlockCollector(str(kernel.procfs), str(kernel.sysfs)).read().tables["disk"]
-    parts = ("cold", "change", "poll_s", "errors", "plain", "rolled_up", "judged")
+    parts = ("cold", "change", "states", "errors", "plain", "rolled_up", "judged")
     found: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(pairs):
         scanner = TopologyScanner(str(kernel.procfs), str(kernel.sysfs))
@@ -60,7 +60,7 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
         devices, graph = scanner.scan(table.rows, frozenset())
         poll = StatePoll(str(kernel.sysfs), keep=True)
         poll.changed(graph)
-        found["poll_s"].append(seconds(partial(poll.changed, graph)))
+        found["states"].append(seconds(partial(poll.changed, graph)))
         found["errors"].append(seconds(partial(PathErrors(str(kernel.sysfs)).take, graph)))
         for name, topology in (("plain", Topology(devices)), ("rolled_up", Topology(devices, graph=graph))):
             steps = samples(table, topology)
@@ -68,10 +68,10 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
             found[name].append(cpu_seconds(partial(derive, *steps)))
         judge_paths(frame)
         found["judged"].append(cpu_seconds(partial(judge_paths, frame)))
-    cold, change, poll_s, errors, plain, rolled_up, judged = (statistics.median(found[name]) for name in parts)
+    cold, change, states, errors, plain, rolled_up, judged = (statistics.median(found[name]) for name in parts)
     print(f"{len(table.rows):,} devices: whole scan {cold:.2f} s (goal {COLD_GOAL_S:g} s)")
     print(f"  after a change of one {change:.3f} s (goal {CHANGE_GOAL_S:g} s)")
-    print(f"  states of all paths {poll_s:.3f} s")
+    print(f"  states of all paths {states:.3f} s")
     print(f"  error counters of all paths {errors:.3f} s")
     print(
         f"  all active: disks alone {plain * 1e3:.1f} ms, with paths, LUNs and ports {rolled_up * 1e3:.1f} ms, "

@@ -128,14 +128,14 @@ def _running_counts(column_of_tick: NDArray[np.int64], columns: int, cells: Seri
     They are whole numbers, exact up to 2^53.
     """
     if not len(cells.bucket):
-        return np.zeros((columns, 1)), 0
+        return np.zeros((columns, 2)), 0
     least, most = int(cells.bucket.min()), int(cells.bucket.max())
     edges = most - least + 2
     # The I/Os of a bucket are below the edge after it: the first edge has none.
     position = (column_of_tick * edges + (1 - least))[cells.tick]
     position += cells.bucket
-    ios = np.asarray(np.bincount(position, cells.count, columns * edges), np.float64)
-    reached = ios.reshape(columns, edges)
+    counts = np.asarray(np.bincount(position, cells.count, columns * edges), np.float64)
+    reached = counts.reshape(columns, edges)
     return np.cumsum(reached, axis=1, out=reached), least
 
 
@@ -143,8 +143,6 @@ def _percentiles(scale: HistogramScale, reached: _Values, least: int, peaks: _Va
     """Nearest-rank percentiles of every column, never above its peak; NaN where it has too few I/Os."""
     ios = reached[:, -1]
     result = np.full((len(OVERLAY_PERCENTS), len(ios)), np.nan)
-    if reached.shape[1] < 2:
-        return result
     for position, percent in enumerate(OVERLAY_PERCENTS):
         rank = np.ceil(ios * round(percent * 1000) / 100_000)
         bucket = (reached[:, 1:] >= rank[:, None]).argmax(axis=1) + least

@@ -15,6 +15,13 @@ from engine.replacing import replace
 
 SECOND_NS = 1_000_000_000
 RAW_MISSING = int(MISSING)
+NO_SAMPLES = {
+    "driver_in_flight_sum": 0,
+    "driver_in_flight_samples": 0,
+    "driver_busy_samples": 0,
+    "driver_in_flight_peak": 0,
+}
+"""Sums of a disk or a group where the sampler has just begun."""
 
 
 def rows(*names: str) -> Rows:

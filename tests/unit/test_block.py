@@ -183,7 +183,7 @@ def test_devices_without_size_and_io_are_left_out_until_they_have_either(kernel:
     assert collect(collector).rows.names == ("loop1", "loop2", "sda")
 
 
-def test_sampler_columns_are_missing_where_nobody_looks(kernel: FakeKernel) -> None:
+def test_sampler_columns_are_missing_where_nothing_is_sampled(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("sda", counters=busy_counters(1)))
     table = collect(collector_of(kernel))
     assert table.values.shape == (1, len(DISK.columns))

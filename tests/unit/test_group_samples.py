@@ -61,7 +61,7 @@ def test_queue_and_service_of_a_port_follow_from_what_was_in_its_driver() -> Non
     assert hbas.value("service_ms", 0) + hbas.value("queue_ms", 0) == pytest.approx(hbas.value("await_ms", 0))
 
 
-def test_too_few_looks_leave_the_range() -> None:
+def test_too_few_samples_leave_the_range() -> None:
     hbas = frame(LOAD, sampled(99, 60, 160)).tables["hbas"]
     assert np.isnan(hbas.value("busy_pct", 0))
     assert hbas.tiers["busy_pct"][0] == Tier.NONE
@@ -82,7 +82,7 @@ def test_a_group_seen_for_the_first_time_has_only_the_range() -> None:
     assert np.isnan(hbas.value("busy_pct", 0))
 
 
-def test_a_head_that_does_not_count_has_busy_and_service_by_looks() -> None:
+def test_a_head_that_does_not_count_has_busy_and_service_by_samples() -> None:
     about = topology("nvme", uncounted=("dm-0",))
     both = {"sd0h0": did(300, 2, 400), "sd0h1": did(100, 10, 500)}
     head = Rows((key("dm-0"),), ("dm-0",))
@@ -94,7 +94,7 @@ def test_a_head_that_does_not_count_has_busy_and_service_by_looks() -> None:
     assert disks_.value("in_flight_peak", 0) == 9
 
 
-def test_averages_of_a_report_add_looks_up() -> None:
+def test_averages_of_a_report_add_samples_up() -> None:
     about = topology()
     moments = [({}, sampled(0, 0, 0)), (LOAD, sampled(800, 600, 1600)), (LOAD, sampled(1600, 600, 1600))]
     taken = [

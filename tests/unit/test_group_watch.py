@@ -1,4 +1,4 @@
-"""Which ports and heads are looked at as wholes, and what is seen of them."""
+"""Which ports and heads are sampled as wholes, and what is seen of them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Host:
             if found.get(name, [0, 0])[1] >= sample_count:
                 return found[name]
             time.sleep(0.1)  # a group that is idle for five ticks is given up
-        raise AssertionError(f"{name} was not looked at")
+        raise AssertionError(f"{name} was not sampled")
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_host_that_vanishes_is_left_out_and_found_again(scsi: Host) -> None:
     assert scsi.tick_until_sampled("host0")[3] == 1
 
 
-def test_what_shares_a_wwpn_is_one_look(kernel: FakeKernel) -> None:
+def test_what_shares_a_wwpn_is_one_sample(kernel: FakeKernel) -> None:
     folder = add_fc_host(kernel, 3, "0x10000090fa000001")
     add_fc_disk(kernel, "sda", folder, 3, target_wwpn="0x5000000000000aaa")
     address = "traddr=nn-0x5000:pn-0x5000000000000ccc,host_traddr=nn-0x2000:pn-0x10000090fa000001"
@@ -153,7 +153,7 @@ def test_the_busiest_are_taken_while_their_files_fit(kernel: FakeKernel) -> None
     assert len(heads) == 1
 
 
-def test_a_port_of_too_many_disks_is_not_looked_at(kernel: FakeKernel) -> None:
+def test_a_port_of_too_many_disks_is_not_sampled(kernel: FakeKernel) -> None:
     controller = add_nvme_controller(kernel, 0)
     for namespace in range(1, MAX_FILES + 2):
         add_nvme_namespace(kernel, namespace, [controller])

@@ -40,16 +40,10 @@ def test_heat_stays_within_its_scale(busy: float, rows: list[tuple[float, float,
 
 
 VDA = raw.rows("vda")
-NO_SAMPLES = {
-    "driver_in_flight_sum": 0,
-    "driver_in_flight_samples": 0,
-    "driver_busy_samples": 0,
-    "driver_in_flight_peak": 0,
-}
 
 
 def frame_of(after: dict[str, int], topology: Topology | None = None, who: Rows = VDA) -> Frame:
-    first = raw.sample(0, disks=raw.disks(who, {**NO_SAMPLES, "in_flight_now": after.get("in_flight_now", 0)}))
+    first = raw.sample(0, disks=raw.disks(who, {**raw.NO_SAMPLES, "in_flight_now": after.get("in_flight_now", 0)}))
     return derive(first, raw.sample(1, disks=raw.disks(who, after), topology=topology))
 
 

@@ -9,15 +9,10 @@ import pytest
 from collectors.model import Step, Tier
 from collectors.rates import derive
 from collectors.reports.report import with_tier
+from tests.unit.raw_samples import NO_SAMPLES
 from tests.unit.test_exact_derive import BUSY, CELLS, COUNTED, SDA
 from tests.unit.traced_samples import traced_sample
 
-NO_SAMPLES = {
-    "driver_in_flight_sum": 0,
-    "driver_in_flight_samples": 0,
-    "driver_busy_samples": 0,
-    "driver_in_flight_peak": 0,
-}
 SAMPLED = {"driver_in_flight_sum": 370, "driver_in_flight_samples": 1_000, "driver_busy_samples": 370}
 
 

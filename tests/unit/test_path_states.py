@@ -87,8 +87,8 @@ def test_policies_of_many_luns_are_one_event_and_an_unknown_one_is_none() -> Non
     luns = tuple(Lun(f"k{number}", f"dm-{number}", "dm", "round-robin") for number in range(MOST_POLICIES + 1))
     others = tuple(replace(lun, policy="service-time") for lun in luns)
     unknown = tuple(replace(lun, policy="") for lun in luns)
-    (changes,) = policy_changes(Graph(luns=luns), Graph(luns=others), {})
-    assert changes == (f"policy of {len(luns)} LUNs changed", {"luns": len(luns)})
+    (change,) = policy_changes(Graph(luns=luns), Graph(luns=others), {})
+    assert change == (f"policy of {len(luns)} LUNs changed", {"luns": len(luns)})
     assert list(policy_changes(Graph(luns=luns), Graph(luns=unknown), {})) == []
     assert list(policy_changes(Graph(luns=unknown), Graph(luns=luns), {})) == []
 

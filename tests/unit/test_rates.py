@@ -99,7 +99,7 @@ def sampled(**driver: int) -> FrameTable:
     return derive(raw.sample(0, disks=before), raw.sample(1, disks=after)).tables["disks"]
 
 
-def test_queue_and_service_come_from_the_looks_by_littles_law() -> None:
+def test_queue_and_service_come_from_the_samples_by_littles_law() -> None:
     table = sampled(
         driver_in_flight_sum=20_000,
         driver_in_flight_samples=1_000,
@@ -132,7 +132,7 @@ def test_service_is_never_more_than_the_await() -> None:
     assert found["service_ms"] == pytest.approx(8.0)
 
 
-def test_too_few_looks_fall_back_to_the_kernel_tier() -> None:
+def test_too_few_samples_fall_back_to_the_kernel_tier() -> None:
     table = sampled(driver_in_flight_sum=2_000, driver_in_flight_samples=99, driver_busy_samples=99)
     found = the_row(table)
     assert math.isnan(found["queue_ms"])

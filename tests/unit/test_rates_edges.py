@@ -199,13 +199,12 @@ def in_flight_samples(total: int, samples: int = 1_000, busy: int = 1_000, peak:
     }
 
 
-NO_GROUP_SAMPLES = in_flight_samples(0, 0, 0, 0)
 DEEP = {"reads": 10_000, "read_ms": 80_000, "busy_ms": 1_000}
 
 
 def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
     ended = {"reads": 10_032, "read_ms": 32 * 30_000 + 10_000, **in_flight_samples(20_000)}
-    table = between({**NO_GROUP_SAMPLES, "in_flight_now": 32}, ended)
+    table = between({**raw.NO_SAMPLES, "in_flight_now": 32}, ended)
     assert math.isnan(table.value("queue_ms", 0))
     assert math.isnan(table.value("service_ms", 0))
     assert table.value("await_ms", 0) == pytest.approx(970_000 / 10_032)
@@ -213,12 +212,12 @@ def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
 
 
 def test_ios_longer_than_half_the_interval_are_not_split() -> None:
-    table = between(NO_GROUP_SAMPLES, {"reads": 10, "read_ms": 6_000, **in_flight_samples(3_000, peak=6)})
+    table = between(raw.NO_SAMPLES, {"reads": 10, "read_ms": 6_000, **in_flight_samples(3_000, peak=6)})
     assert math.isnan(table.value("service_ms", 0))
 
 
 def test_bio_based_devices_have_a_total_only() -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, bio_based=True))
+    table = between(raw.NO_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, bio_based=True))
     assert table.value("await_ms", 0) == 8.0
     assert math.isnan(table.value("queue_ms", 0))
     assert table.tiers["service_ms"][0] == Tier.NONE
@@ -239,7 +238,7 @@ def test_one_truncated_millisecond_is_no_latency() -> None:
 
 @pytest.mark.parametrize(("kernel", "split"), [("4.19.0-27", False), ("5.0.0", True), ("10.1", True), ("", True)])
 def test_kernels_whose_inflight_may_hold_queued_requests_are_not_split(kernel: str, split: bool) -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, kernel=kernel))
+    table = between(raw.NO_SAMPLES, {**DEEP, **in_flight_samples(20_000)}, raw.topology(VDA, kernel=kernel))
     assert math.isnan(table.value("queue_ms", 0)) is not split
 
 
@@ -270,7 +269,7 @@ def test_busy_beyond_the_interval_is_clamped_or_distrusted() -> None:
 
 
 def test_queue_peak_counts_what_waits_before_the_driver_too() -> None:
-    table = between(NO_GROUP_SAMPLES, {**DEEP, **in_flight_samples(20_000, peak=32), "in_flight_now": 256})
+    table = between(raw.NO_SAMPLES, {**DEEP, **in_flight_samples(20_000, peak=32), "in_flight_now": 256})
     assert table.value("in_flight_peak", 0) == 256.0
 
 

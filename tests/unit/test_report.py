@@ -15,13 +15,6 @@ from collectors.reports.report import ReportOptions, report_json, report_line, r
 from engine.events import Event, EventKind
 from tests.unit import raw_samples as raw
 
-NO_SAMPLES = {
-    "driver_in_flight_sum": 0,
-    "driver_in_flight_samples": 0,
-    "driver_busy_samples": 0,
-    "driver_in_flight_peak": 0,
-}
-
 
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -54,7 +47,7 @@ def run() -> list[Step]:
     later = {name: value * 3 for name, value in vda.items()} | {"driver_in_flight_peak": 4}
     nvme = {"writes": 10, "write_sectors": 20_480, "write_ms": 125, "busy_ms": 40}
     return chain(
-        raw.sample(0, disks=raw.disks(WHO, NO_SAMPLES, {}, {}), topology=HOST),
+        raw.sample(0, disks=raw.disks(WHO, raw.NO_SAMPLES, {}, {}), topology=HOST),
         raw.sample(1, disks=raw.disks(WHO, vda, {}, {}), topology=HOST),
         raw.sample(2, disks=raw.disks(WHO, later, nvme, {}), topology=HOST),
     )
@@ -132,16 +125,12 @@ def test_averages_outlive_wraps_resets_and_late_comers() -> None:
     assert (vdb[1], vdb[2], vdb[4]) == ("vdb", "8.0", "10.00")
 
 
-def test_looks_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
+def test_samples_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
     who = raw.rows("vda")
     busy_samples = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
-    steps = chain(
-        raw.sample(0, disks=raw.disks(who, {})),
-        raw.sample(1, disks=raw.disks(who, {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **NO_SAMPLES})),
-        raw.sample(
-            2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **NO_SAMPLES, **busy_samples})
-        ),
-    )
+    begun = {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **raw.NO_SAMPLES}
+    ended = {**begun, "reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **busy_samples}
+    steps = chain(*(raw.sample(tick, disks=raw.disks(who, row)) for tick, row in enumerate(({}, begun, ended))))
     lines = list(report_text(steps))
     assert lines[-5].split()[-1] == "100.0~"
     assert lines[-1].split()[-1] == "10.0:"

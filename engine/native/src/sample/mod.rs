@@ -11,6 +11,7 @@ mod group_files;
 mod group_reader;
 mod group_text;
 mod inflight;
+mod inflight_sums;
 mod inflight_thread;
 mod pace;
 mod snapshot;
