@@ -16,6 +16,7 @@ from hypothesis import settings
 from engine.config import SCRATCH_ENV
 from engine.running.control import LoadControl
 from tests.attaching import attached
+from tests.order import ordered
 
 TESTS = Path(__file__).parent
 WITH_ALONE = ("fuzz", "kernel")
@@ -43,8 +44,9 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return f"{argname} of {len(val)}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test marked `alone` where `make test` does not look for such: it would never run."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Refuse a test marked `alone` where `make test` does not look for such: it would never run; order the others."""
     for item in items:
         if not item.get_closest_marker("alone"):
             continue
@@ -55,6 +57,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in ("alone", "waits"):
             if item.get_closest_marker(mark) and f"mark.{mark}" not in item.path.read_text():
                 raise pytest.UsageError(f"{item.nodeid} is marked {mark} elsewhere: do so in its file (Makefile)")
+
+    yield
+    if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        items[:] = ordered(items, int(workers))
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,29 @@
+"""In which order the tests are given to several workers, so that all of them end at the same time."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+SHORT = Path(__file__).parent / "unit"
+"""Tests that take no time to speak of: what is left of them at the end can go to whoever is free."""
+
+
+def ordered(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the tests as xdist cuts them into shares, one for each worker, before workers take tests of each other.
+
+    A share has whole files. It begins with tests that may take a minute, so that none of them is the last one, alone:
+    on every other worker those of devices, which wait, and on the rest those of screens, which compute.
+    """
+    short = [item for item in items if item.path.is_relative_to(SHORT)]
+    files = [[*file] for path, file in groupby(items, key=lambda item: item.path) if not path.is_relative_to(SHORT)]
+    shares = [files[worker::workers][:: -1 if worker % 2 else 1] for worker in range(workers)]
+    result: list[pytest.Item] = []
+    for worker, share in enumerate(shares, 1):
+        result += [item for file in share for item in file]
+        wanted = len(items) * worker // workers - len(result)
+        result += short[: max(0, wanted)]
+        del short[: max(0, wanted)]
+    return result + short
