@@ -114,7 +114,7 @@ async def test_a_window_that_grew_shows_what_one_of_its_size_does(scene: Scene) 
     for started in (SIZES[-1], SIZES[0]):
         async with opened(scene, started) as pilot:
             await resized(pilot, SIZES[-1])
-            await until(pilot, lambda: not is_pending(pilot.app.screen))
+            await until(pilot, lambda: not is_pending(pilot.app))
             shown.append(screen_text(pilot))
     assert shown[0] == shown[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import RenderableType
+from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
@@ -37,14 +38,21 @@ def cells_of(strip: Strip) -> list[Cell]:
     return [(char, segment.style) for segment in strip for char in segment.text]
 
 
-def is_pending(screen: Screen[object]) -> bool:
-    """Whether a widget in sight has yet to say that it changed, or the screen to paint it."""
-    asked = screen._dirty_widgets or screen._layout_required or screen._message_queue.qsize()
-    return bool(asked) or any(widget._repaint_required for widget in screen._compositor.visible_widgets)
+def is_pending(app: App[None]) -> bool:
+    """Whether a screen in sight is to be laid out, painted or drawn again: the one on top, or one around a dialog."""
+    return any(map(_is_pending, (app.screen, *app._background_screens)))
+
+
+def _is_pending(screen: Screen[object]) -> bool:
+    if screen._dirty_widgets or screen._layout_required or screen._message_queue.qsize() or screen._callbacks:
+        return True
+    # A screen that is covered keeps its own mark until it is on top again.
+    own = () if screen is screen.app.screen else (screen,)
+    return any(widget._repaint_required for widget in screen._compositor.visible_widgets if widget not in own)
 
 
 async def assert_same(pilot: Pilot[None], shown: Shown, key: str) -> None:
-    await until(pilot, lambda: not is_pending(pilot.app.screen))
+    await until(pilot, lambda: not is_pending(pilot.app))
     expected = shown_lines(pilot.app)
     for y, strip in enumerate(expected):
         line = [shown.cells[y, x] for x in range(len(strip.text))]
