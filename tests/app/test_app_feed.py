@@ -114,7 +114,7 @@ def test_events_are_kept_once_in_order_and_bounded() -> None:
     assert log.all()[0].text == "many"
 
 
-async def test_a_failing_source_is_told_and_the_screen_lives() -> None:
+async def test_a_failing_source_is_reported_and_the_screen_lives() -> None:
     source = ListSource(make_samples(count=3), failure="/proc/diskstats: [bold]gone[/bold]")
     app = make_app(source)
     async with on_stage(app) as pilot:

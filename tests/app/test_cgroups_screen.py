@@ -34,7 +34,7 @@ async def test_groups_with_io_by_iops_with_their_limit(size: tuple[int, int]) ->
 
 
 @pytest.mark.slow
-async def test_the_row_under_the_cursor_is_told_and_leads_to_its_disk() -> None:
+async def test_the_row_under_the_cursor_is_described_and_leads_to_its_disk() -> None:
     source = ListSource(with_cgroups(make_samples(count=20)))
     async with on_stage(make_app(source), SIZES[1]) as pilot:
         await play(pilot, source, 10)

@@ -111,7 +111,7 @@ def test_labels_are_round_and_never_missing() -> None:
 @pytest.mark.parametrize(
     ("latency_ns", "text"), [(0.0, "0 ms"), (64.0, "64ns"), (999.0, "999ns"), (1e3, "0.001 ms"), (2.5e6, "2.50 ms")]
 )
-def test_latencies_below_a_thousandth_are_told_in_nanoseconds(latency_ns: float, text: str) -> None:
+def test_latencies_below_a_thousandth_are_reported_in_nanoseconds(latency_ns: float, text: str) -> None:
     assert latency_text(latency_ns) == text
 
 
@@ -180,7 +180,7 @@ async def test_a_gap_is_not_a_time_without_ios() -> None:
         assert "┄" not in top[6 + 40 :]
 
 
-async def test_events_are_marked_and_told_where_they_hide_nothing() -> None:
+async def test_events_are_marked_and_reported_where_they_hide_nothing() -> None:
     events = [Event(EventKind.KNOB, "queue depth 8 -> 16", _at(10), 0)]
     async with shown(STEADY, events) as (heat, _, _):
         lines = text_of(heat)

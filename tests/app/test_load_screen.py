@@ -167,7 +167,7 @@ async def test_the_policy_of_a_mirror_is_turned_live(scratch_folder: Path) -> No
     assert not list(scratch_folder.iterdir())
 
 
-async def test_a_policy_without_a_choice_is_told() -> None:
+async def test_a_policy_without_a_choice_is_reported() -> None:
     async with load_stage(JobSpec(size_bytes=1 << 20, knobs=GENTLE)) as stage:
         await stage.press("p")
         await stage.shows("only one path to the data")
@@ -209,7 +209,7 @@ async def test_what_is_wrong_is_one_line() -> None:
         await stage.shows("/nonexistent/[b]disk[/b]")
 
 
-async def test_a_wrong_field_is_told_and_the_old_job_stays() -> None:
+async def test_a_wrong_field_is_reported_and_the_old_job_stays() -> None:
     async with load_stage(SCRATCH) as stage:
         await stage.press("e", "tab", "tab", "tab", "tab")
         await stage.press("ctrl+u", *"much")

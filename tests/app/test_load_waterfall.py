@@ -87,7 +87,7 @@ def test_the_mean_names_its_owner() -> None:
     assert found.caveat == ""
 
 
-def test_estimates_and_company_are_told() -> None:
+def test_estimates_and_company_are_reported() -> None:
     found = _found(device_iops=1_250.0, tier=SAMPLED)
     assert found.mean is not None
     assert "20 % of its I/Os" in found.caveat

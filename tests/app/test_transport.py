@@ -135,7 +135,7 @@ async def test_charts_show_the_past_of_the_moment(session: Path) -> None:
     source.close()
 
 
-async def test_damage_is_told(session: Path, tmp_path: Path) -> None:
+async def test_damage_is_reported(session: Path, tmp_path: Path) -> None:
     whole = session.read_bytes()
     torn = tmp_path / "torn.luns"
     torn.write_bytes(whole[: len(whole) * 3 // 4])

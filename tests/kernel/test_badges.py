@@ -152,7 +152,7 @@ def write_cache(device: str, state: str) -> Iterator[None]:
         ("write through", Mode.DIRECT, "write cache off", "a write that returned is on the medium"),
     ],
 )
-def test_the_write_cache_is_told_to_who_writes(
+def test_the_write_cache_is_reported_to_who_writes(
     state: str, mode: Mode, label: str, words: str, make_loop: MakeLoop
 ) -> None:
     device = make_loop(8 * MIB)

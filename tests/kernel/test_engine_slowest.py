@@ -16,7 +16,7 @@ TARGET, DIRECTION, OFFSET, BYTES, ISSUED, LATENCY = range(6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_slowest_ios_are_told_once_with_their_place_and_time(backend: str, tmp_path: Path) -> None:
+def test_the_slowest_ios_are_reported_once_with_their_place_and_time(backend: str, tmp_path: Path) -> None:
     paths = [filled_file(tmp_path / name) for name in ("a", "b")]
     began_ns = time.monotonic_ns()
     with (

@@ -349,7 +349,7 @@ except LunscopeError as error:
 
 @needs.root
 @needs.loop
-def test_a_missing_right_names_the_owner_and_the_mend(storage: Storage) -> None:
+def test_a_missing_right_names_the_owner_and_the_fix(storage: Storage) -> None:
     node = Path("/dev") / f"lunscope-test-{os.getpid()}"
     os.mknod(node, 0o640 | stat.S_IFBLK, Path(storage.loop()).stat().st_rdev)
     try:

@@ -249,7 +249,7 @@ def test_a_stall_that_outlasts_the_runtime_and_ends_in_time_is_no_success_either
     assert [(stall["returned"], stall["at_end"]) for stall in document["stalls"]] == [(True, True)]
 
 
-def test_a_stall_within_the_runtime_is_told_and_no_failure(disk: StallingDisk) -> None:
+def test_a_stall_within_the_runtime_is_reported_and_no_failure(disk: StallingDisk) -> None:
     run = started(disk, "--runtime", "6s", "--json")
     disk.freeze()
     run.wait_for("waiting for 8 I/Os")

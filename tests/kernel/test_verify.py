@@ -394,7 +394,7 @@ def test_blocks_of_two_targets_that_were_swapped_are_misplaced(make_loop: Callab
 
 
 @needs.loop
-def test_what_cannot_be_read_is_told_to_the_block(make_loop: Callable[..., str], tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported_to_the_block(make_loop: Callable[..., str], tmp_path: Path) -> None:
     device = make_loop(2 * MIB)
     (image,) = tmp_path.glob("*.img")
     with (

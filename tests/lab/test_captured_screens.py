@@ -47,7 +47,7 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_every_path_is_counted_found_and_told(capture: Capture, size: tuple[int, int]) -> None:
+async def test_every_path_is_counted_found_and_reported(capture: Capture, size: tuple[int, int]) -> None:
     samples = samples_of(capture)
     graph = samples[0].topology.graph
     source = ListSource(samples)

@@ -120,7 +120,7 @@ def test_paths_of_a_map_over_scsi_debug_add_up_and_their_hosts_are_sampled() -> 
         assert host["service_ms"] + host["queue_ms"] == pytest.approx(host["await_ms"], rel=0.2)
 
 
-def test_hosts_and_their_disks_that_are_plugged_in_and_out_are_told() -> None:
+def test_hosts_and_their_disks_that_are_plugged_in_and_out_are_reported() -> None:
     steps = """plug=/sys/bus/pseudo/drivers/scsi_debug/add_host
 echo 1 > $plug; shown '<< port host[0-9]* added'; shown '<< disk sd[a-z]* added'
 echo -1 > $plug; shown '<< port host[0-9]* removed'; shown '<< disk sd[a-z]* removed'"""

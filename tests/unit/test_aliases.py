@@ -85,7 +85,7 @@ def test_kernel_names_are_no_identities(kernel: FakeKernel, tmp_path: Path) -> N
         ("[aliases", "config.toml:"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_left_out(tmp_path: Path, text: str, words: str) -> None:
+def test_what_cannot_be_used_is_reported_and_left_out(tmp_path: Path, text: str, words: str) -> None:
     found = settings(tmp_path, text)
     assert len(found.problems) == 1
     assert words in found.problems[0]

@@ -40,7 +40,7 @@ def test_longer_lines_leave_the_mean_over_seconds() -> None:
         ]
 
 
-def test_what_was_recorded_more_slowly_is_told_to_be() -> None:
+def test_what_was_recorded_more_slowly_is_reported_to_be() -> None:
     head, figure = ending(5, None)
     assert head == "Average peak latency (mean of the largest of each 5 seconds):"
     assert figure.split() == ["sda", "4.000", "ms"]

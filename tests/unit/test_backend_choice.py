@@ -36,7 +36,7 @@ def test_reads_that_block_are_left_to_threads_as_far_as_there_may_be_threads() -
     assert choose(wide, uring_refusal="", blocking="/x").backend is Backend.URING
 
 
-def test_what_was_asked_for_is_taken_or_refused_with_a_mend() -> None:
+def test_what_was_asked_for_is_taken_or_refused_with_a_fix() -> None:
     for backend in (Backend.AIO, Backend.THREADS):
         assert choose(JobSpec(backend=backend), uring_refusal="no", blocking="/x").backend is backend
     with pytest.raises(LunscopeError, match="--engine threads"):

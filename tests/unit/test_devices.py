@@ -162,7 +162,7 @@ def test_kinds(name: str, kind: str) -> None:
     assert device_kind(name) == kind
 
 
-def test_devices_that_do_not_count_are_told(kernel: FakeKernel) -> None:
+def test_devices_that_do_not_count_are_reported(kernel: FakeKernel) -> None:
     kernel.add(
         *(FakeDisk(f"sd{n}", minor=n, attributes={"queue/iostats": "0\n"}) for n in range(7)), FakeDisk("vda", 254)
     )

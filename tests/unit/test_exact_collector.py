@@ -159,7 +159,7 @@ def test_a_graph_that_says_the_same_regroups_nothing(host: Host) -> None:
     assert column(host.collector.read(), "busy_ns", "trace_group") == [77]
 
 
-def test_losses_that_matter_are_told_once_a_minute(host: Host) -> None:
+def test_losses_that_matter_are_reported_once_a_minute(host: Host) -> None:
     host.start()
     row = host.tracer.add("sda", 8, 0, reads=10)
     host.tracer.lost = {"unseen": 30}
@@ -179,7 +179,7 @@ def test_losses_that_matter_are_told_once_a_minute(host: Host) -> None:
     assert host.collector.read().events == ()
 
 
-def test_a_tracer_that_dies_is_told_once_and_replaced(host: Host) -> None:
+def test_a_tracer_that_dies_is_reported_once_and_replaced(host: Host) -> None:
     host.start()
     host.attempts(1)
     host.tracer.add("sda", 8, 0, reads=5)
@@ -202,7 +202,7 @@ def test_a_tracer_that_dies_is_told_once_and_replaced(host: Host) -> None:
     assert column(host.collector.read(), "reads") == [2]
 
 
-def test_a_refusal_is_told_once_however_often_it_comes(host: Host) -> None:
+def test_a_refusal_is_reported_once_however_often_it_comes(host: Host) -> None:
     host.refusal = "no right to trace: run as root"
     host.start()
     host.attempts(4)

@@ -8,7 +8,7 @@ from collectors.rates import derive
 from tests.unit.traced_samples import traced_sample
 
 
-def test_losses_that_matter_are_told_once_a_minute() -> None:
+def test_losses_that_matter_are_reported_once_a_minute() -> None:
     reporter = LossReporter()
     assert reporter.report({"stale": 7}, 1_000, 0) == ()
     (event,) = reporter.report({"stale": 107}, 11_000, 1)
@@ -17,7 +17,7 @@ def test_losses_that_matter_are_told_once_a_minute() -> None:
     assert reporter.report({"stale": 900}, 13_000, 2 + TELL_EVERY_NS)
 
 
-def test_when_so_many_are_lost_that_the_next_tier_serves_it_is_told() -> None:
+def test_when_so_many_are_lost_that_the_next_tier_serves_it_is_reported() -> None:
     reporter = LossReporter()
     reporter.report({}, 0, 0)
     (event,) = reporter.report({"table_full": 100}, 1_000, 1)
@@ -27,7 +27,7 @@ def test_when_so_many_are_lost_that_the_next_tier_serves_it_is_told() -> None:
     )
 
 
-def test_losses_too_few_to_change_a_figure_are_not_told() -> None:
+def test_losses_too_few_to_change_a_figure_are_not_reported() -> None:
     reporter = LossReporter()
     reporter.report({}, 0, 0)
     assert reporter.report({"stale": 1}, 10_000, 1) == ()

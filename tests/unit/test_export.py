@@ -152,7 +152,7 @@ def test_an_export_holds_one_sample_at_a_time(tmp_path: Path) -> None:
     assert len(reader._kept) <= 4
 
 
-def test_damaged_samples_are_left_out_and_told(recording: tuple[SessionReader, list[Sample]]) -> None:
+def test_damaged_samples_are_left_out_and_reported(recording: tuple[SessionReader, list[Sample]]) -> None:
     path, samples = recording[0].path, recording[1]
     recording[0].close()
     with contextlib.closing(sqlite3.connect(path)) as connection:

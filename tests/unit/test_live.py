@@ -205,7 +205,7 @@ def test_impossible_tiers_are_refused(kernel: FakeKernel) -> None:
         LiveSource(1.0, kernel.procfs, kernel.sysfs, "best")
 
 
-def test_wrong_roots_are_one_line_with_the_mend(kernel: FakeKernel, tmp_path: Path) -> None:
+def test_wrong_roots_are_one_line_with_the_fix(kernel: FakeKernel, tmp_path: Path) -> None:
     with pytest.raises(LunscopeError, match=r"no/block: No such file or directory: .*--sysfs"):
         LiveSource(1.0, kernel.procfs, tmp_path / "no")
 
@@ -240,7 +240,7 @@ def test_short_intervals_have_no_early_tick() -> None:
     assert Schedule(0, SECOND_NS // 10).next(0, 1) == (SECOND_NS // 10, 0)
 
 
-def test_skips_are_told_at_once_and_then_once_a_minute() -> None:
+def test_skips_are_reported_at_once_and_then_once_a_minute() -> None:
     reporter = SkipReporter()
     assert reporter.report(0, 0) == ()
     assert len(reporter.report(2, 0)) == 1

@@ -82,7 +82,7 @@ def test_a_screen_has_its_first_sample_before_anything_is_attached(kernel: FakeK
     assert [event.text.partition(",")[0] for event in third.events] == ["exact time: block tracepoints are watched"]
 
 
-def test_where_it_cannot_be_the_next_tier_serves_and_the_reason_is_told(kernel: FakeKernel) -> None:
+def test_where_it_cannot_be_the_next_tier_serves_and_the_reason_is_reported(kernel: FakeKernel) -> None:
     source = live(kernel, Opener("no right to trace: run as root"))
     (sample,) = take(source, 1)
     source.close()

@@ -65,7 +65,7 @@ def test_a_path_goes_offline_and_comes_back(kernel: FakeKernel, inventory: Inven
     assert back.text.startswith("path sda of mpath0 back: ")
 
 
-def test_ana_and_controller_changes_are_told(kernel: FakeKernel, inventory: Inventory) -> None:
+def test_ana_and_controller_changes_are_reported(kernel: FakeKernel, inventory: Inventory) -> None:
     kernel.set("nvme0c1n1", "ana_state", "inaccessible\n")
     (lost,) = events_within(inventory, 1)
     assert lost.text == "path nvme0c1n1 of nvme0n1 lost: live, non-optimized -> live, inaccessible"
@@ -75,7 +75,7 @@ def test_ana_and_controller_changes_are_told(kernel: FakeKernel, inventory: Inve
     assert lost.text == "path nvme0c0n1 of nvme0n1 lost: live, optimized -> connecting, optimized"
 
 
-def test_a_policy_that_is_changed_by_hand_is_in_force_and_told(kernel: FakeKernel, inventory: Inventory) -> None:
+def test_a_policy_that_is_changed_by_hand_is_in_force_and_reported(kernel: FakeKernel, inventory: Inventory) -> None:
     kernel.set_class("nvme-subsystem", "nvme-subsys0", "iopolicy", "queue-depth")
     (event,) = events_within(inventory, 1)
     assert event.text == "policy of nvme0n1 changed: numa -> queue-depth"
@@ -111,7 +111,7 @@ def test_limits_of_very_many_paths_are_one_event() -> None:
     ]
 
 
-def test_ports_that_come_and_go_are_told(kernel: FakeKernel, inventory: Inventory) -> None:
+def test_ports_that_come_and_go_are_reported(kernel: FakeKernel, inventory: Inventory) -> None:
     add_nvme_controller(kernel, 7)
     (added,) = events_within(inventory, 1)
     assert (added.text, added.data) == ("port nvme7 added", {"port": "nvme7", "action": "added"})
@@ -152,7 +152,7 @@ def test_a_change_of_access_that_leaves_the_path_usable(kernel: FakeKernel, inve
     assert event.text == "path nvme0c1n1 of nvme0n1 changed: live, non-optimized -> live, optimized"
 
 
-def test_nothing_happens_nothing_is_told(kernel: FakeKernel, inventory: Inventory) -> None:
+def test_nothing_happens_nothing_is_reported(kernel: FakeKernel, inventory: Inventory) -> None:
     before = inventory.topology
     assert StatePoll(str(kernel.sysfs)).changed(before.graph) == frozenset()
     kernel.set("sda", "device/state", None)

@@ -38,7 +38,7 @@ HEALTHY = {"sd0h0": did(400, 1, 400), "sd0h1": did(400, 1, 400)}
 SICK = {"sd0h0": did(390, 1, 400), "sd0h1": did(610, 4, 900)}
 
 
-def test_a_sick_path_is_told_once_and_when_it_is_well_again() -> None:
+def test_a_sick_path_is_reported_once_and_when_it_is_well_again() -> None:
     host = Host()
     assert host.texts(0) == []
     assert host.texts(10, **HEALTHY) == []
@@ -73,7 +73,7 @@ def test_an_event_carries_numbers() -> None:
     assert event.data == {"path": "sd0h1", "sick_times": 4.0, "uneven_times": None, "stalled": 0}
 
 
-def test_many_at_once_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_watch, "MOST_EVENTS", 1)
     host = Host()
     host.texts(0)

@@ -85,7 +85,7 @@ def test_a_path_and_its_port_are_told_with_all_their_names() -> None:
     assert (port["subsystem"], port["serial"], port["host NQN"]) == ("nqn.sub", "SN7", "nqn.host")
 
 
-def test_a_device_is_told_in_the_words_of_the_kernel() -> None:
+def test_a_device_is_reported_in_the_words_of_the_kernel() -> None:
     device = Device("k", "dm-0", "dm", 253, 0, persistent_id="mpath-36001", friendly_name="mpatha", slaves=("sda",))
     facts = dict(facts_of(device))
     assert (facts["alias"], facts["id"], facts["wwid"]) == ("mpatha", "mpath-36001", "36001")

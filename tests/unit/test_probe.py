@@ -40,7 +40,7 @@ def test_a_reader_sees_what_the_tracer_has(helper: Helper, reader: HelperTracer)
     assert reader.generation == helper.tracer.generation
 
 
-def test_only_changes_are_told_and_everything_is_known(helper: Helper, reader: HelperTracer) -> None:
+def test_only_changes_are_reported_and_everything_is_known(helper: Helper, reader: HelperTracer) -> None:
     for number in range(3):
         helper.tracer.add(f"sd{number}", 8, number, reads=number, service_max_ns=50)
     reader.read()

@@ -25,7 +25,7 @@ def test_figures_carry_their_units() -> None:
     assert lines[5].split() == ["read", "1,000", "3.9", *["100.0"] * 7]
 
 
-def test_slow_storage_is_told_in_milliseconds() -> None:
+def test_slow_storage_is_reported_in_milliseconds() -> None:
     lines = summary_lines(one_epoch(latency_ns=20_000_000))
     assert "mean ms" in lines[4]
     assert lines[5].split()[3] == "20.0"
@@ -37,7 +37,7 @@ def test_too_few_ios_for_a_percentile_print_a_dash() -> None:
     assert any(line.startswith("badge: a - stands for") for line in lines)
 
 
-def test_epochs_errors_and_what_never_settled_are_told() -> None:
+def test_epochs_errors_and_what_never_settled_are_reported() -> None:
     text = "\n".join(summary_lines(two_epochs()))
     assert "epoch 0, 2.0 s: 4k:60,16k:40, 99.5 % read, QD 8, stripe width 1" in text
     assert "note: epoch 1 too short: 4 I/Os excluded" in text
@@ -68,7 +68,7 @@ def test_a_busy_engine_is_called_driver_bound() -> None:
     assert badge_labels(replace(busy, about=synchronous)) == []
 
 
-def test_a_busy_host_is_told() -> None:
+def test_a_busy_host_is_reported() -> None:
     (epoch,) = one_epoch().epochs
     full = replace(epoch, cpu=CpuUse(0, 980, 1000))
     assert badge_labels(replace(one_epoch(), epochs=(full,))) == ["host busy 98 %"]
@@ -85,7 +85,7 @@ def test_a_host_counted_by_the_tick_used_at_least_what_the_engine_did() -> None:
     assert "at least" not in line
 
 
-def test_few_and_short_are_told() -> None:
+def test_few_and_short_are_reported() -> None:
     assert badge_labels(one_epoch(ios=999)) == ["few samples"]
     assert badge_labels(one_epoch(ios=2000, duration_s=0.9)) == ["short"]
     lines = summary_lines(one_epoch(ios=10, duration_s=0.4))
@@ -93,7 +93,7 @@ def test_few_and_short_are_told() -> None:
     assert "badge: /dev/loop7: 75 % never written: reads of it are memory" in lines
 
 
-def test_blocks_that_were_split_over_the_stripe_are_told() -> None:
+def test_blocks_that_were_split_over_the_stripe_are_reported() -> None:
     def notes(knobs: Knobs) -> list[str]:
         job = JobSpec(targets=(TargetSpec(),) * 2, knobs=knobs)
         return caveats(result_of([epoch([Io()], knobs=knobs, targets=2)], job, ("a", "b")))

@@ -421,7 +421,7 @@ def test_the_file_says_what_it_is(recording: tuple[bytes, list[Sample]]) -> None
     assert set(TABLES) == {"ticks", "parts", "objects", "events"}
 
 
-def test_damage_that_no_reader_comes_by_is_told(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
+def test_damage_that_no_reader_comes_by_is_reported(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
     data = bytearray(recording[0])
     data[-4096:] = bytes(4096)
     path = tmp_path / "a.lun"

@@ -69,7 +69,7 @@ def test_every_sample_is_in_the_file_before_it_is_shown(tmp_path: Path) -> None:
         assert [i for i, step in enumerate(reader.steps(0, 69)) if step.previous is None] == [0, 5]
 
 
-def test_a_file_that_fails_is_told_once_and_watching_goes_on(tmp_path: Path) -> None:
+def test_a_file_that_fails_is_reported_once_and_watching_goes_on(tmp_path: Path) -> None:
     path, samples = tmp_path / "a.lun", _samples(10)
     source = RecordingSource(Samples(samples), SessionWriter(path))
     seen = []
@@ -100,7 +100,7 @@ class _SlowWriter(SessionWriter):
         super().write(sample, gap=gap)
 
 
-def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told(
+def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collectors.sources.recorder._PATIENCE_S", 0.001)
@@ -149,7 +149,7 @@ def test_closing_ends_the_recording_even_when_nothing_came(tmp_path: Path) -> No
         SessionReader(tmp_path / "a.lun")
 
 
-def test_whatever_ends_the_writer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_ends_the_writer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = RecordingSource(Samples(_samples(5)), writer := SessionWriter(tmp_path / "a.lun"))
 
     def fail(*_: object, **__: object) -> None:

@@ -106,7 +106,7 @@ def test_a_closed_recording_takes_nothing(tmp_path: Path) -> None:
         writer.add_event(note("late"))
 
 
-def test_size_and_ticks_are_told(tmp_path: Path) -> None:
+def test_size_and_ticks_are_reported(tmp_path: Path) -> None:
     with SessionWriter(tmp_path / "a.lun") as writer:
         for _ in range(3):
             writer.write(Machine().sample())

@@ -158,7 +158,7 @@ def test_without_paths_there_is_no_age(tmp_path: FilePath) -> None:
     inventory.close()
 
 
-def test_what_a_scan_does_not_mend_is_not_reported_for_ever(kernel: FakeKernel) -> None:
+def test_what_a_scan_does_not_repair_is_not_reported_for_ever(kernel: FakeKernel) -> None:
     rows = BlockCollector(str(kernel.procfs), str(kernel.sysfs)).read().tables["disk"].rows
     _, graph = TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)
     poll = StatePoll(str(kernel.sysfs))
@@ -211,7 +211,7 @@ def events_of(
 
 
 @pytest.mark.slow
-def test_disks_that_come_and_go_without_an_announcement_are_told_soon(kernel: FakeKernel) -> None:
+def test_disks_that_come_and_go_without_an_announcement_are_reported_soon(kernel: FakeKernel) -> None:
     monitor = HotplugMonitor(str(kernel.sysfs), Silent)
     try:
         time.sleep(0.1)

@@ -154,14 +154,14 @@ def test_layers_and_mounts(kernel: FakeKernel) -> None:
     }
 
 
-def test_two_disks_of_one_identity_are_told(kernel: FakeKernel) -> None:
+def test_two_disks_of_one_identity_are_reported(kernel: FakeKernel) -> None:
     FakeScsi(kernel, hosts=2, luns=1, maps=False).build()
     graph = scan(kernel)
     assert paths_by_lun(graph) == {"sda": ["sda"], "sdb": ["sdb"]}
     assert any("sda, sdb: same identity naa.600000000000" in notice for notice in graph.notices)
 
 
-def test_a_map_over_two_different_disks_is_told(kernel: FakeKernel) -> None:
+def test_a_map_over_two_different_disks_is_reported(kernel: FakeKernel) -> None:
     FakeScsi(kernel, hosts=2, luns=1).build()
     kernel.set("sdb", "device/wwid", "naa.other\n")
     assert any("dm-0: its paths have different identities" in notice for notice in scan(kernel).notices)
@@ -176,7 +176,7 @@ def test_a_map_without_paths_and_one_whose_path_is_lost(kernel: FakeKernel) -> N
     assert graph.notices == ("dm-1: built on sdz, which is not there",)
 
 
-def test_cycles_are_told_as_they_are(kernel: FakeKernel) -> None:
+def test_cycles_are_reported_as_they_are(kernel: FakeKernel) -> None:
     mpath = {"dm/uuid": "mpath-3600\n"}
     kernel.add(FakeDisk("dm-0", 253, 0, attributes=mpath, at="virtual/block/dm-0", slaves=["dm-1", "dm-0"]))
     kernel.add(FakeDisk("dm-1", 253, 1, attributes=mpath, at="virtual/block/dm-1", slaves=["dm-0"]))

@@ -50,7 +50,7 @@ def test_bytes_of_each_kind_add_up() -> None:
     assert [damage_verdict(count) for count in (0, 1, 2000)] == ["no damage", "1 damaged range", "2,000 damaged ranges"]
 
 
-def test_the_option_is_kept_in_job_files_and_told() -> None:
+def test_the_option_is_kept_in_job_files_and_reported() -> None:
     job = JobSpec(verify=True)
     validate(job)
     assert parse_job("verify = true") == parse_job(dump_job(job)) == job
