@@ -12,7 +12,7 @@ from textual import notifications
 from textual.widgets._toast import Toast, ToastHolder, ToastRack
 
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import make_app, play, until
+from tests.app.stage import make_app, play, screen_text, until
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
 from tui.widgets.transport import TransportBar
@@ -96,3 +96,18 @@ async def test_closed_notices_leave_no_widgets() -> None:
             await pilot.press("escape")
             await until(pilot, lambda: not pilot.app.screen.query(Toast))
         assert len(pilot.app.screen.query(ToastHolder)) <= 2
+
+
+async def test_the_newest_of_many_is_shown_to_its_last_line() -> None:
+    source = ListSource(make_samples(count=5))
+    async with make_app(source).run_test(size=(80, 24), notifications=True) as pilot:
+        await play(pilot, source, 2)
+        for number in range(5):
+            pilot.app.notify(f"notice {number}", timeout=60)
+        pilot.app.notify("screen saved:\n/folder/screen.svg", timeout=60)
+        await until(pilot, lambda: "/folder/screen.svg" in screen_text(pilot))
+        assert "notice 4" in screen_text(pilot)
+        for _ in range(5):
+            await pilot.press("escape")
+        await until(pilot, lambda: len(pilot.app.screen.query(Toast)) == 1)
+        assert "notice 0" in screen_text(pilot)
