@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows, Tier, Topology
 from engine.replacing import replace
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 
 _Values = NDArray[np.float64]
 
@@ -161,10 +161,11 @@ def latency_reason(frame: Frame, row: int) -> str:
     parts = []
     if usual_ms > 0:
         times = await_ms / usual_ms
-        parts.append(f"{times:.0f}x its usual {usual_ms:.3g} ms" if times >= UNUSUAL else f"usual {usual_ms:.3g} ms")
+        more = f"{times:.0f}x its " if times >= UNUSUAL else ""
+        parts.append(f"{more}usual {three_digits(usual_ms)} ms")
     if peers_ms > 0:
-        parts.append(f"peers {peers_ms:.3g} ms")
-    return f"await {await_ms:.3g} ms, {'; '.join(parts)}"
+        parts.append(f"peers {three_digits(peers_ms)} ms")
+    return f"await {three_digits(await_ms)} ms, {'; '.join(parts)}"
 
 
 def usual_of(frame: Frame, row: int) -> float:

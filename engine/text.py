@@ -1,9 +1,11 @@
-"""Text that comes from devices, processes, mounts and files: made safe to print, and read as numbers."""
+"""Text that comes from devices, processes, mounts and files: made safe to print, read as numbers; numbers as text."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from decimal import Decimal
 
 MOST_DIGITS = 40
 """More than any counter, size or time has; Python refuses some thousands with another error."""
@@ -30,6 +32,13 @@ def decimal_number(text: str) -> float | None:
     `nan` and `inf` are read, and a number too large for a float is infinite: the caller checks the range.
     """
     return float(text) if len(text) <= _MOST_OF_FLOAT and _DECIMAL.fullmatch(text) else None
+
+
+def three_digits(value: float) -> str:
+    """Write a number with three significant digits, and all that are before the point; never with an exponent."""
+    if not math.isfinite(value) or abs(value) >= 999.5:
+        return f"{value:.0f}"
+    return format(Decimal(f"{value:.3g}"), "f")
 
 
 MOST_SHOWN = 1000

@@ -93,12 +93,13 @@ class SettingsActions(PaletteActions, Reloading):
     def _of_alerts(self) -> Iterator[ShownSetting]:
         if self._alerts is None:
             return
-        alerts = self._alerts.settings
+        alerts, options = self._alerts.settings, self._alerts
         in_file = self._given("alerts")
+        only_given = bool(alerts.rules) and len(alerts.rules) == len(options.given_rules)
         yield ShownSetting(
             "alerts.rules",
             f"{len(alerts.rules)}",
-            in_file if alerts.rules else Origin.DEFAULT,
+            Origin.OPTION if only_given else in_file if alerts.rules else Origin.DEFAULT,
             "Rules of alerts, listed with their state by the key of alerts. Read again when the file changes.",
             '[alerts.rules] with lines such as slow = "disks await_ms>20ms for 10s"; --alert',
         )
@@ -115,7 +116,7 @@ class SettingsActions(PaletteActions, Reloading):
         yield ShownSetting(
             "alerts.command",
             " ".join(alerts.command) or "none",
-            in_file if alerts.command else Origin.DEFAULT,
+            Origin.OPTION if options.given_command else in_file if alerts.command else Origin.DEFAULT,
             "Program that is run for each alert. From the next start on.",
             "a command line; --alert-command",
         )

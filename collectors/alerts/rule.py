@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from collectors.field import Unit
 from engine.job.sizes import format_duration
+from engine.text import three_digits
 
 DEFAULT_HOLD_S = 10.0
 """How long a limit must be passed if the rule does not say."""
@@ -88,11 +89,11 @@ def value_text(value: float, unit: Unit | None) -> str:
     number, suffix = value, _SUFFIXES.get(unit, "")
     if unit in _STEPS:
         letters = iter(("k", "M", "G", "T", "P"))
-        while abs(number) >= _STEPS[unit] and (letter := next(letters, None)):
+        # What is written as 1000 has the next letter.
+        while round(abs(number)) >= _STEPS[unit] and (letter := next(letters, None)):
             number, suffix = number / _STEPS[unit], letter
         suffix += {Unit.BYTES: "B", Unit.BYTES_PER_SECOND: "B/s", Unit.PER_SECOND: "/s"}.get(unit, "")
-    digits = f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
-    return digits + (suffix if unit is None else f" {suffix}" if suffix else "")
+    return three_digits(number) + (suffix if unit is None else f" {suffix}" if suffix else "")
 
 
 def limit_text(value: float, unit: Unit | None) -> str:

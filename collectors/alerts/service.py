@@ -22,8 +22,11 @@ class AlertService:
 
     def __init__(self, settings: AlertSettings, rules: Iterable[AlertRule] = (), command: tuple[str, ...] = ()) -> None:
         """Take the settings, and the rules and the command of options, which also hold after a reload of settings."""
-        self._given = tuple(rules), command
-        self.settings = settings.with_options(*self._given)
+        self.given_rules = tuple(rules)
+        """Rules of options."""
+        self.given_command = command
+        """The command of an option; empty if there is none."""
+        self.settings = settings.with_options(self.given_rules, command)
         self._rules = self.settings.rules
         self._baseline = LatencyBaseline()
         self.raised = 0
@@ -34,7 +37,7 @@ class AlertService:
 
     def reload(self, settings: AlertSettings) -> None:
         """Replace the settings from the next sample on, in any thread; the command stays the one of the start."""
-        self.settings = settings.with_options(*self._given)
+        self.settings = settings.with_options(self.given_rules, self.given_command)
 
     @cached_property
     def _watch(self) -> AlertWatch:

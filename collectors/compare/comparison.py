@@ -25,6 +25,7 @@ from engine.statistics.difference import (
 )
 from engine.statistics.percentile_difference import percentile_difference, values_for
 from engine.statistics.verdict import Verdict, judge
+from engine.text import three_digits
 
 
 class CompareOptions(Struct, frozen=True):
@@ -183,7 +184,7 @@ class _Judged(Struct, frozen=True, eq=False):
             return f"{a.tier.name.lower()} in A, {b.tier.name.lower()} in B"
         lengths = self.side_a.interval_s, self.side_b.interval_s
         if is_peak(self.field) and all(lengths) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
-            return f"peaks of intervals of {lengths[0]:.3g} s and of {lengths[1]:.3g} s"
+            return f"peaks of intervals of {three_digits(lengths[0])} s and of {three_digits(lengths[1])} s"
         if is_peak(self.field) and a.per_value != b.per_value:
             return "peaks of recordings of very different length"
         return ""

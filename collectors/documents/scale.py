@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from collectors.session.time_format import clock_text
+from engine.text import three_digits
 
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 _BINARY = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
@@ -82,9 +83,5 @@ def short_number(value: float, unit: str = "") -> str:
     prefixes = _BINARY if unit.startswith("B") else _DECIMAL
     for factor, prefix in prefixes:
         if abs(value) >= factor:
-            return f"{_three_digits(value / factor)}{prefix}"
-    return _three_digits(value)
-
-
-def _three_digits(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
+            return f"{three_digits(value / factor)}{prefix}"
+    return three_digits(value)

@@ -8,7 +8,7 @@ from collectors.graph import Lun, Path
 from collectors.session.time_format import iso_time
 from collectors.sheets.path_history import PathFailures, PathHistories, SwitchHistory
 from collectors.sheets.sheet import SheetFact, fact
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 
 NOT_OBSERVED = "nothing was observed before: a screen or a recording follows paths over time"
 SECOND_NS = 1_000_000_000
@@ -67,7 +67,7 @@ def lun_history(lun: Lun, paths: Sequence[Path], history: PathHistories) -> Iter
 
 def _failures(count: int, history: PathHistories) -> str:
     rate = history.flaps_per_hour(count)
-    return f"{count:,}" + ("" if not count or rate is None else f" ({rate:.3g} per hour)")
+    return f"{count:,}" + ("" if not count or rate is None else f" ({three_digits(rate)} per hour)")
 
 
 def _time(time_ns: int | None) -> str | None:

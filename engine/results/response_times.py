@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from engine.results.measured import Measured, share_between
 from engine.results.result import RunResult
+from engine.text import three_digits
 
 _A_LINE = 8
 _LABEL, _CELL = 7, 9
@@ -113,5 +114,7 @@ def _percent(share: float | None) -> str:
 def _time_text(seconds: float) -> str:
     """Write a time in at most six cells: "5ms", "0.25ms", "1.5s"."""
     if seconds >= 1:
-        return f"{seconds:.3g}s"
-    return f"{1000 * seconds:.3g}ms" if seconds >= 0.001 or not seconds else f"{1e6 * seconds:.3g}us"
+        return f"{three_digits(seconds)}s"
+    if seconds >= 0.001 or not seconds:
+        return f"{three_digits(1e3 * seconds)}ms"
+    return f"{three_digits(1e6 * seconds)}us"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.backend.protocol import Cells, EpochStats, LoadBackend
 from engine.replacing import replace
+from engine.text import three_digits
 
 if TYPE_CHECKING:
     from engine.results.layout_result import PathOutcome
@@ -31,7 +32,7 @@ def tail_line(stats: EpochStats, names: Sequence[str]) -> str:
     mean_ns, factor, slowest = logical.split.total.mean_ns, logical.mean_amplification, logical.slowest
     if mean_ns is None or factor is None:
         return ""
-    line = f"whole I/Os {mean_ns / 1e6:.3g} ms, {factor:.2f} x a part"
+    line = f"whole I/Os {three_digits(mean_ns / 1e6)} ms, {factor:.2f} x a part"
     cost = None if slowest is None else logical.cost_pct(slowest)
     return line if slowest is None or cost is None else f"{line}; slowest disk {slowest.target} costs {cost:.0f} %"
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engine.job.rate_floor import RateFloor
 from engine.running.counter_reader import IOS
+from engine.text import three_digits
 
 _SETTLE_S = 2.0
 """From the start, or the end of the ramp; as fio has it (check_min_rate in libfio)."""
@@ -43,4 +44,5 @@ class RateWatch:
         per_s = (count - before) / spent_s
         if per_s >= floor.per_s:
             return ""
-        return f"{floor.words(per_s)} over the last {spent_s:.3g} s, below the {floor.words(floor.per_s)} of --rate-min"
+        found, least = floor.words(per_s), floor.words(floor.per_s)
+        return f"{found} over the last {three_digits(spent_s)} s, below the {least} of --rate-min"

@@ -70,6 +70,10 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
         assert origins["aliases"] == ("1", Origin.FILE)
         assert origins["glyphs"] == ("auto", Origin.DEFAULT)
         assert origins["alerts.rules"] == ("1", Origin.DEFAULT)
+        app._alerts = AlertService(AlertSettings(), (parse_rule("disks iops>9"),), ("/bin/true",))
+        origins = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        assert origins["alerts.rules"] == ("1", Origin.OPTION)
+        assert origins["alerts.command"] == ("/bin/true", Origin.OPTION)
         assert origins["--record"] == ("nothing", Origin.DEFAULT)
         assert "is from the settings file" in screen_text(pilot)
         assert "may be  a name of the list" in screen_text(pilot)

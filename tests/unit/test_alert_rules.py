@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from collectors.alerts.command import parse_command
 from collectors.alerts.parse import parse_rule
-from collectors.alerts.rule import AlertSign, RuleKind
+from collectors.alerts.rule import AlertSign, RuleKind, value_text
 from collectors.alerts.settings import load_alert_settings
+from collectors.field import Unit
 from engine.errors import UsageError
 
 
@@ -27,6 +28,14 @@ def test_units_are_those_of_the_field() -> None:
     assert parse_rule("disks bytes_per_s<1.5MB/s").limit == 1.5 * 1024**2
     assert parse_rule("disks iops>10k").limit == 10_000
     assert parse_rule("host psi_io_full_pct>5%").limit == 5
+
+
+def test_figures_have_no_exponent() -> None:
+    assert value_text(998.9, Unit.PER_SECOND) == "999 /s"
+    assert value_text(999.7, Unit.PER_SECOND) == "1 k/s"
+    assert value_text(1023.7, Unit.BYTES) == "1 kB"
+    assert value_text(1001.0, Unit.BYTES_PER_SECOND) == "1001 B/s"
+    assert value_text(12_345.6, Unit.MILLISECONDS) == "12346 ms"
 
 
 def test_built_in_rules_have_limits_of_their_own() -> None:

@@ -59,9 +59,11 @@ class EndedLoad:
 
 
 def test_the_summary_after_the_screens_has_them_too(capsys: pytest.CaptureFixture[str]) -> None:
-    events = [lost(9, "sdz"), NOTE, lost(13, "sda"), lost(14, "sdb"), lost(19, "sdy")]
+    alert = event(14.5, EventKind.ALERT, "alert slow raised: vda await_ms 30 ms", change="raised")
+    events = [lost(9, "sdz"), NOTE, lost(13, "sda"), lost(14, "sdb"), alert, lost(19, "sdy")]
     sum_up(cast(LoadControl, EndedLoad()), None, 0, SweepSeries(), events)
     _, below = capsys.readouterr().out.split("events while it ran:\n")
-    first, second = below.splitlines()
+    first, second, third = below.splitlines()
     assert first.endswith("note: cable pulled")
     assert second.endswith("hotplug: host0: 2 paths lost: standby (sda, sdb)")
+    assert third.endswith("  alert slow raised: vda await_ms 30 ms"), "its kind stands once"

@@ -39,6 +39,11 @@ def test_of_equally_hot_disks_the_one_that_is_slower_than_usual_is_hottest() -> 
     assert latency_reason(found, 3) == ""
 
 
+def test_seconds_of_latency_have_all_their_digits() -> None:
+    found = after_a_while([1.3] * 4, [1.3, 1.3, 1.3, 12_345.0], [100.0] * 4)
+    assert latency_reason(found, 3) == "await 12345 ms, 9496x its usual 1.3 ms; peers 1.3 ms"
+
+
 def test_a_disk_that_is_always_slow_is_unusual_among_its_peers_only() -> None:
     found = after_a_while([1.0, 1.0, 1.0, 9.0], [1.0, 1.0, 1.0, 9.0], [100.0] * 4)
     assert hottest_of(found.tables["disks"], found) == "k3"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 
 
 def test_plain_text_is_kept() -> None:
@@ -35,3 +36,18 @@ def test_nothing_but_printable_text_comes_out(text: str) -> None:
     assert safe.isprintable()
     assert not any(unicodedata.category(character).startswith("C") for character in safe)
     safe.encode("utf-8")
+
+
+def test_three_digits_and_all_before_the_point() -> None:
+    values = (0.0, 0.0000123, 0.5, 35.16, 999.4, 999.6, 1000.0, 12345.0, -1234.0)
+    assert [*map(three_digits, values)] == [
+        "0", "0.0000123", "0.5", "35.2", "999", "1000", "1000", "12345", "-1234",
+    ]  # fmt: skip
+    assert three_digits(math.nan) == "nan"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+def test_a_number_of_three_digits_is_read_back_without_an_exponent(value: float) -> None:
+    text = three_digits(value)
+    assert "e" not in text.lower()
+    assert abs(float(text) - value) <= max(0.5 if abs(value) >= 999.5 else 0.0, 0.005001 * abs(value))

@@ -12,7 +12,7 @@ from collectors.compare.side import Side
 from collectors.field import Unit
 from collectors.registry import subject_of
 from engine.statistics.verdict import Verdict
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 from tui.compare.parts import TimePart
 from tui.compare.work import Compared
 from tui.headless.comparison_text import change_text, interval_text, marked_tier
@@ -99,7 +99,7 @@ def _measured_text(side: Side) -> str:
     """Count the intervals, and say of what time they are known where that is not all of it."""
     if not side.intervals:
         return f"result of a {side.kind}"
-    text = f"{side.intervals:,} x {side.interval_s:.3g} s"
+    text = f"{side.intervals:,} x {three_digits(side.interval_s)} s"
     if side.start_ns is None or side.end_ns is None:
         return text
     length_s = (side.end_ns - side.start_ns) / 1e9
@@ -159,13 +159,9 @@ def _of(needed: Needed, compared: Compared, comparison: Comparison) -> tuple[obj
 
 
 def _time_text(seconds: float) -> str:
-    return (
-        f"{seconds:.2g} s"
-        if seconds < 100
-        else f"{seconds / 60:.2g} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.2g} h"
-    )
+    unit_s, unit = (1, "s") if seconds < 100 else (60, "min") if seconds < 6000 else (3600, "h")
+    amount = float(f"{seconds / unit_s:.2g}")
+    return f"{three_digits(amount)} {unit}"
 
 
 def _with_unit(value: float, unit: Unit) -> str:

@@ -16,7 +16,7 @@ from collectors.reports.page import LEGEND
 from collectors.session.time_format import clock_text
 from engine.statistics.verdict import Verdict
 from engine.statistics.warmup import Trend
-from engine.text import safe_text, short_text
+from engine.text import safe_text, short_text, three_digits
 
 WIDTH = 80
 _SHOWN_AS = {
@@ -46,7 +46,7 @@ def _side_lines(name: str, side: Side) -> Iterator[str]:
     if side.start_ns is not None and side.end_ns is not None:
         chosen = f" ({side.words})" if side.words else ""
         facts.append(f"{clock_text(side.start_ns)} to {clock_text(side.end_ns)}{chosen}")
-        facts.append(f"{side.intervals:,} intervals of {side.interval_s:.3g} s")
+        facts.append(f"{side.intervals:,} intervals of {three_digits(side.interval_s)} s")
         facts.append(side.tier.name.lower())
     else:
         facts.append(f"result of a {side.kind}{', ' if side.words else ''}{side.words}")
@@ -72,7 +72,7 @@ def _row_lines(comparison: Comparison, row: RowComparison) -> Iterator[str]:
 
 def _steadiness(name: str, row: SideRow) -> str:
     if row.cut_s:
-        return f"{name}: the first {row.cut_s:.3g} s are left out: {row.trend.value}"
+        return f"{name}: the first {three_digits(row.cut_s)} s are left out: {row.trend.value}"
     if row.trend is Trend.NONE:
         return ""
     return f"{name}: caution: {row.trend.value} all the time, so the difference may be one of time"

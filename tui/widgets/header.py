@@ -12,7 +12,7 @@ from textual.content import Content
 from collectors.field import Unit
 from collectors.model import Frame, Tier
 from collectors.session.time_format import clock_text
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 from tui.action import Action
 from tui.alert_state import RaisedAlerts
 from tui.app_state import AppState, Recording
@@ -121,7 +121,7 @@ def _interval(frame: Frame, app_state: AppState) -> tuple[str, str]:
     # While the first sample at a new interval is due, the frame still has the length of the one before.
     wanted = app_state.interval_s if is_live and app_state.interval_changed else seconds
     other = f" -> {wanted:g} s" if abs(wanted - seconds) > LATE_SHARE * wanted else ""
-    return f"{seconds:.3g} s{other}", ""
+    return f"{three_digits(seconds)} s{other}", ""
 
 
 def _tier_text(tier: Tier) -> str:

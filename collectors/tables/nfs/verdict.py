@@ -10,7 +10,7 @@ from msgspec import Struct
 from collectors.model import Frame, FrameTable
 from collectors.tables.nfs.fields import OPERATIONS, TRANSPORTS
 from collectors.tables.nfs.schema import mount_of, nfs_key
-from engine.text import safe_text
+from engine.text import safe_text, three_digits
 
 _FEWEST_PER_S = 5.0
 """Operations per second below which means say little."""
@@ -111,7 +111,7 @@ def _said(mount: _Mount) -> Iterator[str]:
         yield from _of_transports(mount)
         yield from _of_time(mount)
         if mount.again_pct >= _SENT_AGAIN_PCT:
-            yield f"{mount.again_pct:.2g} % sent again: loss in the network, or a server that drops requests"
+            yield f"{three_digits(mount.again_pct)} % sent again: loss in the network, or a server that drops requests"
 
 
 def _of_transports(mount: _Mount) -> Iterator[str]:
