@@ -72,3 +72,17 @@ def test_scan_is_that_of_the_recording(
     printed = capsys.readouterr().out
     assert "mpath0 (dm-0)" in printed
     assert "tape st0" in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("a.luns", "a.luns is a file: read a recording with --from FILE"), ("b.luns", "'b.luns' is not a number")],
+)
+def test_a_file_in_place_of_the_interval_is_answered_with_the_option(
+    given: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.luns").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(["report", given]) == 2
+    assert said in capsys.readouterr().err
+    assert run_cli(["report", "x" * 5000]) == 2

@@ -20,14 +20,31 @@ from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from engine.replacing import replace
-from engine.text import safe_text
+from engine.text import decimal_number, safe_text, short_text
 from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal
-from tui.options.numbers import DECIMAL, FROM_ONE
+from tui.options.numbers import FROM_ONE, Decimal
 from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """Reading limits for recordings."""
+
+
+class _Interval(Decimal):
+    """Seconds; the recording that somebody names in their place is read with an option."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse a given value."""
+        if isinstance(value, str) and decimal_number(value) is None and _is_file(value):
+            self.fail(f"{safe_text(short_text(value, 80))} is a file: read a recording with --from FILE", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # Longer than any name.
+        return False
 
 
 def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -69,7 +86,7 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
 @click.option("--md", type=click.Path(path_type=Path), metavar="FILE", help="The same as Markdown.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --html or --md names if it is such a report.")
 @tier_option
-@click.argument("interval", type=DECIMAL, required=False)
+@click.argument("interval", type=_Interval(), required=False)
 @click.argument("count", type=FROM_ONE, required=False)
 @root_options
 def command(
