@@ -34,11 +34,16 @@ def decimal_number(text: str) -> float | None:
     return float(text) if len(text) <= _MOST_OF_FLOAT and _DECIMAL.fullmatch(text) else None
 
 
-def three_digits(value: float) -> str:
-    """Write a number with three significant digits, and all that are before the point; never with an exponent."""
-    if not math.isfinite(value) or abs(value) >= 999.5:
+def plain_number(value: float, digits: int = 6) -> str:
+    """Write a number with so many significant digits, and all that are before the point; never with an exponent."""
+    if not math.isfinite(value) or abs(value) >= 10**digits - 0.5:
         return f"{value:.0f}"
-    return format(Decimal(f"{value:.3g}"), "f")
+    return format(Decimal(f"{value:.{digits}g}"), "f")
+
+
+def three_digits(value: float) -> str:
+    """Write a measured figure in few characters."""
+    return plain_number(value, 3)
 
 
 MOST_SHOWN = 1000

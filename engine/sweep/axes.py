@@ -15,6 +15,7 @@ from engine.job.knobs.kinds import BlockSizes, WholeNumber
 from engine.job.scenario import Scenario
 from engine.job.sizes import format_size, parse_size
 from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
+from engine.text import plain_number
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
 _LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
@@ -46,7 +47,7 @@ def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type 
     if isinstance(knob, TuneKnob):
         return str(value)
     plain = knob.plain(knob.turned(Knobs(), value))
-    return f"{plain:g}" if isinstance(plain, float) else str(knob.unset if plain is None else plain)
+    return plain_number(plain) if isinstance(plain, float) else str(knob.unset if plain is None else plain)
 
 
 def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN401 (as above)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from engine.job.describe import knob_changes
+from engine.job.describe import describe_knobs, knob_changes
 from engine.job.distribution import Zipf
 from engine.job.file import dump_job, parse_job
 from engine.job.knobs import KNOBS, Knob, Knobs, knob_problems, knob_rows
 from engine.job.spec import BlockShare, Flush, JobSpec, Mode, PathPolicy
 from engine.results.result import nothing_measured
 from engine.results.result_document import run_document
+from engine.sweep.axes import SweepAxis
 from tui.commands.run import command as run_command
 from tui.load.form import FORM, form_values, job_from
 
@@ -54,6 +55,17 @@ def test_a_value_comes_back_from_a_job_file_a_turn_and_an_event(knob: Knob) -> N
         assert knob.read(line[knob.key]) == value
     (change,) = knob_changes(Knobs(), knobs)
     assert (change.knob, knob.read(change.before), knob.read(change.after)) == (knob.id, knob.default, OTHER[knob.id])
+
+
+def test_a_high_rate_has_all_its_digits_wherever_it_is_written() -> None:
+    knobs, rate = Knobs(rate_iops=1_234_567.0), KNOBS["rate_iops"]
+    (change,) = knob_changes(Knobs(), knobs)
+    assert "at most 1234567 IOPS" in describe_knobs(knobs)
+    assert change.text.endswith("unlimited -> 1234567")
+    assert SweepAxis(rate, (900.0, 1_234_567.0)).text.endswith("=900,1234567")
+    assert "1,234,567" in rate.shown(knobs, 1)
+    assert form_values(JobSpec(knobs=knobs), destroy_data=False)["rate_iops"] == "1234567"
+    assert "1234567" in dump_job(JobSpec(knobs=knobs))
 
 
 @EVERY

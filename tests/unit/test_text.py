@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text import safe_text, three_digits
+from engine.text import plain_number, safe_text, three_digits
 
 
 def test_plain_text_is_kept() -> None:
@@ -44,6 +44,7 @@ def test_three_digits_and_all_before_the_point() -> None:
         "0", "0.0000123", "0.5", "35.2", "999", "1000", "1000", "12345", "-1234",
     ]  # fmt: skip
     assert three_digits(math.nan) == "nan"
+    assert [*map(plain_number, (0.5, 2000.0, 1_234_567.0, 1e-7))] == ["0.5", "2000", "1234567", "0.0000001"]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))

@@ -35,6 +35,7 @@ from engine.job.knobs.steps import (
 )
 from engine.job.limits import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_TARGETS, MAX_THREADS
 from engine.job.sizes import BlockShare, format_blocks
+from engine.text import plain_number
 
 AS_READS = "as of reads"
 """The word for a knob of writes that is not set."""
@@ -210,7 +211,7 @@ class Knobs:
                 shown=lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
             ),
             form=FormLine(after="targets", hint="I/Os/s over all targets; empty: unlimited"),
-            phrase=lambda knobs: "" if knobs.rate_iops is None else f"at most {knobs.rate_iops:g} IOPS",
+            phrase=lambda knobs: "" if knobs.rate_iops is None else f"at most {plain_number(knobs.rate_iops)} IOPS",
             fio=("rate", "rate_iops", "rate_process"),
         ),
     )
