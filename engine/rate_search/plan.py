@@ -19,6 +19,7 @@ from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.sweep.limit import Limit
+from engine.text import plain_number
 
 DEPTH = 128
 """Slots per target where none are asked for: arrivals seldom wait for one below the maximum of most devices."""
@@ -37,7 +38,7 @@ class RateRange(Struct, frozen=True):
     @property
     def text(self) -> str:
         """As it is typed."""
-        low, high = ("" if each is None else f"{each:g}" for each in (self.low, self.high))
+        low, high = ("" if each is None else plain_number(each) for each in (self.low, self.high))
         return f"rate={low}..{high}"
 
 

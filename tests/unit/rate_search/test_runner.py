@@ -178,6 +178,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
     [
         ("rate=100..5e4", RateRange(100.0, 50_000.0)),
         ("rate=..", RateRange()),
+        ("rate=0.5..1234567", RateRange(0.5, 1_234_567.0)),
         ("rate = ..500", RateRange(None, 500.0)),
         ("rate=7..", RateRange(7.0, None)),
         ("rate=100,200", None),
@@ -186,6 +187,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
 )
 def test_range_of_rates_is_read(text: str, found: RateRange | None) -> None:
     assert parse_rate_range(text) == found
+    assert found is None or parse_rate_range(found.text) == found
 
 
 @pytest.mark.parametrize("text", ["rate=5..1", "rate=0..9", "rate=1..99999999", "rate=1.2.3..9", "rate=e..9"])
