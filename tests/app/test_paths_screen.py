@@ -245,3 +245,18 @@ async def test_a_filter_is_typed_and_dropped_while_a_chart_has_the_focus() -> No
         await pilot.press("enter", "tab", "escape")
         assert grid.filter_text == ""
         assert rows_of(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_all_attributes_of_a_path_have_room(size: tuple[int, int]) -> None:
+    source = ListSource(multipath_samples(4))
+    async with on_stage(make_app(source), size) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press("5", "x", "down", "enter")
+        view = pilot.app.screen
+        assert isinstance(view, PathView)
+        assert view.app_state.frame is not None
+        titles = [title for title, _ in view.facts(view.app_state.frame)]
+        text = screen_text(pilot)
+        assert "limit" in titles
+        assert [title for title in titles if f" {title} " not in text] == []

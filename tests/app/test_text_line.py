@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.geometry import Region
@@ -25,12 +26,13 @@ TEXTS = {
 class Lines(ThemedApp[None]):
     CSS = """
     #padded { padding: 0 1; }
-    #tall { height: 5; padding: 1 2; text-wrap: wrap; background: $panel; }
+    #tall { height: 7; padding: 1 2; text-wrap: wrap; background: $panel; }
+    #cut { height: 5; padding: 1 2; text-wrap: wrap; }
     #bordered { height: 3; border: round $primary; }
     """
 
     def compose(self) -> ComposeResult:
-        for name in ("plain", "padded", "tall", "bordered"):
+        for name in ("plain", "padded", "tall", "bordered", "cut"):
             yield TextLine("", id=name)
 
 
@@ -52,7 +54,7 @@ async def test_text_lines_are_those_of_textual(glyphs: Glyphs) -> None:
             app.theme = theme
             await pilot.pause()
             for text in TEXTS.values():
-                for line in app.query(TextLine):
+                for line in app.query(TextLine).exclude("#cut"):
                     line.put(text)
                     drawn = line.render_lines(line.outer_size.region)
                     assert _cells(drawn) == _cells(_as_textual(line)), line.id
@@ -82,3 +84,24 @@ async def test_a_text_that_textual_drew_meanwhile_is_shown_in_the_next_layout() 
         line.put("busy 12 %")
         line.render_lines(Region(0, 0, 60, everything.height + 3))
         assert "busy 12 %" in line.render_lines(everything)[0].text
+
+
+@pytest.mark.parametrize(
+    ("glyphs", "text", "shown"),
+    [
+        (UNICODE, "one two " * 20, ["one two " * 4 + "one", "two one " * 4 + "two", "one two " * 4 + "one…"]),
+        (ASCII, "one two " * 20, ["one two " * 4 + "one", "two one " * 4 + "two", "one two " * 4 + "one+"]),
+        (UNICODE, "設備 " * 40, ["設備 " * 7] * 2 + [("設備 " * 7) + "…"]),
+        (UNICODE, "one two " * 13, ["one two " * 4 + "one", "two one " * 4 + "two", "one two " * 4]),
+    ],
+    ids=["words", "ascii", "wide", "all of it"],
+)
+async def test_text_that_has_too_few_lines_ends_with_a_mark(glyphs: Glyphs, text: str, shown: list[str]) -> None:
+    app = Lines(glyphs=glyphs)
+    async with app.run_test(size=(40, 20)) as pilot:
+        line = app.query_one("#cut", TextLine)
+        line.put(text)
+        await pilot.pause()
+        lines = [strip.text for strip in line.render_lines(line.outer_size.region)]
+        assert [each.strip() for each in lines[1:4]] == [each.strip() for each in shown]
+        assert {cell_len(each) for each in lines} == {40}

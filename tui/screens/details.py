@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
+from textual.css.scalar import Scalar
 from textual.geometry import Size
 
 from collectors.advice.finding import in_order
@@ -41,6 +42,8 @@ MOST_RIGHT_PCT = 59
 """Most of the width for the right one of two columns."""
 PANELS = (AWAIT, TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
 
+FACT_LINES = 8
+"""Lines of the attributes of most devices, as in the style sheet."""
 FIRST_FIGURES = ("await_ms", "queue_ms", "service_ms", "busy_pct", "p99_ms", "max_ms", "iops", "bytes_per_s")
 """Figures that come first where there is no room for all."""
 
@@ -93,7 +96,7 @@ class DetailView(View):
         self.query_one("#verdict", TextLine).put(self.sentence(frame))
         facts = list(self.facts(frame))
         if facts:
-            self.query_one("#facts", TextLine).put(_two_columns(facts, self.size.width))
+            self._put_facts(_two_columns(facts, self.size.width))
         elif self.app_state.is_rewound:
             self.query_one("#facts", TextLine).put(f" not there at {clock_text(frame.time_ns)}")
         table = frame.tables.get(self.TABLE)
@@ -112,6 +115,15 @@ class DetailView(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             if chart.display:
                 draw(chart, series, panel, self.app_state)
+
+    def _put_facts(self, facts: Content) -> None:
+        """Show attributes in as many lines as they need, up to half of the screen; a low one has no charts."""
+        line, lines = self.query_one("#facts", TextLine), facts.plain.count("\n") + 1
+        line.put(facts)
+        fitted = Scalar.from_number(max(FACT_LINES, min(lines, self.size.height // 2 - 2)))
+        wanted = None if self.has_class("-tiny") or self.has_class("-flat") else fitted
+        if line.styles.inline.height != wanted:
+            line.styles.height = wanted
 
     @property
     def page_subject(self) -> object:

@@ -11,6 +11,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 
+from tui.text.glyphs import glyphs_of
 from tui.widgets.direct_refresh import DirectRefresh
 
 
@@ -62,7 +63,10 @@ class TextLine(DirectRefresh):
         """Draw all lines, with their padding, through the filters."""
         (top, right, bottom, left), style = self.styles.padding, self.visual_style
         width, height = max(0, size.width - left - right), max(0, size.height - top - bottom)
-        texts = Visual.to_strips(self, self._render(), width, height, style)[:height]
+        texts = Visual.to_strips(self, self._render(), width, None, style)
+        if len(texts) > height > 0:
+            texts[height - 1] = self._cut(texts[height - 1], width)
+        del texts[height:]
         ground = self.background_colors[1]
         blank = Style(background=ground).rich_style
         before, after = Segment(" " * left, blank), Segment(" " * right, blank)
@@ -74,6 +78,16 @@ class TextLine(DirectRefresh):
         for each in self.get_line_filters():
             lines = [line.apply_filter(each, ground) for line in lines]
         return lines
+
+    def _cut(self, line: Strip, width: int) -> Strip:
+        """End the last line that has room with the mark that more of the text follows."""
+        text = line.text
+        end = line.cell_length - len(text) + len(text.rstrip())
+        kept = line.crop(0, min(end, width - 1))
+        style = next((segment.style for segment in reversed([*kept])), self.visual_style.rich_style)
+        # Behind a figure the mark alone would look like more of its digits.
+        gap = " " if end + 1 < width else ""
+        return Strip([*kept, Segment(gap + glyphs_of(self).ellipsis, style)])
 
     def notify_style_update(self) -> None:
         """Drop lines drawn with another theme."""
