@@ -93,9 +93,9 @@ class SettingsActions(PaletteActions, Reloading):
     def _of_alerts(self) -> Iterator[ShownSetting]:
         if self._alerts is None:
             return
-        alerts, options = self._alerts.settings, self._alerts
+        service, alerts = self._alerts, self._alerts.settings
         in_file = self._given("alerts")
-        only_given = bool(alerts.rules) and len(alerts.rules) == len(options.given_rules)
+        only_given = bool(alerts.rules) and len(alerts.rules) == len(service.given_rules)
         yield ShownSetting(
             "alerts.rules",
             f"{len(alerts.rules)}",
@@ -116,7 +116,7 @@ class SettingsActions(PaletteActions, Reloading):
         yield ShownSetting(
             "alerts.command",
             " ".join(alerts.command) or "none",
-            Origin.OPTION if options.given_command else in_file if alerts.command else Origin.DEFAULT,
+            Origin.OPTION if service.given_command else in_file if alerts.command else Origin.DEFAULT,
             "Program that is run for each alert. From the next start on.",
             "a command line; --alert-command",
         )

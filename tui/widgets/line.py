@@ -83,7 +83,7 @@ class TextLine(DirectRefresh):
         """End the last line that has room with the mark that more of the text follows."""
         text = line.text
         end = line.cell_length - len(text) + len(text.rstrip())
-        kept = line.crop(0, min(end, width - 1))
+        kept = line.crop(0, min(end, max(0, width - 1)))
         style = next((segment.style for segment in reversed([*kept])), self.visual_style.rich_style)
         # Behind a figure the mark alone would look like more of its digits.
         gap = " " if end + 1 < width else ""
