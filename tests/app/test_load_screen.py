@@ -462,6 +462,13 @@ async def test_every_knob_and_both_windows_are_in_sight() -> None:
             assert screen_text(stage.pilot).count(" ->") >= 4, size
 
 
+async def test_a_rate_is_never_cut_in_its_digits() -> None:
+    async with load_stage(JobSpec(knobs=Knobs(rate_iops=1_500_000.0))) as stage:
+        await stage.shows("T  1.5M/s  t")
+        await stage.pilot.resize_terminal(*SIZES[1])
+        await stage.shows("1,500,000/s")
+
+
 @needs.io_uring
 async def test_a_turn_that_checks_targets_for_long_leaves_the_screen_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.model import Sample, Step
-from engine.events import Event
+from engine.events import Event, EventKind
+from engine.replacing import replace
 from tests.unit.load_steps import SECOND_NS, RecordedRun, Stretch, recorded_run
 from tui.load.effect import FEWEST_IOS, LONGEST_WINDOW_S, Effect, change_pct, has_enough_ios, last_effect
 from tui.load.ticks import tick_of
@@ -90,6 +91,28 @@ def test_turns_in_quick_succession_are_one() -> None:
     effect = effect_at(run, at_end(run))
     assert effect.text == "queue depth 1 -> 4"
     assert (effect.before.iops, effect.after.iops) == (1000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("knob", "turns", "text"),
+    [
+        ("rate_iops", ((None, 500.0), (500.0, 1_500_000.0)), "rate limit unlimited -> 1500000"),
+        ("rate_iops", ((1000.0, 100.5), (100.5, None)), "rate limit 1000 -> unlimited"),
+        ("of a later version", ((1, 2), (2, 3)), "of a later version 1 -> 3"),
+    ],
+)
+def test_several_turns_of_a_knob_read_as_the_event_of_one_would(
+    knob: str, turns: Sequence[tuple[float | None, float | None]], text: str
+) -> None:
+    run = recorded_run([Stretch(30, 1000), Stretch(0.3, 1500), Stretch(2.0, 1700), Stretch(30, 4000)])
+    changes = iter((*turns, turns[-1]))
+    events = [
+        replace(event, data={**event.data, "knob": knob, **dict(zip(("from", "to"), next(changes), strict=True))})
+        if event.kind is EventKind.KNOB
+        else event
+        for event in run.events
+    ]
+    assert effect_at(replace(run, events=tuple(events)), at_end(run)).text == text
 
 
 def test_few_ios_give_no_percentage_and_no_percentile() -> None:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from collectors.derive.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
+from engine.job.describe import KnobChange
+from engine.job.knobs import KNOBS
 from tui.load.ticks import SECOND_NS, LoadTick, opened_at, settled_ticks, unbroken_end, unbroken_start
 
 LONGEST_WINDOW_S = 60
@@ -177,7 +179,8 @@ def _turns_text(turns: Sequence[Event], epoch: int) -> str:
     knob, begin, end = last.data.get("knob"), turns[0].data.get("from"), last.data.get("to")
     if knob is None or any(event.data.get("knob") != knob for event in turns):
         return changes_text([event.text for event in turns])
-    return f"{str(knob).replace('_', ' ')} {begin} -> {end}"
+    known = KNOBS.get(str(knob))
+    return KnobChange(str(knob), str(knob) if known is None else known.name, begin, end).text
 
 
 def _newest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:

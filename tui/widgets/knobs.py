@@ -133,6 +133,7 @@ class _Text(Struct, frozen=True):
     title: str
     short: str
     value: str
+    brief: str
     down: str
     up: str
     width: int
@@ -145,11 +146,13 @@ class _Text(Struct, frozen=True):
         """Take value and keys of a knob."""
         value = "?" if knobs is None else knob.shown(knobs, targets)
         down, up = ("", "") if key_text is None else (_key(row.down, key_text), _key(row.up, key_text))
-        return cls(row.title, row.short, value, down, up, row.width, row.of_paths, _more(row, key_text))
+        brief = value if knobs is None or row.brief is None else row.brief(knobs)
+        return cls(row.title, row.short, value, brief, down, up, row.width, row.of_paths, _more(row, key_text))
 
     def line(self, title_width: int, value_width: int, title: str | None = None) -> Content:
         """Write title, key, value, key."""
-        shown = self.value if len(self.value) <= value_width else self.value[: value_width - 1] + "…"
+        shown = self.value if len(self.value) <= value_width else self.brief
+        shown = shown if len(shown) <= value_width else shown[: value_width - 1] + "…"
         return Content.assemble(
             f" {self.title if title is None else title:<{title_width}}",
             (f"{self.down:>2}", "bold $accent"),
