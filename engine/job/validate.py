@@ -27,7 +27,6 @@ from engine.job.spec import (
     PathPolicy,
     TargetSpec,
 )
-from engine.text import plain_number
 
 
 def _permutation_problems(knobs: Knobs) -> Iterator[Problem]:
@@ -161,10 +160,7 @@ def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
         return
     rate_iops = job.knobs.rate_iops
     if rate_iops is not None and rate_iops > MAX_ARRIVALS_PER_S:
-        yield Problem(
-            "rate",
-            f"{plain_number(rate_iops)} is out of range: up to {MAX_ARRIVALS_PER_S} with --arrival {job.arrival}",
-        )
+        yield Problem("rate", f"{rate_iops:g} is out of range: up to {MAX_ARRIVALS_PER_S} with --arrival {job.arrival}")
     if rate_iops is None:
         yield Problem("rate", f"--arrival {job.arrival} needs one: how many I/Os arrive per second")
     if job.backend is Backend.AIO:
