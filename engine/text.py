@@ -34,16 +34,23 @@ def decimal_number(text: str) -> float | None:
     return float(text) if len(text) <= _MOST_OF_FLOAT and _DECIMAL.fullmatch(text) else None
 
 
-def plain_number(value: float, digits: int = 6) -> str:
-    """Write a number with so many significant digits, and all that are before the point; never with an exponent."""
-    if not math.isfinite(value) or abs(value) >= 10**digits - 0.5:
-        return f"{value:.0f}"
-    return format(Decimal(f"{value:.{digits}g}"), "f")
-
-
 def three_digits(value: float) -> str:
-    """Write a measured figure in few characters."""
-    return plain_number(value, 3)
+    """Write a number with three significant digits, and all that are before the point; never with an exponent."""
+    if not math.isfinite(value) or abs(value) >= 999.5:
+        return f"{value:.0f}"
+    return format(Decimal(f"{value:.3g}"), "f")
+
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+def with_prefix(value: float, step: float = 1000.0) -> tuple[str, str]:
+    """Write three digits, and the prefix of the power of `step` that they count: 1500000 is ("1.5", "M")."""
+    power = 0
+    # What would be written as 1000 has the next prefix.
+    while step - 0.5 <= abs(value) < math.inf and power + 1 < len(_PREFIXES):
+        value, power = value / step, power + 1
+    return three_digits(value), _PREFIXES[power]
 
 
 MOST_SHOWN = 1000

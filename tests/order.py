@@ -23,7 +23,7 @@ def ordered(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     result: list[pytest.Item] = []
     for worker, share in enumerate(shares, 1):
         result += [item for file in share for item in file]
-        wanted = len(items) * worker // workers - len(result)
-        result += short[: max(0, wanted)]
-        del short[: max(0, wanted)]
+        wanted = max(0, len(items) * worker // workers - len(result))
+        result += short[:wanted]
+        del short[:wanted]
     return result + short

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from collectors.field import Unit
 from engine.job.sizes import format_duration
-from engine.text import three_digits
+from engine.text import three_digits, with_prefix
 
 DEFAULT_HOLD_S = 10.0
 """How long a limit must be passed if the rule does not say."""
@@ -86,14 +86,11 @@ _STEPS = {Unit.BYTES: 1024.0, Unit.BYTES_PER_SECOND: 1024.0, Unit.COUNT: 1000.0,
 
 def value_text(value: float, unit: Unit | None) -> str:
     """Write a figure with its unit for reading: `35.2 ms`, `1.5 MB/s`."""
-    number, suffix = value, _SUFFIXES.get(unit, "")
+    digits, suffix = three_digits(value), _SUFFIXES.get(unit, "")
     if unit in _STEPS:
-        letters = iter(("k", "M", "G", "T", "P"))
-        # What is written as 1000 has the next letter.
-        while round(abs(number)) >= _STEPS[unit] and (letter := next(letters, None)):
-            number, suffix = number / _STEPS[unit], letter
-        suffix += {Unit.BYTES: "B", Unit.BYTES_PER_SECOND: "B/s", Unit.PER_SECOND: "/s"}.get(unit, "")
-    return three_digits(number) + (suffix if unit is None else f" {suffix}" if suffix else "")
+        digits, prefix = with_prefix(value, _STEPS[unit])
+        suffix = prefix + {Unit.BYTES: "B", Unit.BYTES_PER_SECOND: "B/s", Unit.PER_SECOND: "/s"}.get(unit, "")
+    return digits + (suffix if unit is None else f" {suffix}" if suffix else "")
 
 
 def limit_text(value: float, unit: Unit | None) -> str:

@@ -54,7 +54,7 @@ def run_event_lines(events: Sequence[Event]) -> Iterator[str]:
     yield "events while it ran:"
     for group in groups[:_MOST_LINES]:
         kind = group.first.kind.value
-        head = "" if group.text.startswith(kind) else f"{kind}: "
+        head = "" if group.text.startswith(f"{kind} ") else f"{kind}: "
         yield f"  {clock_text(group.first.time_ns)}  {head}{group.text}"
     if len(groups) > _MOST_LINES:
         yield f"  {len(groups) - _MOST_LINES:,} more: --json has all of them"

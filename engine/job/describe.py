@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
-from engine.job.sizes import format_duration, format_size
+from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, JobSpec
-from engine.text import plain_number
 
 
 class KnobChange(Struct, frozen=True):
@@ -27,7 +26,7 @@ class KnobChange(Struct, frozen=True):
 
 
 def _words(value: str | float | None) -> str:
-    return "unlimited" if value is None else plain_number(value) if isinstance(value, float) else str(value)
+    return "unlimited" if value is None else format_number(value) if isinstance(value, float) else str(value)
 
 
 def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:

@@ -5,6 +5,7 @@ Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -124,7 +125,9 @@ def format_blocks(blocks: tuple[BlockShare, ...]) -> str:
 
 
 def format_number(value: float) -> str:
-    """Write a number in the shortest way that reads back as the same: `60`, `33.3`."""
+    """Write a number in the shortest way that reads back as the same: `60`, `33.3`, also `inf`."""
+    if not math.isfinite(value):
+        return str(value)
     exact = Decimal(repr(float(value)))
     return str(int(value)) if value == int(value) else f"{exact:f}"
 

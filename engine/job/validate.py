@@ -62,11 +62,6 @@ def _outside(value: float, low: float, high: float) -> bool:
     return not low <= value <= high
 
 
-def _number(value: float) -> str:
-    """Write any float, finite or not."""
-    return format_number(value) if math.isfinite(value) else str(value)
-
-
 def setting_problems(job: JobSpec) -> Iterator[Problem]:
     """List what is wrong with single fixed settings."""
     if _outside(len(job.targets), 1, MAX_TARGETS):
@@ -83,12 +78,12 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     if job.size_bytes is not None and job.size_bytes <= 0:
         yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
     if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
-        yield Problem("runtime", f"{_number(job.runtime_s)} is out of range: longer than 0s")
+        yield Problem("runtime", f"{format_number(job.runtime_s)} is out of range: longer than 0s")
     if not MIN_STEADY_ROUND_S <= job.steady_round_s < math.inf:
-        least = _number(MIN_STEADY_ROUND_S)
-        yield Problem("steady-round", f"{_number(job.steady_round_s)} is out of range: {least}s or longer")
+        least = format_number(MIN_STEADY_ROUND_S)
+        yield Problem("steady-round", f"{format_number(job.steady_round_s)} is out of range: {least}s or longer")
     if not 0 <= job.give_up_s < math.inf:
-        yield Problem("give-up", f"{_number(job.give_up_s)} is out of range: 0s or longer")
+        yield Problem("give-up", f"{format_number(job.give_up_s)} is out of range: 0s or longer")
 
 
 def _path_problems(target: TargetSpec) -> Iterator[Problem]:
@@ -216,11 +211,12 @@ def _align_problems(job: JobSpec) -> Iterator[Problem]:
 def _time_problems(job: JobSpec) -> Iterator[Problem]:
     """List what is wrong with the ramp and the pauses."""
     if not 0 <= job.ramp_s < math.inf:
-        yield Problem("ramp", f"{_number(job.ramp_s)} is out of range: 0s or longer")
+        yield Problem("ramp", f"{format_number(job.ramp_s)} is out of range: 0s or longer")
     elif job.runtime_s is not None and job.ramp_s >= job.runtime_s:
-        yield Problem("ramp", f"nothing of the runtime of {_number(job.runtime_s)}s is left to measure: give less")
+        runtime = format_number(job.runtime_s)
+        yield Problem("ramp", f"nothing of the runtime of {runtime}s is left to measure: give less")
     if not 0 <= job.think_s < math.inf:
-        yield Problem("think", f"{_number(job.think_s)} is out of range: 0s or longer")
+        yield Problem("think", f"{format_number(job.think_s)} is out of range: 0s or longer")
     if not 1 <= job.think_every <= MAX_LOOPS:
         yield Problem("think-every", f"{job.think_every} is out of range: 1 to {MAX_LOOPS}")
     yield from _floor_problems(job)
@@ -234,11 +230,11 @@ def _floor_problems(job: JobSpec) -> Iterator[Problem]:
     if floor is None:
         return
     if not 0 < floor.per_s < math.inf:
-        yield Problem("rate-min", f"{_number(floor.per_s)} is out of range: above 0")
+        yield Problem("rate-min", f"{format_number(floor.per_s)} is out of range: above 0")
     if not LEAST_CYCLE_S <= floor.cycle_s < math.inf:
-        yield Problem("rate-min", f"{_number(floor.cycle_s)}s is out of range: {LEAST_CYCLE_S:g}s or longer")
+        yield Problem("rate-min", f"{format_number(floor.cycle_s)}s is out of range: {LEAST_CYCLE_S:g}s or longer")
     if rate is not None and not floor.in_bytes and floor.per_s > rate:
-        yield Problem("rate-min", f"{_number(floor.per_s)} is above the --rate of {_number(rate)}")
+        yield Problem("rate-min", f"{format_number(floor.per_s)} is above the --rate of {format_number(rate)}")
 
 
 def validate(job: JobSpec) -> None:

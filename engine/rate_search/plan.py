@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from engine.errors import UsageError
 from engine.job.knobs import Knobs
 from engine.job.limits import MAX_ARRIVALS_PER_S, MAX_THREADS
+from engine.job.sizes import format_number
 from engine.job.spec import Arrival, Backend, JobSpec
 from engine.job.validate import validate
 from engine.rate_search.goal import RateGoal
@@ -19,7 +20,6 @@ from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.sweep.limit import Limit
-from engine.text import plain_number
 
 DEPTH = 128
 """Slots per target where none are asked for: arrivals seldom wait for one below the maximum of most devices."""
@@ -38,7 +38,7 @@ class RateRange(Struct, frozen=True):
     @property
     def text(self) -> str:
         """As it is typed."""
-        low, high = ("" if each is None else plain_number(each) for each in (self.low, self.high))
+        low, high = ("" if each is None else format_number(each) for each in (self.low, self.high))
         return f"rate={low}..{high}"
 
 

@@ -13,9 +13,8 @@ from engine.errors import UsageError
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob, Knobs
 from engine.job.knobs.kinds import BlockSizes, WholeNumber
 from engine.job.scenario import Scenario
-from engine.job.sizes import format_size, parse_size
+from engine.job.sizes import format_number, format_size, parse_size
 from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
-from engine.text import plain_number
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
 _LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
@@ -47,7 +46,7 @@ def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type 
     if isinstance(knob, TuneKnob):
         return str(value)
     plain = knob.plain(knob.turned(Knobs(), value))
-    return plain_number(plain) if isinstance(plain, float) else str(knob.unset if plain is None else plain)
+    return format_number(plain) if isinstance(plain, float) else str(knob.unset if plain is None else plain)
 
 
 def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN401 (as above)

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from collectors.reports.run_events import run_event_lines
 from engine.events import Event, EventKind
 from engine.replacing import replace
 from engine.running.control import LoadControl
@@ -67,3 +68,8 @@ def test_the_summary_after_the_screens_has_them_too(capsys: pytest.CaptureFixtur
     assert first.endswith("note: cable pulled")
     assert second.endswith("hotplug: host0: 2 paths lost: standby (sda, sdb)")
     assert third.endswith("  alert slow raised: vda await_ms 30 ms"), "its kind stands once"
+
+
+def test_a_note_that_only_begins_like_its_kind_has_it_before_it() -> None:
+    lines = [*run_event_lines([event(12, EventKind.NOTE, "notebook unplugged")])]
+    assert lines[-1].endswith("  note: notebook unplugged")

@@ -153,6 +153,11 @@ def test_durations_and_numbers_round_trip(value: float) -> None:
     assert float(format_number(value)) == value
 
 
+def test_numbers_have_no_exponent() -> None:
+    assert [*map(format_number, (0.5, 2000.0, 1_234_567.0, 1e-7))] == ["0.5", "2000", "1234567", "0.0000001"]
+    assert format_number(float("inf")) == "inf"
+
+
 def test_durations_are_written_short() -> None:
     assert [format_duration(value) for value in (0.5, 1, 30, 90, 300, 5400, 7200, 86400)] == [
         "0.5s",

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text import plain_number, safe_text, three_digits
+from engine.text import safe_text, three_digits, with_prefix
 
 
 def test_plain_text_is_kept() -> None:
@@ -44,7 +44,15 @@ def test_three_digits_and_all_before_the_point() -> None:
         "0", "0.0000123", "0.5", "35.2", "999", "1000", "1000", "12345", "-1234",
     ]  # fmt: skip
     assert three_digits(math.nan) == "nan"
-    assert [*map(plain_number, (0.5, 2000.0, 1_234_567.0, 1e-7))] == ["0.5", "2000", "1234567", "0.0000001"]
+
+
+def test_prefixes_begin_where_1000_would_be_written() -> None:
+    values = (0.5, 999.4, 999.6, 1000.0, 123_456.0, 999_600.0, 1_500_000.0, -2e9, 3e20, math.inf)
+    assert ["".join(with_prefix(value)) for value in values] == [
+        "0.5", "999", "1k", "1k", "123k", "1M", "1.5M", "-2G", "300000P", "inf",
+    ]  # fmt: skip
+    assert with_prefix(1023.7, 1024.0) == ("1", "k")
+    assert with_prefix(math.nan)[1] == ""
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,16 +36,9 @@ class _Interval(Decimal):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Parse a given value."""
-        if isinstance(value, str) and decimal_number(value) is None and _is_file(value):
+        if isinstance(value, str) and decimal_number(value) is None and os.path.isfile(value):  # noqa: PTH113 - whatever it is
             self.fail(f"{safe_text(short_text(value, 80))} is a file: read a recording with --from FILE", param, ctx)
         return super().convert(value, param, ctx)
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # Longer than any name.
-        return False
 
 
 def _subject_options(command: Callable[..., None]) -> Callable[..., None]:

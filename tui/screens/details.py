@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
-from textual.css.scalar import Scalar
 from textual.geometry import Size
 
 from collectors.advice.finding import in_order
@@ -120,10 +119,8 @@ class DetailView(View):
         """Show attributes in as many lines as they need, up to half of the screen; a low one has no charts."""
         line, lines = self.query_one("#facts", TextLine), facts.plain.count("\n") + 1
         line.put(facts)
-        fitted = Scalar.from_number(max(FACT_LINES, min(lines, self.size.height // 2 - 2)))
-        wanted = None if self.has_class("-tiny") or self.has_class("-flat") else fitted
-        if line.styles.inline.height != wanted:
-            line.styles.height = wanted
+        is_low = self.has_class("-tiny") or self.has_class("-flat")
+        line.styles.height = "1fr" if is_low else max(FACT_LINES, min(lines, self.size.height // 2 - 2))
 
     @property
     def page_subject(self) -> object:

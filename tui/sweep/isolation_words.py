@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.isolation.study import point_name
-from engine.text import plain_number, safe_text
+from engine.job.sizes import format_number
+from engine.text import safe_text
 from tui.sweep.isolation_rows import IsolationRow
 from tui.sweep.isolation_state import IsolationState
 from tui.sweep.state import SweepPhase
@@ -65,7 +66,7 @@ def isolation_answer_text(state: IsolationState) -> Iterator[str]:
     if baseline is not None:
         drift = study.drift
         again = "" if drift is None or len(study.points) < state.expected else f"; at the end {drift:.2f} x of that"
-        alone = f"{baseline.typical_ns / 1e6:.3f} ms, {plain_number(study.rate_iops)} IOPS"
+        alone = f"{baseline.typical_ns / 1e6:.3f} ms, {format_number(study.rate_iops)} IOPS"
         yield f"  the victim alone: {study.figure} {alone}{again}"
     yield from (f"  left out: {safe_text(name)}" for name in study.left_out)
     if study.ended:

@@ -83,8 +83,8 @@ class TextLine(DirectRefresh):
         """End the last line that has room with the mark that more of the text follows."""
         text = line.text
         end = line.cell_length - len(text) + len(text.rstrip())
-        kept = line.crop(0, min(end, max(0, width - 1)))
-        style = next((segment.style for segment in reversed([*kept])), self.visual_style.rich_style)
+        kept = [*line.crop(0, min(end, max(0, width - 1)))]
+        style = kept[-1].style if kept else self.visual_style.rich_style
         # Behind a figure the mark alone would look like more of its digits.
         gap = " " if end + 1 < width else ""
         return Strip([*kept, Segment(gap + glyphs_of(self).ellipsis, style)])

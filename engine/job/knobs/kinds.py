@@ -117,8 +117,7 @@ class Number(KnobKind):
     def problems(self, value: float, knobs: Knobs) -> Iterator[str]:
         inside = math.isfinite(value) and self.least <= value <= self.most
         if not inside or (self.above and value == self.least):
-            shown = format_number(value) if math.isfinite(value) else str(value)
-            yield f"{shown} is out of range: {self.range_text}"
+            yield f"{format_number(value)} is out of range: {self.range_text}"
 
 
 class BlockSizes(KnobKind):

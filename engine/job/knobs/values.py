@@ -34,8 +34,8 @@ from engine.job.knobs.steps import (
     width_to_end,
 )
 from engine.job.limits import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_TARGETS, MAX_THREADS
-from engine.job.sizes import BlockShare, format_blocks
-from engine.text import plain_number, three_digits
+from engine.job.sizes import BlockShare, format_blocks, format_number
+from engine.text import with_prefix
 
 AS_READS = "as of reads"
 """The word for a knob of writes that is not set."""
@@ -53,11 +53,6 @@ def _short_sizes(knobs: Knobs, _targets: int) -> str:
 
 def _mix(knobs: Knobs) -> str:
     return {100.0: "read", 0.0: "write"}.get(knobs.read_pct, f"{knobs.read_pct:g} % read")
-
-
-def _brief_rate(per_s: float) -> str:
-    factor, letter = (1e6, "M") if per_s >= 999_500 else (1e3, "k") if per_s >= 1000 else (1.0, "")
-    return f"{three_digits(per_s / factor)}{letter}/s"
 
 
 def _offsets(knobs: Knobs) -> str:
@@ -214,10 +209,10 @@ class Knobs:
                     sized(rate_from_load, fine=rate_by_tenth, coarse=rate_by_ten),
                 ),
                 shown=lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
-                brief=lambda knobs: _brief_rate(knobs.rate_iops or 0.0),
+                brief=lambda knobs: "".join((*with_prefix(knobs.rate_iops or 0.0), "/s")),
             ),
             form=FormLine(after="targets", hint="I/Os/s over all targets; empty: unlimited"),
-            phrase=lambda knobs: "" if knobs.rate_iops is None else f"at most {plain_number(knobs.rate_iops)} IOPS",
+            phrase=lambda knobs: "" if knobs.rate_iops is None else f"at most {format_number(knobs.rate_iops)} IOPS",
             fio=("rate", "rate_iops", "rate_process"),
         ),
     )
