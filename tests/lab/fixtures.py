@@ -41,10 +41,16 @@ def names() -> list[str]:
     return sorted(archive.parent.name for archive in folder.glob("*/sys.tar.xz"))
 
 
+def unpack_tree(archive: Path, folder: Path) -> None:
+    """Unpack a captured tree with all its links; the argument `filter` is missing in Python before 3.11.4."""
+    with tarfile.open(archive) as tree:
+        tree.extraction_filter = lambda member, _: member
+        tree.extractall(folder)
+
+
 def unpack(name: str, folder: Path) -> Capture:
     source = Path(os.environ["LUNSCOPE_LAB"], "fixtures", name)
-    with tarfile.open(source / "sys.tar.xz") as archive:
-        archive.extractall(folder, filter="fully_trusted")
+    unpack_tree(source / "sys.tar.xz", folder)
     shutil.copytree(source / "proc", folder / "proc")
     (folder / "proc/self").mkdir(mode=0o755)
     (folder / "proc/self_mountinfo").rename(folder / "proc/self/mountinfo")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from collectors.kernel.devices import HIDDEN_PATH
 from collectors.model import Device
 from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
+from tests.lab.fixtures import unpack_tree
 
 LAB = os.environ.get("LUNSCOPE_LAB", "")
 CAPTURES = sorted(path.parent for path in Path(LAB, "fixtures").glob("*/sys.tar.xz")) if LAB else []
@@ -29,8 +29,7 @@ def capture(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def devices(capture: Path, tmp_path: Path) -> dict[str, Device]:
-    with tarfile.open(capture / "sys.tar.xz") as tree:
-        tree.extractall(tmp_path, filter="fully_trusted")
+    unpack_tree(capture / "sys.tar.xz", tmp_path)
     collector = BlockCollector(str(capture / "proc"), str(tmp_path / "sys"))
     rows = collector.read().tables["disk"].rows
     return {
