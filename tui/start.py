@@ -58,7 +58,7 @@ def start_live(
     compared: CompareAsked | None = None,
     alerts: AlertService | None = None,
     mouse: bool = True,
-    watched: Watched | None = None,
+    is_summed_up: bool = False,
     fleet: HostOrFleet | None = None,
     fleet_load: FleetLoadController | None = None,
     before_close: Callable[[], None] | None = None,
@@ -68,7 +68,7 @@ def start_live(
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
-    With `watched` what was seen is summed up there, and printed on a terminal at the end. With `autostart` the job is
+    With `is_summed_up` what was seen is printed on a terminal at the end, in some lines. With `autostart` the job is
     armed and started at once; `sweeps` with something to measure begin on their screen, with the `controller` they
     came with, and what is measured from there is added to them. `before_close` ends what else goes on before the source
     is closed; `first_screen` is the id of the tab to begin with. Tunables below `tune_root` may be changed; what is not
@@ -78,6 +78,7 @@ def start_live(
     _prepare_environment()
     return_freed_memory()
     respond_promptly()
+    watched = _sums() if is_summed_up else None
     closing = Closing(control, source, recording, before_close)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
@@ -103,7 +104,8 @@ def start_live(
             for line in closing.restored:
                 click.echo(f"lunscope: {line}", err=True)
             keep_events(app.app_state.events.all())
-            _print_summary(app, watched, recording)
+            has_results = bool(control is not None and control.result()) or bool(sweeps and sweeps.groups)
+            _print_summary(app, watched, recording, results_follow=has_results)
             return code or closing.code
     finally:
         closing.close()
@@ -116,7 +118,15 @@ def start_replay(
     return start_live(source, theme=theme, compared=compared, mouse=mouse)
 
 
-def _print_summary(app: LunscopeApp, watched: Watched | None, recording: RecordingSource | None) -> None:
+def _sums() -> Watched:
+    from tui.watched import Watched  # noqa: PLC0415 (what has no screens does without rich)
+
+    return Watched()
+
+
+def _print_summary(
+    app: LunscopeApp, watched: Watched | None, recording: RecordingSource | None, *, results_follow: bool
+) -> None:
     """Print what was seen to the terminal, in its characters; nothing into files and pipes."""
     if watched is None or sys.stdout is None or not sys.stdout.isatty():
         return
@@ -126,6 +136,8 @@ def _print_summary(app: LunscopeApp, watched: Watched | None, recording: Recordi
 
     for line in summary_lines(watched, app.app_state.events.all(), recording):
         click.echo(line if app.glyphs is UNICODE else plain_text(line))
+    if results_follow:
+        click.echo()
 
 
 class _Shown(Struct, frozen=True):

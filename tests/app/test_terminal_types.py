@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import time
@@ -267,23 +268,32 @@ def test_the_console_is_not_asked_for_reports_of_the_mouse() -> None:
     assert "1000" not in enter(mouse=False, abilities=CONSOLE)
 
 
+LOAD = ("run", "--size", "4M", "--rate", "100")
+SUMMED_UP = {"", "watched", "hottest", "disks", "paths", "events", "recording", "not seen"}
+"""What lines of the summary begin with."""
+SWEEP = ("sweep", "--size", "4M", "--vary", "qd=1,2")
+
+
 @pytest.mark.slow
-def test_leaving_sums_up_what_was_seen_on_the_terminal() -> None:
-    terminal = ForkedTerminal(("watch", "--tier", "kernel", "--interval", "0.2"), 80, 24)
+@pytest.mark.parametrize(("verb", "below"), [(("watch",), ""), (LOAD, "IOPS"), (SWEEP, "not complete: stopped")])
+def test_leaving_sums_up_what_was_seen_on_the_terminal(verb: tuple[str, ...], below: str) -> None:
+    terminal = ForkedTerminal((*verb, "--tier", "kernel", "--interval", "0.2"), 80, 24)
     try:
         assert terminal.drain(PATIENCE_S, until=b"LIVE") is not None
         terminal.drain(1.5)
         terminal.press("q")
         terminal.wait(PATIENCE_S)
     finally:
-        code = terminal.close()
-    assert code == 0
+        terminal.close()
     _, left, after = bytes(terminal.output).rpartition(b"\x1b[?1049l")
     assert left
     lines = SEQUENCE.sub(b"", after).decode().splitlines()
     assert lines[0].startswith("watched   ")
-    assert len(lines) <= 10
-    assert all(len(line) <= 80 for line in lines)
+    sums = list(itertools.takewhile(lambda line: line[:10].strip() in SUMMED_UP, lines))
+    assert len(sums) <= 10
+    assert all(len(line) <= 80 for line in sums)
+    assert below in "\n".join(lines[len(sums) :])
+    assert not below or not sums[-1]
 
 
 @pytest.mark.slow

@@ -99,6 +99,7 @@ def _show(
         sweeps=series,
         controller=controller,
         alerts=watching.alerts,
+        is_summed_up=True,
         tune_root=watching.sysfs,
     )
     return sum_up_series(series, control, recording, code, is_measured_for=True)

@@ -145,6 +145,7 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
         autostart=True,
         sweeps=sweeps,
         alerts=watching.alerts,
+        is_summed_up=True,
         tune_root=watching.sysfs,
         keep_events=events.extend,
     )

@@ -8,7 +8,6 @@ from tui.headless.after_screens import sum_up
 from tui.options.watching import Watching, open_source
 from tui.start import start_live
 from tui.sweep.series import SweepSeries
-from tui.watched import Watched
 
 
 def watch_host(watching: Watching, theme: str | None, *, mouse: bool) -> int:
@@ -24,7 +23,7 @@ def watch_host(watching: Watching, theme: str | None, *, mouse: bool) -> int:
         sweeps=sweeps,
         alerts=watching.alerts,
         mouse=mouse,
-        watched=Watched(),
+        is_summed_up=True,
         tune_root=watching.sysfs,
         keep_events=events.extend,
     )
