@@ -98,6 +98,7 @@ def test_turns_in_quick_succession_are_one() -> None:
     [
         ("rate_iops", ((None, 500.0), (500.0, 1_500_000.0)), "rate limit unlimited -> 1500000"),
         ("rate_iops", ((1000.0, 100.5), (100.5, None)), "rate limit 1000 -> unlimited"),
+        ("rate_iops", ((1000.0, 500.0), (500.0, 1000.0)), "rate limit 1000 -> 1000 in 3 turns"),
         ("of a later version", ((1, 2), (2, 3)), "of a later version 1 -> 3"),
     ],
 )
@@ -113,6 +114,14 @@ def test_several_turns_of_a_knob_read_as_the_event_of_one_would(
         for event in run.events
     ]
     assert effect_at(replace(run, events=tuple(events)), at_end(run)).text == text
+
+
+def test_three_intervals_are_three_seconds_though_they_vary_a_little() -> None:
+    run = recorded_run([Stretch(30, 1000), Stretch(3.9, 1500), Stretch(30, 4000)], interval_s=0.9985)
+    effect = effect_at(run, at_end(run))
+    assert effect.text == "queue depth 2 -> 3"
+    assert 2.9 < effect.before.length_s < 3
+    assert effect.is_long_enough
 
 
 def test_few_ios_give_no_percentage_and_no_percentile() -> None:

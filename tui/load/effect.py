@@ -59,7 +59,7 @@ class Effect(Struct, frozen=True):
     @property
     def is_long_enough(self) -> bool:
         """Whether both windows are long enough for changes in percent."""
-        return min(self.before.length_s, self.after.length_s) >= SHORTEST_WINDOW_S
+        return _is_long(min(self.before.length_s, self.after.length_s))
 
 
 def has_enough_ios(effect: Effect, times: int = 1) -> bool:
@@ -136,7 +136,7 @@ def _base(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> tuple
     first, base = epoch, _before(mine, epoch, turns)
     for _ in range(MOST_JOINED):
         earlier = [tick for tick in mine if tick.epoch < first]
-        if not earlier or not earlier[-1].epoch or _length_ns(base) >= SHORTEST_WINDOW_S * SECOND_NS:
+        if not earlier or not earlier[-1].epoch or _is_long(_length_ns(base) / SECOND_NS):
             break
         opened_ns = opened_at(mine, earlier[-1].epoch, turns)
         if opened_ns is None or earlier[-1].end_ns - opened_ns > JOINED_S * SECOND_NS:
@@ -180,7 +180,8 @@ def _turns_text(turns: Sequence[Event], epoch: int) -> str:
     if knob is None or any(event.data.get("knob") != knob for event in turns):
         return changes_text([event.text for event in turns])
     known = KNOBS.get(str(knob))
-    return KnobChange(str(knob), str(knob) if known is None else known.name, begin, end).text
+    text = KnobChange(str(knob), str(knob) if known is None else known.name, begin, end).text
+    return f"{text} in {len(turns)} turns" if begin == end else text
 
 
 def _newest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
@@ -201,6 +202,11 @@ def _oldest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
 
 def _length_ns(ticks: Sequence[LoadTick]) -> int:
     return ticks[-1].end_ns - ticks[0].start_ns if ticks else 0
+
+
+def _is_long(length_s: float) -> bool:
+    """Whether a window is long enough for changes in percent; three intervals of a second vary a little, too."""
+    return length_s * _ALIKE >= SHORTEST_WINDOW_S
 
 
 def _alike(first_ns: int, second_ns: int) -> bool:
