@@ -130,7 +130,7 @@ MARKS: dict[tuple[str, str], Callable[[Glyphs], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
-def test_what_colour_tells_is_told_by_marks_too(glyphs: Glyphs) -> None:
+def test_what_colour_shows_is_shown_by_marks_too(glyphs: Glyphs) -> None:
     assert set(SEVERITIES) <= MARKS.keys()
     for pair, marks in MARKS.items():
         one, other = marks(glyphs)

@@ -39,7 +39,7 @@ class Namespace:
             run("ip", "-n", self.name, *words)
 
     def cut(self) -> None:
-        """Drop the link: nothing arrives any more, and nobody is told."""
+        """Drop the link: nothing arrives any more, and nobody hears of it."""
         run("ip", "-n", self.name, "link", "set", "eth0", "down")
 
     def remove(self) -> None:

@@ -97,7 +97,9 @@ def test_the_columns_are_those_of_the_core() -> None:
     assert list(PROCESS_COLUMNS) == _native.PROCESS_COLUMNS
 
 
-def test_two_processes_on_one_device_are_told_apart(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
+def test_two_processes_on_one_device_are_counted_apart(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
     device = make_loop(SIZE_BYTES, SHM)
     tracer.read()
     tracer.processes()

@@ -325,7 +325,7 @@ def test_a_recording_says_who_did_the_io(device: str, tmp_path: Path) -> None:
     assert all(row["p99_ms"] is None or row["p99_ms"] > 0 for row in known)
 
 
-def test_without_helper_a_user_without_rights_is_told_what_would_help(socket: Path) -> None:
+def test_without_helper_a_user_without_rights_reads_what_would_help(socket: Path) -> None:
     with as_nobody("report", "--tier", "exact", "0.4", "1", socket=socket) as report:
         _, errors = report.communicate(timeout=PATIENCE_S)
     assert report.returncode == 1

@@ -173,7 +173,7 @@ def test_processes_of_others_are_counted(storage: Storage) -> None:
     assert "processes belong to others: run as root" in output
 
 
-def test_a_reader_is_told_nothing_of_writers(storage: Storage) -> None:
+def test_a_reader_gets_no_report_of_writers(storage: Storage) -> None:
     device = storage.loop()
     script = (
         "from engine.guard import open_targets; from engine.job.spec import *\n"

@@ -195,7 +195,7 @@ print(json.dumps({"paths": len(graph["paths"]), "luns": len(graph["luns"]), "por
     assert ports == pytest.approx(disks, rel=0.05)
 
 
-def test_commands_that_fail_are_told_of_the_path() -> None:
+def test_commands_that_fail_are_reported_of_the_path() -> None:
     """The driver aborts every hundredth command (opts=16, drivers/scsi/scsi_debug.c); nothing is lost, but counted."""
     steps = """driver=/sys/bus/pseudo/drivers/scsi_debug
 echo 16 > $driver/opts; echo 100 > $driver/every_nth; shown '<< path sd[a-z]* of mpatha: [0-9,]* errors >>'
@@ -220,7 +220,7 @@ kill $writer; wait $writer"""
     assert " st1 " not in text
 
 
-def test_a_container_without_uevents_is_told_of_paths_and_disks_all_the_same() -> None:
+def test_a_container_without_uevents_reports_paths_and_disks_all_the_same() -> None:
     """Its sysfs is a mount of its own, and the kernel announces nothing in network namespaces of other users."""
     steps = """path=$(ls /sys/block/$(basename $(readlink /dev/mapper/mpatha))/slaves | head -1)
 unshare --user --map-root-user --net --mount sh -c 'mkdir -p /tmp/sys; mount -t sysfs none /tmp/sys

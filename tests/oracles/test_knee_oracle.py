@@ -56,7 +56,7 @@ def test_noise_moves_kneedle_farther_than_the_fitted_knee() -> None:
     assert np.std(ours) <= np.std(kneedle)
 
 
-def test_soft_bends_are_told_apart_by_both() -> None:
+def test_soft_bends_are_distinguished_by_both() -> None:
     """Kneedle's knee of a hyperbola on 1..64 is sqrt(D (63 + D)) - D + 1: the slope there is the diagonal's."""
     for depth in (6, 12):
         ours, kneedle = _both(bend(depth))

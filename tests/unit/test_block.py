@@ -126,7 +126,7 @@ def test_names_may_hold_slashes_and_any_bytes(kernel: FakeKernel) -> None:
     assert all(key.encode("utf-8") for key in table.rows.keys)
 
 
-def test_missing_roots_are_told_with_their_path(tmp_path: Path, kernel: FakeKernel) -> None:
+def test_missing_roots_are_reported_with_their_path(tmp_path: Path, kernel: FakeKernel) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         BlockReader(str(tmp_path / "no"), str(kernel.sysfs)).read()
     assert caught.value.filename == str(tmp_path / "no/diskstats")

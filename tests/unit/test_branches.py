@@ -82,7 +82,7 @@ def test_keys_are_unique_though_luns_stand_below_each_of_their_paths() -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_a_branch_is_told_by_whether_anything_hangs_on_it() -> None:
+def test_a_branch_is_drawn_by_whether_anything_hangs_on_it() -> None:
     branches = Branches(topology())
     waiting = list(branches.roots())
     while waiting:

@@ -215,7 +215,7 @@ def test_slow_counters_hand_over_their_last_table_and_every_event(counts: _Count
     assert reading.tables["port_errors"].rows is counts.rows
 
 
-def test_a_failing_reader_is_told() -> None:
+def test_a_failing_reader_is_reported() -> None:
     def fail(graph: Graph) -> Table | None:
         raise OSError(5, "Input/output error")
 

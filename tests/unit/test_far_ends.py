@@ -79,7 +79,7 @@ def test_virtio_has_a_name() -> None:
     assert vendor_name("LIO-ORG") == "LIO-ORG"
 
 
-def test_paths_that_are_not_alike_are_told_apart() -> None:
+def test_paths_that_are_not_alike_are_listed_apart() -> None:
     def paths(*access: str) -> list[Path]:
         return [Path(str(place), str(place), "lun", access=one) for place, one in enumerate(access)]
 
@@ -142,7 +142,7 @@ def test_rates_of_sas_and_sata_links(kernel: FakeKernel) -> None:
     assert (ports["host7"].transport, ports["host7"].speed) == ("ata", "6.0 Gbps")
 
 
-def test_an_nvme_controller_is_told_with_serial_subsystem_and_host(kernel: FakeKernel) -> None:
+def test_an_nvme_controller_is_listed_with_serial_subsystem_and_host(kernel: FakeKernel) -> None:
     folder = add_nvme_controller(kernel, 0, "tcp", "traddr=10.0.1.1,trsvcid=4420,src_addr=10.0.1.9")
     for attribute, value in (("serial", "SN7"), ("hostnqn", "nqn.host")):
         (kernel.sysfs / "devices" / folder / attribute).write_text(f"{value}\n")

@@ -26,7 +26,7 @@ def gone(paths: GonePaths) -> list[tuple[str, int]]:
     return [(one.path.name, one.since_ns) for one in paths.at(NOW).of_lun("dm-0")]
 
 
-def test_a_path_that_vanishes_is_told_with_its_time_until_it_is_back() -> None:
+def test_a_path_that_vanishes_is_listed_with_its_time_until_it_is_back() -> None:
     paths = GonePaths()
     for second, graph in enumerate((WHOLE, WHOLE, without("sd1"), without("sd1", "sd2"), without("sd1"))):
         paths.follow(frame(second, graph))

@@ -79,7 +79,7 @@ def next_events(monitor: HotplugMonitor) -> list[Event]:
     return events
 
 
-def test_an_announced_disk_is_told_with_size_and_model(
+def test_an_announced_disk_is_reported_with_size_and_model(
     kernel: FakeKernel, monitor: HotplugMonitor, listener: FakeListener
 ) -> None:
     kernel.add(FakeDisk("sdb", minor=16, sectors=1 << 17, attributes={"device/model": "X1\x1b[2J \n"}))

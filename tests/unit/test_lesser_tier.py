@@ -35,7 +35,7 @@ def test_figures_are_those_of_the_tier(tier: Tier, busy_pct: float, has_service:
     assert math.isnan(disks.value("p99_ms", 0)) is not has_p99
 
 
-def test_the_host_is_told_with_no_better_tier_than_it_had() -> None:
+def test_the_host_is_shown_with_no_better_tier_than_it_had() -> None:
     steps = list(with_tier(recorded(), Tier.SAMPLED))
     assert {step.current.topology.host.tier for step in steps} == {Tier.KERNEL}
     assert steps[0].previous is None

@@ -120,7 +120,7 @@ def test_ports_that_come_and_go_are_reported(kernel: FakeKernel, inventory: Inve
     assert removed.text == "port nvme7 removed"
 
 
-def test_a_remote_port_that_became_marginal_is_told_of_its_paths(kernel: FakeKernel, inventory: Inventory) -> None:
+def test_a_remote_port_that_became_marginal_is_reported_of_its_paths(kernel: FakeKernel, inventory: Inventory) -> None:
     folder = add_fc_host(kernel, 30, "0x10000090fa000001")
     add_fc_disk(kernel, "sdzz", folder, 30, target_wwpn="0x5000000000000aaa")
     kernel.add_class("fc_remote_ports", "rport-30:0-0", f"{folder}/rport-30:0-0/fc_remote_ports/rport-30:0-0",

@@ -76,7 +76,7 @@ def test_states_are_shown_with_their_age() -> None:
     assert dict(path_facts(frame.topology.graph.paths[0], unknown))["state"] == "running"
 
 
-def test_a_path_and_its_port_are_told_with_all_their_names() -> None:
+def test_a_path_and_its_port_are_named_with_all_their_names() -> None:
     frame = frame_of("optimized")
     facts = dict(path_facts(frame.topology.graph.paths[0], frame))
     assert (facts["port name"], facts["port group"]) == ("naa.5000", "258, relative port 2")

@@ -127,7 +127,7 @@ def test_cpu_of_slow_storage_has_no_exponent() -> None:
     assert [_three_digits(value) for value in (0.488, 31.0, 1690.0, None)] == ["0.488", "31", "1,690", "-"]
 
 
-def test_fsyncs_are_told_apart_from_writes() -> None:
+def test_fsyncs_are_listed_apart_from_writes() -> None:
     assert not any(line.startswith("sync") for line in summary_lines(one_epoch()))
     flushed = replace(one_epoch().epochs[0], fsyncs=FsyncResult(200, 0, 400_000_000, 9_000_000))
     lines = summary_lines(replace(one_epoch(), epochs=(flushed,)))

@@ -131,7 +131,9 @@ def _change(path: Path, data: bytes, *statements: tuple[str, tuple[object, ...]]
     return path
 
 
-def test_a_damaged_tick_takes_only_those_told_from_it(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
+def test_a_damaged_tick_takes_only_those_stored_as_differences_to_it(
+    recording: tuple[bytes, list[Sample]], tmp_path: Path
+) -> None:
     data, samples = recording
     path = _change(tmp_path / "a.lun", data, ("UPDATE ticks SET time_ns = time_ns + 1 WHERE tick = 177", ()))
     with SessionReader(path) as reader:
@@ -177,7 +179,7 @@ def test_a_session_without_ticks_is_said_to_be_empty(tmp_path: Path) -> None:
         SessionReader(tmp_path / "a.lun")
 
 
-def test_other_files_are_told_apart(tmp_path: Path) -> None:
+def test_other_files_are_recognised(tmp_path: Path) -> None:
     empty, text, other, folder = (tmp_path / name for name in ("empty", "text", "other", "folder"))
     empty.touch()
     text.write_text("time,reads\n" * 1000)

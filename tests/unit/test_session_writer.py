@@ -37,7 +37,7 @@ def test_a_recording_is_private_from_the_start_and_one_file_in_the_end(tmp_path:
     assert _mode(path) == 0o600
 
 
-def test_an_existing_file_is_kept_unless_told_otherwise(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept_without_overwrite(tmp_path: Path) -> None:
     path, machine = tmp_path / "a.lun", Machine()
     with SessionWriter(path) as writer:
         writer.write(machine.sample())

@@ -24,7 +24,7 @@ def test_disk_with_another_identity_is_another_disk_whatever_its_name() -> None:
     assert _pairs([_row("sda:1", "sda", "wwid1")], [_row("sda:2", "sda", "wwid2")]) == []
 
 
-def test_paths_of_one_lun_are_told_apart_by_name() -> None:
+def test_paths_of_one_lun_are_matched_by_name() -> None:
     a = [_row("sda:1", "sda", "lun", "paths"), _row("sdb:2", "sdb", "lun", "paths")]
     b = [_row("sdb:9", "sdb", "lun", "paths"), _row("sda:8", "sda", "lun", "paths")]
     assert _pairs(a, b) == [("sda:1", "sda:8"), ("sdb:2", "sdb:9")]

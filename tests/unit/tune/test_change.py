@@ -284,7 +284,7 @@ def test_a_time_ends_by_itself(kernel: FakeKernel, tree: KernelTree, journal: Jo
 
 
 @pytest.mark.slow
-def test_a_second_lunscope_is_told_who_holds_a_device(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
+def test_a_second_lunscope_reports_who_holds_a_device(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
     made = change(tree, journal, ["nr_requests=64"], "sda", "sdb", duration_s=600)
     other = Journal(journal.folder)
     with pytest.raises(LunscopeError, match=rf"sdb: held by change 1: nr_requests .*pid {os.getpid()}, until \d\d:"):

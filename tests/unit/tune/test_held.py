@@ -110,7 +110,7 @@ def test_kept_ones_stay(kernel: FakeKernel, held: HeldChanges, journal: Journal)
 
 
 def test_another_process_is_refused(kernel: FakeKernel, held: HeldChanges, journal: Journal) -> None:
-    """The second one is told, by whom and what."""
+    """The second one reports who holds it, and what."""
     make(held, "sda", "nr_requests=64")
     other = HeldChanges(kernel.sysfs, journal)
     with pytest.raises(LunscopeError, match=r"sda: held by change 1: nr_requests 128 -> 64 on sda"):

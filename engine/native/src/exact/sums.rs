@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_on_the_move_are_not_told() {
+    fn sums_on_the_move_are_not_returned() {
         let (own, pending): (Sums, _) = (zeroed(), slots(1));
         let slot = (7 * DIRECTIONS) % PENDING_OF_CPU;
         pending[slot].sequence.store(1, Relaxed);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_told_from_nearly_zeros() {
+    fn zeros_are_distinguished_from_nearly_zeros() {
         assert_eq!(of(&[0; 4096]), Content::Zeros);
         let mut nearly = [0; 4096];
         nearly[4095] = 1;

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outstanding_is_told_with_its_target_and_moment() {
+    fn what_is_outstanding_is_reported_with_its_target_and_moment() {
         let outstanding = Outstanding::default();
         let moment = 5 << TARGET_BITS;
         outstanding.set(0, 3, moment + 7);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_told_whether_descriptors_are_kept_or_not() {
+    fn only_what_changed_is_returned_whether_descriptors_are_kept_or_not() {
         for keeps in [false, true] {
             let tree = Tree::new(&format!("change-{keeps}"));
             let mut watch = tree.watch(keeps);
