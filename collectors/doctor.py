@@ -69,7 +69,7 @@ class Check:
     id: str
     status: Status
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 _MOST_NAMES = 5

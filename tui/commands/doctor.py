@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -34,14 +33,17 @@ def command(procfs: Path, sysfs: Path, *, as_json: bool, tier: str) -> int:
 
 def _show(checks: tuple[Check, ...], *, as_json: bool) -> None:
     if as_json:
-        document = {"schema": "lunscope.doctor/1", "checks": [dataclasses.asdict(check) for check in checks]}
-        click.echo(json.dumps(document))
+        click.echo(json.dumps({"schema": "lunscope.doctor/1", "checks": [*map(_document, checks)]}))
         return
     width = max(len(check.id) for check in checks)
     for check in checks:
         click.echo(_line(check, width))
 
 
+def _document(check: Check) -> dict[str, str]:
+    return {"id": check.id, "status": check.status, "found": check.found, "mend": check.fix}
+
+
 def _line(check: Check, width: int) -> str:
-    fix = f"  -> {check.mend}" if check.mend else ""
+    fix = f"  -> {check.fix}" if check.fix else ""
     return f"{_MARK[check.status]} {check.id:<{width}}  {check.found}{fix}"
