@@ -136,6 +136,8 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
             if title in ENDING or (title in everywhere and entry is not OVERVIEW):
                 continue
             await _back_to(pilot, scene)
+            if title not in [line.title for line in app._commands()]:
+                await pilot.press("escape")  # Keys of a table are not offered while a form is edited.
             command = next(line.value for line in app._commands() if line.title == title)
             app._run_command(command)
             await pilot.pause()

@@ -115,6 +115,8 @@ async def test_start_turn_and_stop(scratch_folder: Path) -> None:
         await stage.state(LoadState.RUNNING)
         assert stage.control.status.targets[0].startswith("scratch 1")
         await until(stage.pilot, lambda: stage.app.app_state.frame and "load_total" in stage.app.app_state.frame.tables)
+        await stage.press("down")
+        await stage.shows("▸scratch 2")
         await stage.press("plus")
         await until(stage.pilot, lambda: stage.control.status.epoch == 1)
         knobs = stage.control.status.knobs

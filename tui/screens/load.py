@@ -71,8 +71,8 @@ class LoadScreen(LoadActions, LoadGuard):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
     ENTRY = LOAD
-    AUTO_FOCUS = ""
-    """Textual would focus the form, which is hidden, and style all of it twice."""
+    AUTO_FOCUS = "#targets_grid"
+    """Without it Textual would focus the form, which is hidden, and style all of it twice."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(LOAD.actions),
         Binding("escape", "leave_form", "Back to the knobs", show=False),
