@@ -160,6 +160,29 @@ async def test_any_size_and_figures_fill_exactly(size: tuple[int, int], values: 
     assert [len(line) for line in lines] == [size[0]] * size[1]
 
 
+@pytest.mark.parametrize("stacked", [True, False])
+async def test_blanks_have_the_background_of_the_chart_beside_cells_with_one_of_their_own(*, stacked: bool) -> None:
+    """Beside tops of areas and the inspected time; a blank with their background would look like a bar."""
+    times, service = _times(240), np.full(240, 1.0)
+    whole = service + np.where(np.arange(240) % 40 < 20, 2.05, 0.05)
+    chart = Chart("Await of sda", Unit.MILLISECONDS)
+    async with OneWidget(chart).run_test(size=(100, 16)) as pilot:
+        if stacked:
+            chart.show(times, (), stack=_stack(whole.tolist(), service.tolist(), (whole - service).tolist()))
+        else:
+            chart.show(times, [ChartSeries("await", whole, "chart--total")])
+        chart.inspect(int(times[100]))
+        await pilot.pause()
+        cells = [
+            [(char, style) for text, style, _ in chart.render_line(y) for char in text]
+            for y in range(1, chart.size.height - 1)
+        ]
+        plain, inspect = (chart.get_component_rich_style(f"chart--{part}").bgcolor for part in ("empty", "inspect"))
+    grounds = [{style and style.bgcolor for char, style in line if char == " "} for line in cells]
+    assert any(style and style.bgcolor == inspect for line in cells for _, style in line)
+    assert set().union(*grounds) == {plain}
+
+
 @pytest.mark.parametrize(
     ("theme", "glyphs"), [("lunscope-dark", UNICODE), ("lunscope-ansi", UNICODE), ("lunscope-ansi", ASCII)]
 )

@@ -207,8 +207,10 @@ class ChartPainter:
             styles |= {number: chart_style.style(series.style) for number, series in enumerate(self._data.series)}
         else:
             styles |= area_styles(self._data.stack, chart_style)
+        ground = styles[NOTHING].bgcolor
+        grounded = [owner for owner, style in styles.items() if style.bgcolor != ground]
         lines = []
-        for row, runs in enumerate(plot.runs()):
+        for row, runs in enumerate(plot.runs(grounded)):
             segments = [Segment(text, styles[owner]) for text, owner in runs]
             if frame.axis_width:
                 segments.insert(0, Segment(self._axis_text(labels.get(row)), chart_style.style("chart--axis")))

@@ -163,9 +163,16 @@ class Plot:
         self.codes[blank, cell] = ord(self._glyphs.inspect_line)
         self.owners[:, cell] = INSPECT_LINE
 
-    def runs(self) -> list[list[tuple[str, int]]]:
-        """Text of each row in runs of one owner; blanks join the run on their left."""
-        return owner_runs(self.codes, self.owners, joined=self.owners == NOTHING)
+    def runs(self, grounded: Sequence[int]) -> list[list[tuple[str, int]]]:
+        """Text of each row in runs of one owner.
+
+        Blanks join the run on their left, where nothing is seen of its style, unless that is of an owner that is
+        `grounded`: with a background of its own.
+        """
+        joined = self.owners == NOTHING
+        for owner in grounded:
+            joined[:, 1:] &= self.owners[:, :-1] != owner
+        return owner_runs(self.codes, self.owners, joined=joined)
 
     def _draw_dots(self, spans: Sequence[Span], first_column: int) -> None:
         all_bits = np.zeros(self.shape, dtype=np.uint8)
