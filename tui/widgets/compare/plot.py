@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import functools
+from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 from textual.strip import Strip
 
@@ -15,11 +15,12 @@ from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
 from tui.widgets.chart.axes import tick_label
+from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
+from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.canvas import Canvas
 
-_AXIS = 7
-"""Cells of the labels at the left."""
+_X_LABEL = 8
+"""Cells of a label below, such as 12.5k 1/s."""
 _LEAST = (24, 4)
 STYLES = {"A": ("curve", 1, "a"), "B": ("peak", 2, "b")}
 """Style, every n-th dot, and the character where there is no braille."""
@@ -27,32 +28,15 @@ STYLES = {"A": ("curve", 1, "a"), "B": ("peak", 2, "b")}
 Floats = NDArray[np.float64]
 
 
-class _Scale(Struct, frozen=True):
-    low: float
-    high: float
-    is_log: bool = False
-
-    @classmethod
-    def of(cls, *values: Floats, is_log: bool = False, from_zero: bool = False) -> _Scale:
-        every = np.concatenate(values)
-        every = every[np.isfinite(every) & ((every > 0) | (not is_log))]
-        low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-        if is_log:
-            low = max(low, 1e-6)
-            return cls(low, max(high, low * 1.01), is_log=True)
-        low = min(low, 0.0) if from_zero else low
-        return cls(low, high if high > low else low + (abs(low) or 1.0))
-
-    def share(self, values: Floats) -> Floats:
-        if self.is_log:
-            values = np.log(np.maximum(values, self.low) / self.low) / math.log(self.high / self.low)
-            return np.asarray(values, np.float64)
-        return np.asarray((values - self.low) / (self.high - self.low), np.float64)
-
-    def value(self, share: float) -> float:
-        if self.is_log:
-            return float(self.low * (self.high / self.low) ** share)
-        return self.low + share * (self.high - self.low)
+def _axis(*values: Floats, is_log: bool = False, from_zero: bool = False, is_time: bool = False) -> PlotAxis:
+    every = np.concatenate(values)
+    every = every[np.isfinite(every) & ((every > 0) | (not is_log))]
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    if is_log:
+        low = max(low, 1e-6)
+        return PlotAxis(low, max(high, low * 1.01), is_log=True)
+    low = min(low, 0.0) if from_zero else low
+    return PlotAxis(low, high if high > low else low + (abs(low) or 1.0), is_time=is_time)
 
 
 class OverlayPlot(Spanned, inherit_bindings=False):
@@ -80,59 +64,37 @@ class OverlayPlot(Spanned, inherit_bindings=False):
             return self.filled(())
         if not overlay.is_known:
             return self.hint(f"{overlay.title}: not known")
-        x = _Scale.of(overlay.a.x, overlay.b.x, is_log=overlay.is_log, from_zero=overlay.x_unit is None)
-        is_share = overlay.y_unit is Unit.PERCENT and overlay.x_unit is not None
-        y = _Scale(0.0, 100.0) if is_share else _Scale.of(overlay.a.y, overlay.b.y, from_zero=True)
-        rows, cells = self.area.height - 3, self.area.width - _AXIS - 1
-        canvas = Canvas(max(rows, 1), cells, glyphs_of(self))
+        is_time = overlay.x_unit is None
+        x = _axis(overlay.a.x, overlay.b.x, is_log=overlay.is_log, from_zero=is_time, is_time=is_time)
+        is_share = overlay.y_unit is Unit.PERCENT and not is_time
+        y = PlotAxis(0.0, 100.0) if is_share else _axis(overlay.a.y, overlay.b.y, from_zero=True)
+        canvas = Canvas(max(self.area.height - 3, 1), self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         for name, curve in (("A", overlay.a), ("B", overlay.b)):
             _draw(canvas, curve, (x, y), name)
         return self.filled(self.strip(line) for line in self._lines(overlay, canvas, x, y))
 
-    def _lines(self, overlay: CurvePair, canvas: Canvas, x: _Scale, y: _Scale) -> list[Spans]:
-        glyphs, rows = glyphs_of(self), max(self.area.height - 3, 1)
-        cells = self.area.width - _AXIS - 1
+    def _lines(self, overlay: CurvePair, canvas: Canvas, x: PlotAxis, y: PlotAxis) -> Iterator[Spans]:
+        glyphs = glyphs_of(self)
         legend = [
             (f" A {'line' if glyphs.braille else 'a'}", "curve"),
             (f" B {'dots' if glyphs.braille else 'b'}", "peak"),
         ]
         room = self.area.width - sum(len(text) for text, _ in legend)
-        title = f" {overlay.title}"
-        lines: list[Spans] = [[(fit(title, max(room, 0), glyphs.ellipsis).rstrip(), "mark"), *legend]]
-        for row in range(rows):
-            label = ""
-            if row in {0, rows - 1} or (rows > 6 and row == (rows - 1) // 2):
-                value = y.value(1 - row / max(rows - 1, 1))
-                label = tick_label(value, overlay.y_unit)
-                label += "%" if overlay.y_unit is Unit.PERCENT else ""
-            bar = glyphs.tick_left if label else glyphs.vertical
-            lines.append([(label.rjust(_AXIS) + bar, "axis"), *canvas.row(row)])
-        lines.append([(" " * _AXIS + glyphs.corner + glyphs.horizontal * cells, "axis")])
-        lines.append([(_x_labels(overlay, x, cells), "axis")])
-        return lines
+        yield [(fit(f" {overlay.title}", max(room, 0), glyphs.ellipsis).rstrip(), "mark"), *legend]
+        unit = "%" if overlay.y_unit is Unit.PERCENT else ""
+        yield from plot_lines(self, canvas, y, lambda value: tick_label(value, overlay.y_unit) + unit)
+        yield [(line_below(x, canvas.cells, functools.partial(_x_label, overlay), _X_LABEL), "axis")]
 
 
-def _draw(canvas: Canvas, curve: SideCurve, scales: tuple[_Scale, _Scale], name: str) -> None:
+def _draw(canvas: Canvas, curve: SideCurve, axes: tuple[PlotAxis, PlotAxis], name: str) -> None:
     if not len(curve.x):
         return
     style, every, plain = STYLES[name]
-    xs, ys = scales[0].share(curve.x), scales[1].share(curve.y)
+    xs, ys = axes[0].at(curve.x), axes[1].at(curve.y)
     if len(xs) == 1:
         canvas.mark(float(xs[0]), float(ys[0]), plain, style)
         return
     canvas.line(xs, ys, style, every=every, plain=plain)
-
-
-def _x_labels(overlay: CurvePair, scale: _Scale, cells: int) -> str:
-    text = [" "] * (_AXIS + 1 + cells)
-    shares = [number / 4 for number in range(5)] if cells >= 50 else [0.0, 0.5, 1.0]
-    for share in shares:
-        label = _x_label(overlay, scale.value(share))
-        middle = _AXIS + 1 + round(share * (cells - 1))
-        start = min(max(middle - len(label) // 2, _AXIS + 1), len(text) - len(label))
-        if all(char == " " for char in text[max(start - 1, 0) : start + len(label)]):
-            text[start : start + len(label)] = label
-    return "".join(text)
 
 
 def _x_label(overlay: CurvePair, value: float) -> str:

@@ -15,12 +15,11 @@ from engine.text import safe_text
 from tui.sweep.isolation_rows import IsolationRow
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
+from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, labels_below, plot_lines
+from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.canvas import Canvas
 
 Floats = NDArray[np.float64]
-_AXIS = 7
-"""Cells of the labels of the vertical axis."""
 _LEAST = (24, 6)
 FIGURES = ("p99", "mean", "factor")
 _TITLES = {"p99": "victim p99 (ms)", "mean": "victim mean (ms)", "factor": "isolation p5"}
@@ -57,17 +56,17 @@ class IsolationPlot(Spanned, inherit_bindings=False):
         depths = sorted({depth for points in lines.values() for depth, _ in points})
         values = [value for points in lines.values() for _, value in points]
         levels = dict(self._levels(self._study))
-        scale = _IsolationScale.of([*values, *levels.values()], is_share=self._figure == "factor")
-        canvas = Canvas(self.area.height - 3, self.area.width - _AXIS - 1, glyphs_of(self))
+        axis = _axis([*values, *levels.values()], is_share=self._figure == "factor")
+        canvas = Canvas(self.area.height - 3, self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         for text, value in levels.items():
-            y = scale.at(value)
+            y = float(axis.at(value))
             canvas.line(np.array([0.0, 1.0]), np.array([y, y]), "peak", every=3, plain="-")
             canvas.label(0.0, y, text, "peak")
         front = None if self._front is None else _line_of(self._front)
         for name in sorted(lines, key=lambda name: name == front):
-            self._draw(canvas, name, lines[name], depths, scale, is_front=name == front)
+            self._draw(canvas, name, lines[name], depths, axis, is_front=name == front)
         title = f" {_TITLES[self._figure]} over the queue depth of the aggressor"
-        return self.filled(map(self.strip, self._lines(canvas, scale, title, depths)))
+        return self.filled(map(self.strip, self._lines(canvas, axis, title, depths)))
 
     def _curves(self) -> dict[str, list[tuple[float, float]]]:
         """Depth and figure of the points by line, with rising depth."""
@@ -93,30 +92,25 @@ class IsolationPlot(Spanned, inherit_bindings=False):
         name: str,
         points: Sequence[tuple[float, float]],
         depths: Sequence[float],
-        scale: _IsolationScale,
+        axis: PlotAxis,
         *,
         is_front: bool,
     ) -> None:
         style = "curve" if is_front else "axis"
         xs = np.array([_x(depth, depths) for depth, _ in points])
-        ys = np.array([scale.at(value) for _, value in points])
+        ys = np.array([float(axis.at(value)) for _, value in points])
         if len(points) > 1:
             canvas.line(xs, ys, style, every=1 if is_front else 2, plain="*" if is_front else ".")
         for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
             canvas.mark(x, y, "o" if is_front else "+", style)
         canvas.label(float(xs[-1]), float(ys[-1]), safe_text(name), style)
 
-    def _lines(self, canvas: Canvas, scale: _IsolationScale, title: str, depths: Sequence[float]) -> Iterator[Spans]:
+    def _lines(self, canvas: Canvas, axis: PlotAxis, title: str, depths: Sequence[float]) -> Iterator[Spans]:
         yield [(title, "mark"), ("   o cap of the cursor  + others", "text")]
-        yield from _with_axis(self, canvas, scale, self.area.height - 3)
-        text = [" "] * self.area.width
-        cells = self.area.width - _AXIS - 1
-        for depth in depths:
-            label = f"{depth:.0f}"
-            start = min(_AXIS + 1 + round(_x(depth, depths) * (cells - 1)), self.area.width - len(label))
-            if all(cell == " " for cell in text[max(start - 1, 0) : start + len(label)]):
-                text[start : start + len(label)] = label
-        yield [("".join(text), "axis")]
+        is_share = self._figure == "factor"
+        yield from plot_lines(self, canvas, axis, _share_label if is_share else _latency_label)
+        labels = [(_x(depth, depths), f"{depth:.0f}") for depth in depths]
+        yield [(labels_below(labels, canvas.cells), "axis")]
 
 
 class IsolationSeconds(Spanned, inherit_bindings=False):
@@ -144,61 +138,43 @@ class IsolationSeconds(Spanned, inherit_bindings=False):
         known = [] if row is None else [(at, value) for at, value in enumerate(row.factors) if value is not None]
         if row is None or not known or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("isolation per second: not known at this point")
-        scale = _IsolationScale.of([1.0, *(value for _, value in known)], is_share=True)
-        canvas = Canvas(self.area.height - 3, self.area.width - _AXIS - 1, glyphs_of(self))
+        axis = _axis([1.0, *(value for _, value in known)], is_share=True)
+        canvas = Canvas(self.area.height - 3, self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         last = max(len(row.factors) - 1, 1)
         ends, levels = np.array([0.0, 1.0]), [("", self._least, "axis")]
         if row.low_factor is not None:
             levels.append((f"p5 {row.low_factor:.2f}", row.low_factor, "peak"))
         for text, value, style in levels:
-            canvas.line(ends, np.repeat(scale.at(value), 2), style, every=3, plain="-")
-            canvas.label(0.0, scale.at(value), text, style)
+            canvas.line(ends, np.repeat(axis.at(value), 2), style, every=3, plain="-")
+            canvas.label(0.0, float(axis.at(value)), text, style)
         xs = np.array([at / last for at, _ in known])
-        ys = np.array([scale.at(value) for _, value in known])
+        ys = np.array([float(axis.at(value)) for _, value in known])
         if len(known) > 1:
             canvas.line(xs, ys, "curve")
         for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
             canvas.mark(x, y, "o", "curve")
-        return self.filled(map(self.strip, self._lines(canvas, scale, row)))
+        return self.filled(map(self.strip, self._lines(canvas, axis, row)))
 
-    def _lines(self, canvas: Canvas, scale: _IsolationScale, row: IsolationRow) -> Iterator[Spans]:
+    def _lines(self, canvas: Canvas, axis: PlotAxis, row: IsolationRow) -> Iterator[Spans]:
         yield [(f" isolation of each second, {safe_text(row.name)}", "mark")]
-        yield from _with_axis(self, canvas, scale, self.area.height - 3)
+        yield from plot_lines(self, canvas, axis, _share_label)
         end = f"{len(row.factors)} s"
-        yield [(f"{' ' * (_AXIS + 1)}1{end.rjust(self.area.width - _AXIS - 2)}", "axis")]
+        yield [(f"{' ' * (AXIS_CELLS + 1)}1{end.rjust(canvas.cells - 1)}", "axis")]
 
 
-class _IsolationScale:
+def _axis(values: Sequence[float], *, is_share: bool) -> PlotAxis:
     """Latencies in logarithms, shares from 0."""
-
-    def __init__(self, low: float, high: float, *, is_share: bool) -> None:
-        self.low, self.high, self.is_share = low, high, is_share
-
-    @classmethod
-    def of(cls, values: Sequence[float], *, is_share: bool) -> _IsolationScale:
-        if is_share:
-            return cls(0.0, max(*values, 1.0) * 1.05, is_share=True)
-        return cls(min(values) / 1.2, max(max(values) * 1.2, min(values) * 2), is_share=False)
-
-    def at(self, value: float) -> float:
-        if self.is_share:
-            return value / self.high
-        return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
-
-    def label(self, y: float) -> str:
-        if self.is_share:
-            return f"{self.high * y:.2f}"
-        return tick_label(self.low * (self.high / self.low) ** y, Unit.MILLISECONDS)
+    if is_share:
+        return PlotAxis(0.0, max(*values, 1.0) * 1.05)
+    return PlotAxis(min(values) / 1.2, max(max(values) * 1.2, min(values) * 2), is_log=True)
 
 
-def _with_axis(widget: Spanned, canvas: Canvas, scale: _IsolationScale, rows: int) -> Iterator[Spans]:
-    glyphs = glyphs_of(widget)
-    ticks = {round((rows - 1) * share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
-    for row in range(rows):
-        label = scale.label(1 - row / max(rows - 1, 1)) if row in ticks else ""
-        bar = glyphs.tick_left if label else glyphs.vertical
-        yield [(label.rjust(_AXIS) + bar, "axis"), *canvas.row(row)]
-    yield [(" " * _AXIS + glyphs.corner + glyphs.horizontal * (widget.area.width - _AXIS - 1), "axis")]
+def _latency_label(latency_ms: float) -> str:
+    return tick_label(latency_ms, Unit.MILLISECONDS)
+
+
+def _share_label(share: float) -> str:
+    return f"{share:.2f}".removesuffix("0")
 
 
 def _line_of(row: IsolationRow) -> str:

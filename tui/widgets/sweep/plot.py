@@ -13,14 +13,12 @@ from textual.strip import Strip
 from collectors.field import Unit
 from engine.sweep.knee import Answer
 from tui.sweep.rows import PointRow, interval, optima
-from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
+from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
+from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.canvas import Canvas
 
-_AXIS = 7
-"""Cells of the labels of the latency axis."""
 _LEAST = (20, 5)
 _MEASURED = "o"
 _SAMPLES = 64
@@ -51,30 +49,20 @@ class _PlottedCurve(Struct, frozen=True, eq=False):
         return np.asarray(iops, np.float64), np.asarray(mean, np.float64)
 
 
-class _Scales(Struct, frozen=True):
+class _Axes(Struct, frozen=True):
     """Throughput runs linearly from 0, latency in logarithms."""
 
-    most_iops: float
-    low_ms: float
-    high_ms: float
+    iops: PlotAxis
+    latency_ms: PlotAxis
 
     @classmethod
-    def of(cls, curves: Sequence[_PlottedCurve]) -> _Scales:
+    def of(cls, curves: Sequence[_PlottedCurve]) -> _Axes:
         iops = np.concatenate([curve.iops for curve in curves])
         latencies = np.concatenate([each for curve in curves for each in (curve.mean_ms, curve.p99_ms)])
         latencies = latencies[np.isfinite(latencies) & (latencies > 0)]
         low, high = float(latencies.min(initial=1.0)), float(latencies.max(initial=1e-6))
-        return cls(float(iops.max()) * 1.05, low / 1.3, max(high * 1.3, low * 2))
-
-    def x(self, iops: Floats) -> Floats:
-        return np.asarray(iops / self.most_iops, np.float64)
-
-    def y(self, latency_ms: Floats) -> Floats:
-        floor = np.maximum(latency_ms, self.low_ms)
-        return np.asarray(np.log(floor / self.low_ms) / math.log(self.high_ms / self.low_ms), np.float64)
-
-    def latency_ms(self, y: float) -> float:
-        return float(self.low_ms * (self.high_ms / self.low_ms) ** y)
+        latency_ms = PlotAxis(low / 1.3, max(high * 1.3, low * 2), is_log=True)
+        return cls(PlotAxis(0.0, float(iops.max()) * 1.05), latency_ms)
 
 
 class SweepPlot(Spanned, inherit_bindings=False):
@@ -107,44 +95,42 @@ class SweepPlot(Spanned, inherit_bindings=False):
         curves = {index: curve for index, curve in measured.items() if len(curve.loads)}
         if not curves or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("throughput against latency: nothing was measured yet")
-        scales = _Scales.of(list(curves.values()))
-        rows, cells = self.area.height - 3, self.area.width - _AXIS - 1
-        canvas = Canvas(rows, cells, glyphs_of(self))
-        self._draw_curves(canvas, curves, scales)
-        return self.filled(self.strip(line) for line in self._lines(canvas, scales, rows, cells))
+        axes = _Axes.of(list(curves.values()))
+        canvas = Canvas(self.area.height - 3, self.area.width - AXIS_CELLS - 1, glyphs_of(self))
+        self._draw_curves(canvas, curves, axes)
+        return self.filled(self.strip(line) for line in self._lines(canvas, axes))
 
-    def _draw_curves(self, canvas: Canvas, curves: dict[int, _PlottedCurve], scales: _Scales) -> None:
+    def _draw_curves(self, canvas: Canvas, curves: dict[int, _PlottedCurve], axes: _Axes) -> None:
+        x, y = axes.iops.at, axes.latency_ms.at
         for index, curve in curves.items():
             if index != self._curve:
-                canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "axis", every=2, plain=":")
+                canvas.line(x(curve.iops), y(curve.mean_ms), "axis", every=2, plain=":")
         if self._curve not in curves:
             return
         curve = curves[self._curve]
         known = np.isfinite(curve.p99_ms)
         if known.sum() > 1:
-            canvas.line(scales.x(curve.iops[known]), scales.y(curve.p99_ms[known]), "peak", every=3, plain=".")
-        canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "curve")
-        self._draw_interval(canvas, curve, scales)
-        for load, iops, mean in zip(curve.loads, scales.x(curve.iops), scales.y(curve.mean_ms), strict=True):
+            canvas.line(x(curve.iops[known]), y(curve.p99_ms[known]), "peak", every=3, plain=".")
+        canvas.line(x(curve.iops), y(curve.mean_ms), "curve")
+        self._draw_interval(canvas, curve, axes)
+        for load, iops, mean in zip(curve.loads, x(curve.iops), y(curve.mean_ms), strict=True):
             canvas.mark(float(iops), float(mean), _MEASURED, "curve")
             canvas.label(float(iops), float(mean), f"{load:g}", "muted")
         for mark, optimum in optima(self._answer):
-            at = scales.x(np.array([optimum.at.iops])), scales.y(np.array([optimum.at.latency_ns / 1e6]))
-            canvas.mark(float(at[0][0]), float(at[1][0]), mark, "mark")
+            canvas.mark(float(x(optimum.at.iops)), float(y(optimum.at.latency_ns / 1e6)), mark, "mark")
 
-    def _draw_interval(self, canvas: Canvas, curve: _PlottedCurve, scales: _Scales) -> None:
+    def _draw_interval(self, canvas: Canvas, curve: _PlottedCurve, axes: _Axes) -> None:
         """Draw the part of the curve in the interval brighter, in brackets."""
         low, high = interval(self._answer)
         if low > high or len(curve.loads) < 2:
             return
         iops, mean = curve.at(np.geomspace(low, max(high, low * 1.001), _SAMPLES))
-        x, y = scales.x(iops), scales.y(mean)
+        x, y = axes.iops.at(iops), axes.latency_ms.at(mean)
         canvas.line(x, y, "mark", plain="#")
         canvas.mark(float(x[-1]), float(y[-1]), "]", "mark")
         canvas.mark(float(x[0]), float(y[0]), "[", "mark")
 
-    def _lines(self, canvas: Canvas, scales: _Scales, rows: int, cells: int) -> Iterator[Spans]:
-        glyphs = glyphs_of(self)
+    def _lines(self, canvas: Canvas, axes: _Axes) -> Iterator[Spans]:
         title, legend = (
             " Latency (ms, log) over IOPS",
             f"  {_MEASURED} mean at each {self._knob or 'point'}  dotted p99",
@@ -153,21 +139,5 @@ class SweepPlot(Spanned, inherit_bindings=False):
         of_curve = f" {self._name}".rstrip()
         fits = len(title) + len(of_curve) + len(legend) <= self.area.width
         yield [(title + (of_curve if fits else ""), "mark"), (legend, "text")]
-        ticks = {round((rows - 1) * share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
-        for row in range(rows):
-            label = ""
-            if row in ticks:
-                label = tick_label(scales.latency_ms(1 - row / max(rows - 1, 1)), Unit.MILLISECONDS)
-            bar = glyphs.tick_left if label else glyphs.vertical
-            line: list[tuple[str, str]] = [(label.rjust(_AXIS) + bar, "axis")]
-            yield [*line, *canvas.row(row)]
-        yield [(" " * _AXIS + glyphs.corner + glyphs.horizontal * cells, "axis")]
-        yield [(self._throughput_axis(scales, cells), "axis")]
-
-    def _throughput_axis(self, scales: _Scales, cells: int) -> str:
-        text = [" "] * (_AXIS + 1 + cells)
-        for share in (0.25, 0.5, 0.75, 1.0):
-            label = format_quantity(share * scales.most_iops, Unit.PER_SECOND, 6)
-            end = _AXIS + 1 + round(share * cells)
-            text[end - len(label) : end] = label
-        return "".join(text)
+        yield from plot_lines(self, canvas, axes.latency_ms, lambda value: tick_label(value, Unit.MILLISECONDS))
+        yield [(line_below(axes.iops, canvas.cells, lambda value: tick_label(value, Unit.PER_SECOND)), "axis")]

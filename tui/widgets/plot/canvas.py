@@ -17,7 +17,8 @@ class Canvas:
     """Cells of (rows, cells); positions are shares of the width from the left and of the height from below."""
 
     def __init__(self, rows: int, cells: int, glyphs: Glyphs) -> None:
-        self._glyphs, self._rows, self._cells = glyphs, rows, cells
+        self.rows, self.cells = rows, cells
+        self._glyphs = glyphs
         self._dots: dict[str, NDArray[np.bool_]] = {}
         """By style; later ones are drawn on top."""
         self._marks: dict[tuple[int, int], tuple[str, str]] = {}
@@ -27,8 +28,8 @@ class Canvas:
     ) -> None:
         """Draw a line through positions: every n-th dot of it, or in `plain` characters where there is no braille."""
         down, across = (DOTS_DOWN, DOTS_ACROSS) if self._glyphs.braille else (1, 1)
-        shape = (self._rows * down, self._cells * across)
-        dots = self._dots.setdefault(style, np.zeros((self._rows * DOTS_DOWN, self._cells * DOTS_ACROSS), np.bool_))
+        shape = (self.rows * down, self.cells * across)
+        dots = self._dots.setdefault(style, np.zeros((self.rows * DOTS_DOWN, self.cells * DOTS_ACROSS), np.bool_))
         steps = max(1, 2 * (shape[0] + shape[1]) // max(len(xs) - 1, 1))
         at = np.linspace(0, len(xs) - 1, steps * max(len(xs) - 1, 1) + 1)
         columns = np.rint(np.interp(at, np.arange(len(xs)), xs) * (shape[1] - 1)).astype(np.intp)
@@ -43,12 +44,12 @@ class Canvas:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Row and column of a position."""
-        return round((1 - y) * (self._rows - 1)), round(x * (self._cells - 1))
+        return round((1 - y) * (self.rows - 1)), round(x * (self.cells - 1))
 
     def mark(self, x: float, y: float, text: str, style: str) -> None:
         """Put a character on a position, on top of lines and other marks."""
         row, column = self.cell(x, y)
-        if 0 <= row < self._rows and 0 <= column < self._cells:
+        if 0 <= row < self.rows and 0 <= column < self.cells:
             self._marks[row, column] = (text, style)
 
     def label(self, x: float, y: float, text: str, style: str) -> None:
@@ -58,20 +59,20 @@ class Canvas:
             for start in (column + 1, column - len(text)):
                 cells = [(line, start + number) for number in range(len(text))]
                 free = all(cell not in self._marks for cell in cells)
-                if 0 <= line < self._rows and start >= 0 and start + len(text) <= self._cells and free:
+                if 0 <= line < self.rows and start >= 0 and start + len(text) <= self.cells and free:
                     self._marks |= {cell: (char, style) for cell, char in zip(cells, text, strict=True)}
                     return
 
     def row(self, row: int) -> Spans:
         """Text and styles of a row."""
-        cells = [(" ", "text")] * self._cells
-        all_bits = np.zeros(self._cells, np.uint8)
+        cells = [(" ", "text")] * self.cells
+        all_bits = np.zeros(self.cells, np.uint8)
         for style, dots in self._dots.items():
             bits = pack(dots[row * DOTS_DOWN : (row + 1) * DOTS_DOWN])[0]
             all_bits |= bits
             for column in np.flatnonzero(bits).tolist():
                 cells[column] = (chr(BLANK + int(all_bits[column])), style)
-        for column in range(self._cells):
+        for column in range(self.cells):
             cells[column] = self._marks.get((row, column), cells[column])
         # A run for each cell would make drawing a plot several times as long.
         runs = ((style, [text for text, _ in run]) for style, run in groupby(cells, itemgetter(1)))
