@@ -105,7 +105,8 @@ class LiveTier:
         if not self._patience_s or not self._start():
             return
         if not self._supervisor.wait(self._patience_s) and self._wanted == "exact":
-            raise LunscopeError(f"tier exact: {self._supervisor.refusal or 'not ready in time'}")
+            late = f"not attached in {self._patience_s:g} s (busy host?): try again, or use --tier auto"
+            raise LunscopeError(f"tier exact: {self._supervisor.refusal or late}")
 
     def after_first_sample(self) -> None:
         """Attach in the background."""
