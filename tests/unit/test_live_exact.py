@@ -9,8 +9,9 @@ from threading import Event as StopFlag
 
 import pytest
 
+from collectors.exact.live_tier import LiveTier
 from collectors.exact.tracer import Tracer
-from collectors.model import Sample, Tier
+from collectors.model import Rows, Sample, Tier, Topology
 from collectors.sources.live import LiveSource
 from engine.errors import LunscopeError
 from tests.fake_kernel import FakeDisk, FakeKernel
@@ -146,3 +147,15 @@ def test_who_wants_a_sample_at_once_has_it_before_anything_is_waited_for(kernel:
     assert second.current.topology.host.tier is Tier.EXACT
     assert third.previous is second.current
     source.close()
+
+
+def test_a_required_tier_that_comes_too_late_ends_with_what_helps() -> None:
+    opener = Opener()
+    opener.allowed.clear()
+    tier = LiveTier("exact", 0.05, lambda: opener("", ""), lambda: Rows((), ()), Topology)
+    try:
+        with pytest.raises(LunscopeError, match=r"not attached in 0\.05 s .*--tier auto"):
+            tier.before_first_sample()
+    finally:
+        opener.allowed.set()
+        tier.close()
