@@ -125,7 +125,9 @@ def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[
     text, code = _left(terminal)
     assert code == 1
     assert "not complete: stopped; " in text
-    assert "IOPS" in text.splitlines()[0]
+    seen, _, measured = text.replace("\r", "").partition("\n\n")
+    assert "watched   " in seen
+    assert "IOPS" in measured.splitlines()[0]
 
 
 def test_headless_option_draws_nothing(terminals: list[Terminal], tmp_path: Path) -> None:

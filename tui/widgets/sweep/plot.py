@@ -49,14 +49,14 @@ class _PlottedCurve(Struct, frozen=True, eq=False):
         return np.asarray(iops, np.float64), np.asarray(mean, np.float64)
 
 
-class _Axes(Struct, frozen=True):
+class _SweepAxes(Struct, frozen=True):
     """Throughput runs linearly from 0, latency in logarithms."""
 
     iops: PlotAxis
     latency_ms: PlotAxis
 
     @classmethod
-    def of(cls, curves: Sequence[_PlottedCurve]) -> _Axes:
+    def of(cls, curves: Sequence[_PlottedCurve]) -> _SweepAxes:
         iops = np.concatenate([curve.iops for curve in curves])
         latencies = np.concatenate([each for curve in curves for each in (curve.mean_ms, curve.p99_ms)])
         latencies = latencies[np.isfinite(latencies) & (latencies > 0)]
@@ -95,12 +95,12 @@ class SweepPlot(Spanned, inherit_bindings=False):
         curves = {index: curve for index, curve in measured.items() if len(curve.loads)}
         if not curves or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("throughput against latency: nothing was measured yet")
-        axes = _Axes.of(list(curves.values()))
+        axes = _SweepAxes.of(list(curves.values()))
         canvas = Canvas(self.area.height - 3, self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         self._draw_curves(canvas, curves, axes)
         return self.filled(self.strip(line) for line in self._lines(canvas, axes))
 
-    def _draw_curves(self, canvas: Canvas, curves: dict[int, _PlottedCurve], axes: _Axes) -> None:
+    def _draw_curves(self, canvas: Canvas, curves: dict[int, _PlottedCurve], axes: _SweepAxes) -> None:
         x, y = axes.iops.at, axes.latency_ms.at
         for index, curve in curves.items():
             if index != self._curve:
@@ -119,7 +119,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
         for mark, optimum in optima(self._answer):
             canvas.mark(float(x(optimum.at.iops)), float(y(optimum.at.latency_ns / 1e6)), mark, "mark")
 
-    def _draw_interval(self, canvas: Canvas, curve: _PlottedCurve, axes: _Axes) -> None:
+    def _draw_interval(self, canvas: Canvas, curve: _PlottedCurve, axes: _SweepAxes) -> None:
         """Draw the part of the curve in the interval brighter, in brackets."""
         low, high = interval(self._answer)
         if low > high or len(curve.loads) < 2:
@@ -130,7 +130,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
         canvas.mark(float(x[-1]), float(y[-1]), "]", "mark")
         canvas.mark(float(x[0]), float(y[0]), "[", "mark")
 
-    def _lines(self, canvas: Canvas, axes: _Axes) -> Iterator[Spans]:
+    def _lines(self, canvas: Canvas, axes: _SweepAxes) -> Iterator[Spans]:
         title, legend = (
             " Latency (ms, log) over IOPS",
             f"  {_MEASURED} mean at each {self._knob or 'point'}  dotted p99",

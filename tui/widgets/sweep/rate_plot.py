@@ -33,7 +33,7 @@ class ClosedCurve(Struct, frozen=True, eq=False):
     latency_ms: Floats
 
 
-class _Axes(Struct, frozen=True):
+class _RateAxes(Struct, frozen=True):
     """Both in logarithms: rates far below the maximum are as far apart as those near it."""
 
     rate: PlotAxis
@@ -80,7 +80,7 @@ class RatePlot(Spanned, inherit_bindings=False):
         figures = [(row.point.rate, row.figure(self._metric), row) for row in rows]
         return [(rate, value, row) for rate, value, row in figures if value]
 
-    def _axes(self, known: Sequence[tuple[float, float, RateRow]]) -> _Axes:
+    def _axes(self, known: Sequence[tuple[float, float, RateRow]]) -> _RateAxes:
         rates, latencies = [rate for rate, _, _ in known], [value for _, value, _ in known]
         if self._answer is not None:
             latencies.append(self._answer.limit.limit_ns / 1e6)
@@ -89,9 +89,9 @@ class RatePlot(Spanned, inherit_bindings=False):
             latencies += [value for value in self._loop.latency_ms.tolist() if math.isfinite(value) and value > 0]
         low, high = min(rates) / 1.1, max(rates) * 1.1
         latency_ms = PlotAxis(min(latencies) / 1.3, max(max(latencies) * 1.3, min(latencies) * 2), is_log=True)
-        return _Axes(PlotAxis(low, high, is_log=True), latency_ms)
+        return _RateAxes(PlotAxis(low, high, is_log=True), latency_ms)
 
-    def _draw(self, canvas: Canvas, known: Sequence[tuple[float, float, RateRow]], axes: _Axes) -> None:
+    def _draw(self, canvas: Canvas, known: Sequence[tuple[float, float, RateRow]], axes: _RateAxes) -> None:
         answer, closed = self._answer, self._loop
         x, y = axes.rate.at, axes.latency_ms.at
         if answer is not None:
@@ -107,7 +107,7 @@ class RatePlot(Spanned, inherit_bindings=False):
             mark = _MARKS[row.classes[self._number].found] if row.classes else ("+", "text")
             canvas.mark(float(x(rate)), float(y(latency)), *mark)
 
-    def _draw_limit(self, canvas: Canvas, answer: RateAnswer, axes: _Axes) -> None:
+    def _draw_limit(self, canvas: Canvas, answer: RateAnswer, axes: _RateAxes) -> None:
         ends, limit_y = np.array([0.0, 1.0]), axes.latency_ms.at(answer.limit.limit_ns / 1e6)
         canvas.line(ends, np.repeat(limit_y, 2), "peak", every=3, plain="-")
         for bound, style in ((answer.lower, "curve"), (answer.upper, "failed")):
@@ -115,7 +115,7 @@ class RatePlot(Spanned, inherit_bindings=False):
                 canvas.line(np.repeat(axes.rate.at(bound.rate), 2), ends, style, every=2, plain="|")
         canvas.label(0.02, float(limit_y), answer.limit.text, "peak")
 
-    def _lines(self, canvas: Canvas, axes: _Axes) -> Iterator[Spans]:
+    def _lines(self, canvas: Canvas, axes: _RateAxes) -> Iterator[Spans]:
         legend = "  + open loop" if self._answer is None else "  o lower bound  x upper  ? undecided"
         closed = "" if self._loop is None else "  dotted: closed loop"
         title = f" {self._metric} (ms) over rate (I/Os per s), both log"
