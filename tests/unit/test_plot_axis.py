@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collectors.field import Unit
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, labelled_rows, labels_below, line_below
+from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, Rounding, labelled_rows, labels_below, line_below
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,10 @@ from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, labelled_rows, labels_be
         (PlotAxis(0.38, 23, is_log=True), 3, [1, 3, 10]),
         (PlotAxis(0.001, 1000, is_log=True), 4, [0.001, 0.1, 10, 1000]),
         (PlotAxis(10, 14, is_log=True), 4, [10, 11, 12, 13, 14]),
-        (PlotAxis(0, 100, is_time=True), 4, [0, 30, 60, 90]),
-        (PlotAxis(0, 2_000_000, is_time=True), 4, [0, 500_000, 1_000_000, 1_500_000, 2_000_000]),
+        (PlotAxis(0, 1_250_000, rounding=Rounding.BINARY), 5, [0, 1 << 18, 1 << 19, 3 << 18, 1 << 20]),
+        (PlotAxis(0, 0.4, rounding=Rounding.BINARY), 4, [0, 0.1, 0.2, 0.3, 0.4]),
+        (PlotAxis(0, 100, rounding=Rounding.CLOCK), 4, [0, 30, 60, 90]),
+        (PlotAxis(0, 2_000_000, rounding=Rounding.CLOCK), 4, [0, 500_000, 1_000_000, 1_500_000, 2_000_000]),
     ],
 )
 def test_values_are_round(axis: PlotAxis, parts: int, values: list[float]) -> None:

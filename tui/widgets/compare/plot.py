@@ -15,7 +15,7 @@ from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
+from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, Rounding, line_below, plot_lines
 from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
 
@@ -28,7 +28,11 @@ STYLES = {"A": ("curve", 1, "a"), "B": ("peak", 2, "b")}
 Floats = NDArray[np.float64]
 
 
-def _axis(*values: Floats, is_log: bool = False, from_zero: bool = False, is_time: bool = False) -> PlotAxis:
+_ROUNDINGS = {None: Rounding.CLOCK, Unit.BYTES: Rounding.BINARY, Unit.BYTES_PER_SECOND: Rounding.BINARY}
+"""By unit; None is for seconds. All others are decimal."""
+
+
+def _axis(unit: Unit | None, *values: Floats, is_log: bool = False, from_zero: bool = False) -> PlotAxis:
     every = np.concatenate(values)
     every = every[np.isfinite(every) & ((every > 0) | (not is_log))]
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
@@ -36,7 +40,9 @@ def _axis(*values: Floats, is_log: bool = False, from_zero: bool = False, is_tim
         low = max(low, 1e-6)
         return PlotAxis(low, max(high, low * 1.01), is_log=True)
     low = min(low, 0.0) if from_zero else low
-    return PlotAxis(low, high if high > low else low + (abs(low) or 1.0), is_time=is_time)
+    return PlotAxis(
+        low, high if high > low else low + (abs(low) or 1.0), rounding=_ROUNDINGS.get(unit, Rounding.DECIMAL)
+    )
 
 
 class OverlayPlot(Spanned, inherit_bindings=False):
@@ -65,9 +71,9 @@ class OverlayPlot(Spanned, inherit_bindings=False):
         if not overlay.is_known:
             return self.hint(f"{overlay.title}: not known")
         is_time = overlay.x_unit is None
-        x = _axis(overlay.a.x, overlay.b.x, is_log=overlay.is_log, from_zero=is_time, is_time=is_time)
+        x = _axis(overlay.x_unit, overlay.a.x, overlay.b.x, is_log=overlay.is_log, from_zero=is_time)
         is_share = overlay.y_unit is Unit.PERCENT and not is_time
-        y = PlotAxis(0.0, 100.0) if is_share else _axis(overlay.a.y, overlay.b.y, from_zero=True)
+        y = PlotAxis(0.0, 100.0) if is_share else _axis(overlay.y_unit, overlay.a.y, overlay.b.y, from_zero=True)
         canvas = Canvas(max(self.area.height - 3, 1), self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         for name, curve in (("A", overlay.a), ("B", overlay.b)):
             _draw(canvas, curve, (x, y), name)

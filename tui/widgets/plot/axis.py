@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum, auto
 
 import numpy as np
 from msgspec import Struct
@@ -23,14 +24,23 @@ _MANTISSAS = ((1, 2, 5), (1, 3), (1,))
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400)
 
 
+class Rounding(Enum):
+    """What values of an axis are round."""
+
+    DECIMAL = auto()
+    CLOCK = auto()
+    """Of seconds, as on a clock."""
+    BINARY = auto()
+    """Powers of two and their multiples, as of bytes, whose labels count in 1024."""
+
+
 class PlotAxis(Struct, frozen=True):
     """A range of values, linear or in logarithms; positions in it are shares of its length."""
 
     low: float
     high: float
     is_log: bool = False
-    is_time: bool = False
-    """Whether it is in seconds, whose round values are those of a clock."""
+    rounding: Rounding = Rounding.DECIMAL
 
     def at(self, values: Floats | float) -> Floats:
         """Positions of values; in logarithms, what is below the range is at its low end."""
@@ -62,8 +72,10 @@ class PlotAxis(Struct, frozen=True):
 
     def _step(self, parts: int) -> float:
         least = (self.high - self.low) / parts
-        if self.is_time and least <= _STEPS_S[-1]:
+        if self.rounding is Rounding.CLOCK and least <= _STEPS_S[-1]:
             return next(step for step in _STEPS_S if step >= least)
+        if self.rounding is Rounding.BINARY and least >= 1:
+            return 2.0 ** math.ceil(math.log2(least) - 1e-9)
         power = 10.0 ** math.floor(math.log10(least))
         return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
 
