@@ -107,7 +107,7 @@ pictures: dev ## draw docs/pictures from the recordings in tests/pictures
 bench: dev ## measure against the numbers in docs/numbers.md; needs root and fio
 	$(BIN)/python -m bench
 
-SOAK_MINUTES ?= 10
+SOAK_MINUTES ?= 25
 SOAK_ENDINGS ?= 50
 
 soak: dev ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDINGS terminals that go away

@@ -30,10 +30,12 @@ SLOPE_KIB_PER_MIN = 256.0
 """Growth of memory that is ignored: the size of one chart's history."""
 STALL_S = 5.0
 """A key without effect for this time is a failure, not a delay."""
-WARM_UP_SHARE = 0.6
-"""Share of the time while histories fill: memory is not checked. Of ten minutes it grew for five and a half."""
+WARM_UP_SHARE = 0.4
+"""Warm-up share of the time, while histories fill: memory is not checked. They are full after some ten minutes."""
+_RESTS_APART_S, _REST_S = 10.0, 1.5
+"""Memory is read after a moment without keys, when garbage in cycles was collected: what stays is the question."""
 INTERVAL_S = 0.1
-"""At which shortened histories (600 samples) are full within the warm-up; random keys make samples late."""
+"""At which shortened histories (600 samples) are full within the warm-up of 25 minutes; keys delay samples."""
 _STORM_S = 0.8
 _ESCAPE, _PALETTE, _PATHS = "\x1b", "\x10", "5"
 _SEEN_AT = ((60, 220), (20, 60))
@@ -75,15 +77,17 @@ class Soak:
 
     def run(self, minutes: float) -> None:
         """Storm, probe, storm, until the time is over."""
-        started_s = time.monotonic()
+        started_s = rested_s = time.monotonic()
         terminal, operator = self._start()
         self.findings.memory_kib.append([])
         while time.monotonic() - started_s < minutes * 60:
             try:
                 operator.storm(_STORM_S)
                 self._probe(terminal, operator)
-                resident = resident_kib(terminal.worker)
-                self.findings.memory_kib[-1].append((time.monotonic() - started_s, resident))
+                if time.monotonic() - rested_s >= _RESTS_APART_S:
+                    terminal.drain(_REST_S)
+                    rested_s = time.monotonic()
+                    self.findings.memory_kib[-1].append((rested_s - started_s, resident_kib(terminal.worker)))
             except OSError:
                 if not self._restart(terminal, operator):
                     return
@@ -215,10 +219,7 @@ def threads_of(pid: int) -> str:
 
 
 def slope_kib_per_min(points: list[tuple[float, float]]) -> float:
-    """Growth per minute after the warm-up, between the lowest values of its first and second half.
-
-    Between two full garbage collections, half a minute apart while somebody types all the time, memory rises and falls.
-    """
+    """Growth per minute after the warm-up, between the lowest values of its first and second half."""
     late = points[int(len(points) * WARM_UP_SHARE) :]
     half = len(late) // 2
     if not half:
