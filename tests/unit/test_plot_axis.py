@@ -25,7 +25,7 @@ from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, Rounding, labelled_rows,
         (PlotAxis(0, 1_250_000, rounding=Rounding.BINARY), 5, [0, 1 << 18, 1 << 19, 3 << 18, 1 << 20]),
         (PlotAxis(0, 0.4, rounding=Rounding.BINARY), 4, [0, 0.1, 0.2, 0.3, 0.4]),
         (PlotAxis(0, 100, rounding=Rounding.CLOCK), 4, [0, 30, 60, 90]),
-        (PlotAxis(0, 2_000_000, rounding=Rounding.CLOCK), 4, [0, 500_000, 1_000_000, 1_500_000, 2_000_000]),
+        (PlotAxis(0, 2_000_000, rounding=Rounding.CLOCK), 4, [0, 604_800, 1_209_600, 1_814_400]),
     ],
 )
 def test_values_are_round(axis: PlotAxis, parts: int, values: list[float]) -> None:

@@ -99,7 +99,7 @@ def _round_up(value: float, unit: Unit) -> tuple[float, tuple[int, ...]]:
 
 
 _SECOND = 1_000_000_000
-_STEPS_S = (
+CLOCK_STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
     86_400, 172_800, 604_800, 2_592_000, 31_536_000,
 )  # fmt: skip
@@ -168,7 +168,7 @@ def clock_ticks(start_ns: int, end_ns: int, most: int) -> list[tuple[int, str]]:
     span_s = (end_ns - start_ns) / _SECOND
     if most < 1 or span_s <= 0:
         return []
-    step_s = next((step for step in _STEPS_S if span_s / step <= most), _STEPS_S[-1])
+    step_s = next((step for step in CLOCK_STEPS_S if span_s / step <= most), CLOCK_STEPS_S[-1])
     form = "%H:%M:%S" if step_s < 60 else "%H:%M" if step_s < 86_400 else "%m-%d"
     offset_s = time.localtime(start_ns / _SECOND).tm_gmtoff
     first_s = math.ceil((start_ns / _SECOND + offset_s) / step_s) * step_s - offset_s

@@ -11,6 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tui.text.glyphs import glyphs_of
+from tui.widgets.chart.axes import CLOCK_STEPS_S
 from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
 
@@ -21,7 +22,6 @@ AXIS_CELLS = 7
 _ROWS_PER_LABEL = 3
 _MANTISSAS = ((1, 2, 5), (1, 3), (1,))
 """Round values of a decade, by how many there is room for."""
-_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400)
 
 
 class Rounding(Enum):
@@ -72,8 +72,8 @@ class PlotAxis(Struct, frozen=True):
 
     def _step(self, parts: int) -> float:
         least = (self.high - self.low) / parts
-        if self.rounding is Rounding.CLOCK and least <= _STEPS_S[-1]:
-            return next(step for step in _STEPS_S if step >= least)
+        if self.rounding is Rounding.CLOCK and least <= CLOCK_STEPS_S[-1]:
+            return next(step for step in CLOCK_STEPS_S if step >= least)
         if self.rounding is Rounding.BINARY and least >= 1:
             return 2.0 ** math.ceil(math.log2(least) - 1e-9)
         power = 10.0 ** math.floor(math.log10(least))

@@ -98,7 +98,7 @@ class IsolationPlot(Spanned, inherit_bindings=False):
     ) -> None:
         style = "curve" if is_front else "axis"
         xs = np.array([_x(depth, depths) for depth, _ in points])
-        ys = np.array([float(axis.at(value)) for _, value in points])
+        ys = axis.at(np.array([value for _, value in points]))
         if len(points) > 1:
             canvas.line(xs, ys, style, every=1 if is_front else 2, plain="*" if is_front else ".")
         for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
@@ -148,7 +148,7 @@ class IsolationSeconds(Spanned, inherit_bindings=False):
             canvas.line(ends, np.repeat(axis.at(value), 2), style, every=3, plain="-")
             canvas.label(0.0, float(axis.at(value)), text, style)
         xs = np.array([at / last for at, _ in known])
-        ys = np.array([float(axis.at(value)) for _, value in known])
+        ys = axis.at(np.array([value for _, value in known]))
         if len(known) > 1:
             canvas.line(xs, ys, "curve")
         for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
