@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class EventKind(StrEnum):
@@ -35,3 +36,7 @@ class Event(Struct, frozen=True):
     def now(cls, kind: EventKind, text: str, **data: str | float | None) -> Event:
         """Stamp an event with the present moment."""
         return cls(kind, text, time.time_ns(), time.monotonic_ns(), data)
+
+    def moved_to(self, monotonic_ns: int) -> Event:
+        """Return the event with the stamps of another moment, of which the monotonic time is known."""
+        return replace(self, time_ns=self.time_ns + monotonic_ns - self.monotonic_ns, monotonic_ns=monotonic_ns)

@@ -142,7 +142,9 @@ class LoadControl:
             self._status_store.change(
                 state=LoadState.RUNNING, backend=driver.backend, message=driver.message, badges=driver.badges
             )
-            self._status_store.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
+            # Turns of a scenario are timed from the driver's start; threads may take a while to begin after it.
+            text = f"load started: {_words(self.status)}"
+            self._status_store.note(EventKind.LOAD, text, _facts(self.status), driver.started_ns)
             self._ended.clear()
             threading.Thread(target=self._supervise, args=(driver,), name="lunscope-load", daemon=True).start()
 

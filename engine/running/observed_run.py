@@ -111,6 +111,11 @@ class ObservedRun:
         return "size" if self.done else "steady" if self.ends_steady else "runtime"
 
     @property
+    def started_ns(self) -> int | None:
+        """Monotonic time of the start; None before it."""
+        return self._started_ns
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since the start, up to the end."""
         if self._started_ns is None:

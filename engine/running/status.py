@@ -115,9 +115,13 @@ class StatusStore:
         with self._lock:
             self._status = replace(self._status, **fields)
 
-    def note(self, kind: EventKind, text: str, data: Mapping[str, str | float | None]) -> None:
-        """Add an event, stamped now."""
+    def note(
+        self, kind: EventKind, text: str, data: Mapping[str, str | float | None], monotonic_ns: int | None = None
+    ) -> None:
+        """Add an event of the given monotonic time, else of now."""
         event = Event.now(kind, text, **data)
+        if monotonic_ns is not None:
+            event = event.moved_to(monotonic_ns)
         with self._lock:
             self._events.append(event)
 

@@ -125,6 +125,26 @@ def test_a_knob_event_says_what_was_turned_and_which_epoch_it_opened(control: Lo
     assert control.take_events() == ()
 
 
+def test_the_event_of_the_start_has_the_time_from_which_elapsed_time_counts(
+    control: LoadControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = LoadDriver.start
+
+    def starts_slowly(driver: LoadDriver) -> None:
+        begin(driver)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(LoadDriver, "start", starts_slowly)
+    control.arm(scratch_job(), NOTHING)
+    control.start()
+    (event,) = control.take_events()
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert event.monotonic_ns == result.about.started_ns
+    assert time.time_ns() - event.time_ns >= 50_000_000
+
+
 def test_knobs_turned_before_the_start_are_those_it_starts_with(control: LoadControl) -> None:
     control.arm(scratch_job(2), NOTHING)
     control.turn(Knobs(queue_depth=4, stripe_width=2))
