@@ -68,6 +68,12 @@ impl Contents {
         }
     }
 
+    /// Whether `choose` may return true now.
+    #[inline]
+    pub fn is_due(&self, now_ticks: u64) -> bool {
+        now_ticks >= self.next_ticks.load(Relaxed)
+    }
+
     /// Whether a read that is issued now is to be checked when it completes; true once an interval.
     ///
     /// Chosen when issued, not when it completes: slow reads are in flight most of the time, and would nearly always be

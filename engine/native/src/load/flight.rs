@@ -1,6 +1,9 @@
 //! I/Os in flight on one ring, by the number (`user_data`) in their completion.
 
-use super::outstanding::Outstanding;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::outstanding::{Outstanding, word_of};
 use super::pattern::Part;
 
 /// An I/O that was issued.
@@ -28,9 +31,11 @@ impl Flight {
 }
 
 /// Numbers are reused and below the most that can be in flight, so that they also index buffers.
-#[derive(Default)]
-pub struct Flights {
+pub struct Flights<'a> {
     all: Vec<Flight>,
+    outstanding: &'a Outstanding,
+    /// The word of each number in `outstanding`, which is found once.
+    words: Vec<&'a AtomicU64>,
     free: Vec<usize>,
     /// What numbers are below from now on.
     limit: usize,
@@ -38,7 +43,18 @@ pub struct Flights {
     spare: Vec<usize>,
 }
 
-impl Flights {
+impl<'a> Flights<'a> {
+    pub fn new(outstanding: &'a Outstanding) -> Self {
+        Self {
+            all: Vec::new(),
+            outstanding,
+            words: Vec::new(),
+            free: Vec::new(),
+            limit: 0,
+            spare: Vec::new(),
+        }
+    }
+
     /// Returns numbers below this only, which is at least what can be in flight.
     pub fn keep_below(&mut self, limit: usize) {
         self.limit = limit;
@@ -58,6 +74,7 @@ impl Flights {
         if let Some(number) = self.free.pop() {
             self.all[number] = flight;
         } else {
+            self.words.push(self.outstanding.word(self.all.len()));
             self.all.push(flight);
         }
     }
@@ -73,22 +90,19 @@ impl Flights {
 
     /// Starts the clock of I/Os about to be submitted.
     #[inline]
-    pub fn stamp(
-        &mut self,
-        numbers: impl Iterator<Item = usize>,
-        now_ticks: u64,
-        outstanding: &Outstanding,
-    ) {
+    pub fn stamp(&mut self, numbers: impl Iterator<Item = usize>, now_ticks: u64) {
         for number in numbers {
             let flight = &mut self.all[number];
             flight.issued_ticks = now_ticks;
-            outstanding.set(number, flight.part.target, flight.began_ticks());
+            let word = word_of(flight.part.target, flight.began_ticks());
+            self.words[number].store(word, Relaxed);
         }
     }
 
     /// Frees the number of an I/O that has completed.
     #[inline]
     pub fn remove(&mut self, number: usize) {
+        self.words[number].store(0, Relaxed);
         if number < self.limit {
             self.free.push(number);
         } else {
@@ -104,9 +118,10 @@ mod tests {
 
     #[test]
     fn numbers_in_flight_differ_and_are_used_again() {
-        let mut flights = Flights::default();
+        let outstanding = Outstanding::default();
+        let mut flights = Flights::new(&outstanding);
         flights.keep_below(8);
-        let add = |flights: &mut Flights, offset| {
+        let add = |flights: &mut Flights<'_>, offset| {
             let (number, part) = (
                 flights.next_number(),
                 Part::alone(0, Direction::Read, offset, 1),

@@ -24,15 +24,19 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
-    /// Records an I/O that is issued at this time.
+    /// The word of a number, for `word_of` while its I/O is outstanding, else 0; it stays where it is.
     #[inline]
-    pub fn set(&self, number: usize, target: usize, ticks: u64) {
+    pub fn word(&self, number: usize) -> &AtomicU64 {
         let (piece, index) = locate(number);
         let piece = self.pieces[piece]
             .get_or_init(|| (0..FIRST << piece).map(|_| AtomicU64::new(0)).collect());
-        // Never 0, which means no I/O.
-        let moment = ticks.max(1 << TARGET_BITS) & !TARGET_MASK;
-        piece[index].store(moment | (target as u64 & TARGET_MASK), Relaxed);
+        &piece[index]
+    }
+
+    /// Records an I/O that is issued at this time.
+    #[inline]
+    pub fn set(&self, number: usize, target: usize, ticks: u64) {
+        self.word(number).store(word_of(target, ticks), Relaxed);
     }
 
     /// Records that an I/O completed.
@@ -73,6 +77,14 @@ impl Outstanding {
             Some((target, word & !TARGET_MASK))
         })
     }
+}
+
+/// Target and moment of an I/O as one word.
+#[inline]
+pub fn word_of(target: usize, ticks: u64) -> u64 {
+    // Never 0, which means no I/O.
+    let moment = ticks.max(1 << TARGET_BITS) & !TARGET_MASK;
+    moment | (target as u64 & TARGET_MASK)
 }
 
 /// How many I/Os wait, since when the oldest does, and how long all of them have, summed; 0 while there is none.

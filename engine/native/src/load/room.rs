@@ -149,7 +149,9 @@ impl FreeSlots {
     pub fn returned(&mut self, target: usize) -> u32 {
         self.in_flight -= 1;
         self.shares[target].in_flight -= 1;
-        self.queue.extend(index(target));
+        if let Some(target) = index(target) {
+            self.queue.push_back(target);
+        }
         self.shares[target].in_flight
     }
 }

@@ -143,15 +143,16 @@ impl Run {
         gate: &mut Gate,
         now_ticks: u64,
     ) -> Next {
-        let Some(flow) = &self.flow else {
-            return self.next_alone(epoch, target, rng, gate, now_ticks);
-        };
-        if let Err(due) = flow.take(now_ticks) {
-            return Next::NotBefore(due);
+        if let Some(flow) = &self.flow {
+            if let Err(due) = flow.take(now_ticks) {
+                return Next::NotBefore(due);
+            }
         }
         let next = self.next_alone(epoch, target, rng, gate, now_ticks);
-        if !matches!(&next, Next::Issue(part) if !part.is_fsync()) {
-            flow.give_back();
+        if let Some(flow) = &self.flow {
+            if !matches!(&next, Next::Issue(part) if !part.is_fsync()) {
+                flow.give_back();
+            }
         }
         next
     }

@@ -83,15 +83,16 @@ pub fn work(
 impl Worker<'_> {
     fn run(&mut self) -> io::Result<()> {
         self.adopt()?;
+        let mut now_ticks = self.run.clock.now();
         while !self.run.life.stopping() {
             let wake_ticks = if self.epoch.schedule.is_some() {
                 self.refill_by_arrival()?
             } else {
-                self.refill()?
+                self.refill(now_ticks)?
             };
             self.stamp();
             self.pass(wake_ticks)?;
-            self.reap()?;
+            now_ticks = self.reap()?;
         }
         while self.free_slots.in_flight() > 0 && !self.run.life.abandoned() {
             self.stamp();

@@ -13,8 +13,8 @@ use crate::load::stats::Direction;
 use crate::load::verify::Verifier;
 
 impl Worker<'_> {
-    /// Counts all completions, in the epoch its handle has now.
-    pub(super) fn reap(&mut self) -> io::Result<()> {
+    /// Counts all completions, in the epoch its handle has now; returns the time it took for theirs.
+    pub(super) fn reap(&mut self) -> io::Result<u64> {
         let (mut woken, mut count) = (false, 0_u32);
         self.ring.completions.sync();
         let epoch = self.handle.epoch();
@@ -53,12 +53,11 @@ impl Worker<'_> {
             self.listen()?;
         }
         if turned {
-            return self.adopt();
-        }
-        if self.older == 0 && count > 0 {
+            self.adopt()?;
+        } else if self.older == 0 && count > 0 {
             self.handle.settle(self.epoch.index);
         }
-        Ok(())
+        Ok(reaped_ticks)
     }
 
     /// Counts what came of an I/O, unless its path failed and another is to try it: whether that is so.
@@ -125,7 +124,6 @@ impl Worker<'_> {
         let left = self.free_slots.returned(target);
         self.handle.set_in_flight(target, left);
         self.flights.remove(number);
-        self.handle.outstanding.clear(number);
     }
 
     /// Result of an I/O; a no-op counts as one that succeeded.

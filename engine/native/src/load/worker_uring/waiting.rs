@@ -19,32 +19,39 @@ impl Worker<'_> {
         if self.run.limits.ring_use == RingUse::Poll && self.free_slots.in_flight() > 0 {
             return self.watch(wake_ticks);
         }
-        self.spin_briefly()?;
+        if self.spin_briefly()? && !self.ring.has_news() {
+            return Ok(());
+        }
         self.sleep(wake_ticks)
     }
 
-    /// Spins for a completion before going to sleep, if that has been worth it lately.
-    fn spin_briefly(&mut self) -> io::Result<()> {
+    /// Spins for a completion before going to sleep, if that has been worth it lately; whether some can be reaped.
+    fn spin_briefly(&mut self) -> io::Result<bool> {
         if !(1..=SPIN_UP_TO).contains(&self.free_slots.in_flight()) {
-            return Ok(());
+            return Ok(false);
         }
         let budget_ticks = self.spin.budget_ticks();
         if budget_ticks == 0 {
-            return Ok(());
+            return Ok(false);
         }
         if self.ring.queued() > 0 {
             self.ring.submit()?;
+        }
+        // What completes while it is submitted, as reads of cached data do, is there at once and is no news.
+        if self.ring.has_completions() {
+            self.spin.learn(true);
+            return Ok(true);
         }
         let until_ticks = self.run.clock.now() + budget_ticks;
         while !self.ring.has_news() {
             if self.run.clock.now() >= until_ticks {
                 self.spin.learn(false);
-                return Ok(());
+                return Ok(false);
             }
             std::hint::spin_loop();
         }
         self.spin.learn(true);
-        Ok(())
+        Ok(false)
     }
 
     /// Sleeps until shortly before an arrival and then watches the clock: waking up would take too long.

@@ -29,7 +29,7 @@ pub(super) struct Worker<'a> {
     pub(super) ring: Ring<'a>,
     /// For reads and for writes.
     pub(super) arenas: [Arena; 2],
-    pub(super) flights: Flights,
+    pub(super) flights: Flights<'a>,
     pub(super) free_slots: FreeSlots,
     pub(super) rngs: Vec<Rng>,
     pub(super) gate: Gate,
@@ -60,7 +60,7 @@ impl<'a> Worker<'a> {
             handle,
             ring,
             arenas: [Arena::new(run.verifier.is_some()), Arena::new(true)],
-            flights: Flights::default(),
+            flights: Flights::new(&handle.outstanding),
             free_slots: FreeSlots::new(targets),
             rngs: (0..targets)
                 .map(|target| run.rng(handle.worker, target))
