@@ -190,6 +190,27 @@ def test_what_is_closed_already_is_not_waited_for(monkeypatch: pytest.MonkeyPatc
     assert closed == ["load"]
 
 
+def test_the_signal_that_ended_the_screens_may_arrive_again_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    later: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: later.append(number))
+    asked = threading.Event()
+    _, slave = pty.openpty()
+    try:
+        with Tty(slave) as tty, end_watch.EndWatch(tty, []) as watch:
+            watch.run_under(lambda _code: asked.set())
+            signal.raise_signal(signal.SIGTERM)
+            assert asked.wait(PATIENCE_S)
+            monkeypatch.setattr(end_watch, "SAME_S", 3600.0)
+        signal.raise_signal(signal.SIGTERM)
+        assert later == []
+        monkeypatch.setattr(end_watch, "SAME_S", 0.0)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        assert later == [signal.SIGTERM] * 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.parametrize("sighup", [True, False])
 def test_an_event_loop_that_is_stuck(sighup: bool, terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"

@@ -26,6 +26,9 @@ from tui.headless.leaving import end_process
 from tui.headless.signals import SAME_S
 from tui.terminal.tty import Tty
 
+_Handler = Callable[[int, FrameType | None], object] | int | None
+"""What signal.signal takes and returns."""
+
 LEAVING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 GONE_S = 1.7
@@ -80,10 +83,23 @@ class EndWatch:
             os.write(self._write_fd, b"\0")
         self._thread.join()
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, self._handler_after(number, handler))
         signal.set_wakeup_fd(self._wakeup_fd)
         os.close(self._read_fd)
         os.close(self._write_fd)
+
+    def _handler_after(self, number: int, before: _Handler) -> _Handler:
+        """Let the signal that ended the screens arrive once more, forwarded: what they leave is still to be printed."""
+        ended_by, ended_s = self._latest
+        if number != ended_by:
+            return before
+
+        def repeated(number: int, _frame: FrameType | None) -> None:
+            if time.monotonic() - ended_s >= SAME_S:
+                signal.signal(number, before)
+                signal.raise_signal(number)
+
+        return repeated
 
     def run_under(self, leave: Callable[[int], None]) -> None:
         """From now on call `leave` with the exit code, from the watching thread, instead of raising."""
@@ -130,12 +146,13 @@ class EndWatch:
 
     def _take_signals(self) -> None:
         for number in os.read(self._read_fd, 256):
+            if number not in LEAVING_SIGNALS:
+                continue
             now_s = time.monotonic()
             before, self._latest = self._latest, (number, now_s)
             if before[0] == number and now_s - before[1] < SAME_S:
                 continue  # Sent to the whole process group: the waiting process forwards it too.
-            if number in LEAVING_SIGNALS:
-                self._end(128 + number, gone=number == signal.SIGHUP)
+            self._end(128 + number, gone=number == signal.SIGHUP)
 
     def _end(self, code: int, *, gone: bool) -> None:
         with self._lock:
