@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+
+from engine.replacing import replace
 
 
 class EventKind(StrEnum):
