@@ -84,14 +84,13 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         first_screen: str | None = None,
         tune_root: Path | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = self.settings_at_start = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
         self.save_folder = self.settings.save_folder
         columns = KeptColumns(self.settings.columns_file)
         self._kept_density = KeptDensity(self.settings.view_file)
         tables = KeptTables(self.settings.tables_file)
-        found = tuple(filter(None, (*self.settings.problems, columns.problem, tables.problem)))
-        self._notices = (*found, *self.theme_notices, *self._choose_theme())
+        wrong = (*self.settings.problems, *self.theme_notices, *self._choose_theme())
         self._shown_share = self._painted_s = 0.0
         self.app_state = AppState(
             transport=transport_of(source),
@@ -110,6 +109,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             density=self.settings.view or self._kept_density.chosen or Density.NORMAL,
             fleet=fleet,
         )
+        self.keep_wrong_settings(wrong)
         self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
         self.app_state.tune_root, self.app_state.fleet_load = tune_root, fleet_load
         self._alerts, self._rung, self._first_screen = alerts, 0, first_screen
@@ -133,12 +133,11 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     @property
     def wants_mouse(self) -> bool:
         """Whether the terminal is asked for clicks and moves."""
-        return self.settings.mouse
+        return self.settings_at_start.asks_for_mouse
 
     def on_mount(self) -> None:
         """Draw the empty screen first, then read the first sample."""
-        for notice in self._notices:
-            self.notify(notice, severity="warning", timeout=15, markup=False)
+        self.report_wrong_settings()
         self.set_keymap(self.settings.keys)
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)

@@ -93,6 +93,8 @@ class AppState(Struct, eq=False):
     """Whether the load is started as soon as its screen is there."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
+    wrong_settings: tuple[str, ...] = ()
+    """What is wrong in the files of settings, columns, tables and themes as they are now; help lists it."""
     span_ns: int = 300 * 1_000_000_000
     """Length of the chart history."""
     latency_axis: AxisChoice = AxisChoice.AUTO

@@ -17,7 +17,8 @@ class DialogActions(SettingsActions):
         from tui.screens.help import HelpScreen  # noqa: PLC0415 (it can wait until it is asked for)
 
         frame, view = self.app_state.frame, self.screen
-        notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
+        of_host, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
+        notices = (*self.app_state.wrong_settings, *of_host)
         keys = keys_in_force(BY_ID["view.help"], self.app_state.keys)
         entry = view.ENTRY if isinstance(view, View) else None
         self.push_screen(HelpScreen(self.keys_text, notices, losses, entry, keys))

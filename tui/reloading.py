@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 3
+_MOST_SHOWN = 3
 
 
 class SettingsChanged(Message, bubble=False):
@@ -35,7 +36,9 @@ class Reloading(SessionActions):
     """Takes up settings as they are written; what is wrong is reported and keeps its former value."""
 
     settings: Settings
-    """In force as far as the files say so."""
+    """What the files say now, of each setting the last value that was right."""
+    settings_at_start: Settings
+    """In force for those that are not taken up later."""
     _alerts: AlertService | None
     first_theme = ""
     """Theme for this terminal where none is set."""
@@ -47,6 +50,21 @@ class Reloading(SessionActions):
     def changed_here(self) -> set[str]:
         """Names of the settings of the file that were changed on the screens."""
         return set()
+
+    def keep_wrong_settings(self, wrong: Sequence[str]) -> None:
+        """Keep what is wrong for help and for the number of notices, with what is wrong in files of choices."""
+        choices = self.app_state.columns.problem, self.app_state.tables.problem
+        self.app_state.wrong_settings = tuple(dict.fromkeys(filter(None, (*wrong, *choices))))
+
+    def report_wrong_settings(self) -> None:
+        """Show what is wrong at the start, as far as there is room: more would hide the screen and each other."""
+        wrong = self.app_state.wrong_settings
+        shown = wrong if len(wrong) <= _MOST_SHOWN else wrong[: _MOST_SHOWN - 1]
+        for text in shown:
+            self.notify(safe_text(text), severity="warning", timeout=15, markup=False)
+        if len(wrong) > len(shown):
+            text = f"{len(wrong) - len(shown)} more settings are wrong: help lists all"
+            self.notify(text, severity="warning", timeout=15, markup=False)
 
     def watch_settings(self) -> None:
         """Begin to poll for changes, where a file of settings was named."""
@@ -68,6 +86,7 @@ class Reloading(SessionActions):
         self.settings = merged(before, read.settings)
         changed = [*self._take_themes(read), *self._apply(before, read)]
         wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme()]
+        self.keep_wrong_settings(wrong)
         if wrong:
             self.notify(_in_one_line(wrong), severity="warning", timeout=15, markup=False)
         if changed:
@@ -96,8 +115,9 @@ class Reloading(SessionActions):
                 yield "alerts"
             if former.command != self._alerts.settings.command:
                 yield "the alert command from the next start on"
-        if (now.glyphs, now.reading) != (before.glyphs, before.reading):
-            yield "glyphs, aliases and fabric_counters from the next start on"
+        later = [name for name, value in at_start_only(now).items() if value != at_start_only(before)[name]]
+        if later:
+            yield f"{', '.join(later)} from the next start on"
 
     def _take_themes(self, read: SettingsRead) -> Iterator[str]:
         """Register themes that are new or changed, and draw again if the one in use is among them."""
@@ -113,6 +133,19 @@ class Reloading(SessionActions):
         wanted = self.settings.theme
         if wanted is not None and wanted not in self.available_themes:
             yield f"no theme {wanted!r}"
+
+
+def at_start_only(settings: Settings) -> dict[str, object]:
+    """Values that are taken up at a start only, by the names that the settings screen has."""
+    return {
+        "glyphs": settings.glyphs,
+        "hints": settings.hints,
+        "aliases": settings.reading.aliases,
+        "fabric_counters": settings.reading.fabric_counters,
+        "mouse": settings.mouse,
+        "screen.view": settings.view,
+        "screen.save_folder": settings.save_folder,
+    }
 
 
 def _in_one_line(wrong: Sequence[str]) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from engine.replacing import replace
 from tui.axis_choice import AxisChoice
 from tui.palette import PaletteActions
-from tui.reloading import Reloading
+from tui.reloading import Reloading, at_start_only
 from tui.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
 from tui.session_actions import SPANS_S
 from tui.text.format import SECOND_NS, span_text
+from tui.theme.density import Density
 from tui.theme.settings import GLYPHS
 from tui.theme.shown_setting import Origin, ShownSetting
 
@@ -36,7 +37,7 @@ class SettingsActions(PaletteActions, Reloading):
         return (*self._of_file(), *self._of_alerts(), *self._of_session())
 
     def _of_file(self) -> Iterator[ShownSetting]:
-        settings = self.settings
+        settings, start = self.settings, self.settings_at_start
         yield ShownSetting(
             "theme",
             self.theme,
@@ -49,45 +50,60 @@ class SettingsActions(PaletteActions, Reloading):
         )
         yield ShownSetting(
             "glyphs",
-            settings.glyphs,
-            self._given("glyphs"),
+            start.glyphs,
+            self._from_start("glyphs"),
             "Characters of curves, marks and frames. From the next start on.",
             ", ".join(GLYPHS),
         )
         yield ShownSetting(
             "hints",
-            str(settings.hints).lower(),
-            self._given("hints"),
-            "Whether the screens show a line with three keys until Esc hides it once.",
+            str(start.hints).lower(),
+            self._from_start("hints"),
+            "Whether the screens show a line with three keys until Esc hides it once. From the next start on.",
             ", ".join(_ON_OFF),
         )
         yield ShownSetting(
             "keys",
             f"{len(settings.keys)} changed",
-            self._given("keys"),
+            # Of two actions with one key one has it: what was given is in force all the same.
+            self._named("keys"),
             "Keys of actions. Read again when the file changes.",
             '[keys] with lines such as session.pause = "p"',
         )
         yield ShownSetting(
             "aliases",
-            f"{len(settings.reading.aliases)}",
-            self._given("aliases"),
+            f"{len(start.reading.aliases)}",
+            self._from_start("aliases"),
             "Names of LUNs, ports and tapes. From the next start on.",
             '[aliases] with lines such as "36000c29..." = "db data 1"',
         )
         yield ShownSetting(
             "fabric_counters",
-            str(settings.reading.fabric_counters).lower(),
-            self._given("fabric_counters"),
+            str(start.reading.fabric_counters).lower(),
+            self._from_start("fabric_counters"),
             "Whether error counters of FC, SAS and NVMe ports are read. From the next start on.",
             ", ".join(_ON_OFF),
         )
         yield ShownSetting(
             "mouse",
-            str(settings.mouse).lower(),
-            self._given("mouse"),
+            str(start.asks_for_mouse).lower(),
+            Origin.OPTION if start.no_mouse else self._from_start("mouse"),
             "Whether the mouse is asked for; without it the terminal selects text. From the next start on.",
             ", ".join(_ON_OFF),
+        )
+        yield ShownSetting(
+            "screen.view",
+            start.view or "as left",
+            self._from_start("screen.view", "screen" if start.view else ""),
+            "View at the start; as left: the one chosen last. From the next start on.",
+            f"[screen] with view = one of {', '.join(Density)}",
+        )
+        yield ShownSetting(
+            "screen.save_folder",
+            "default" if start.save_folder is None else str(start.save_folder),
+            self._from_start("screen.save_folder", "screen" if start.save_folder else ""),
+            "Folder of saved screens; default: the first of the user's that can be written. From the next start on.",
+            '[screen] with save_folder = "~/lunscope"',
         )
 
     def _of_alerts(self) -> Iterator[ShownSetting]:
@@ -173,7 +189,14 @@ class SettingsActions(PaletteActions, Reloading):
         )
 
     def _given(self, name: str) -> Origin:
+        return Origin.FAULTY if name in self.settings.failed else self._named(name)
+
+    def _named(self, name: str) -> Origin:
         return Origin.FILE if name in self.settings.given else Origin.DEFAULT
+
+    def _from_start(self, name: str, section: str = "") -> Origin:
+        changed = at_start_only(self.settings)[name] != at_start_only(self.settings_at_start)[name]
+        return Origin.START if changed else self._given(section or name)
 
     def _session_origin(self, changed: bool, given: bool = False) -> Origin:
         return Origin.SESSION if changed else Origin.OPTION if given else Origin.DEFAULT

@@ -181,7 +181,7 @@ def _make_app(
     if shown.theme is not None:
         settings = replace(settings, theme_option=shown.theme)
     if not shown.mouse:
-        settings = replace(settings, mouse=False)
+        settings = replace(settings, no_mouse=True)
     if controller is None and control is not None:
         recent = RecentTargets(recent_file())
         controller = LoadController(control, job or JobSpec(), permissions or Permissions(), recent=recent)

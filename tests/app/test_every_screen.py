@@ -34,6 +34,7 @@ from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.text.glyphs import GlyphSetting
 from tui.theme.settings import load_settings
+from tui.widgets.hanging import HangingPage
 
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)
@@ -198,8 +199,17 @@ async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -
     with_paths = next(scene.samples for scene in VIEWS if scene.screen == SHEET.id)
     async with opened(VIEWS[0], SIZES[0], settings, with_paths) as pilot:
         app = pilot.app
+        assert isinstance(app, LunscopeApp)
         shown = [notice.message for notice in app._notifications]
-        assert {*settings.problems} <= {*shown}
-        assert any("no theme 'no such theme'" in text for text in shown)
+        wrong = (*settings.problems, "no theme 'no such theme'")
+        assert all(any(text in said for said in app.app_state.wrong_settings) for text in wrong)
+        assert {*app.app_state.wrong_settings[:2]} < {*shown}
+        assert f"{len(app.app_state.wrong_settings) - 2} more settings are wrong: help lists all" in shown
+        assert f"{len(app.app_state.wrong_settings)} notices" in screen_text(pilot)
+        app.action_view_help()
+        await pilot.pause()
+        page = "\n".join(line.plain for line in app.screen.query_one(HangingPage).lines_at(10_000))
+        assert all(text in page for text in app.app_state.wrong_settings)
+        await pilot.press("escape")
         for scene in VIEWS:
             await _back_to(pilot, scene)

@@ -19,6 +19,7 @@ from tui.screens.help import HelpScreen
 from tui.theme import settings_watch
 from tui.theme.settings import Settings, load_settings, merged
 from tui.theme.settings_watch import SettingsRead, SettingsWatch, stamps
+from tui.theme.shown_setting import Origin
 
 THEME = 'name = "mine"\nprimary = "{}"\ndark = true\n'
 
@@ -65,6 +66,30 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
         assert app.theme == "nord", "what was chosen stays until the next start"
+
+
+async def test_what_holds_from_the_next_start_on_is_said_and_listed_so(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("hints = false\n")
+    app, source = staged(file)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 2)
+        file.write_text('mouse = false\nglyphs = 3\n[screen]\nview = "lite"\n')
+        await until(pilot, lambda: said(pilot, "hints, mouse, screen.view from the next start on"))
+        listed = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        assert listed["mouse"] == ("true", Origin.START)
+        assert app.wants_mouse
+        assert listed["hints"] == ("false", Origin.START)
+        assert listed["screen.view"] == ("as left", Origin.START)
+        assert listed["screen.save_folder"] == ("default", Origin.DEFAULT)
+        assert listed["glyphs"] == ("auto", Origin.FAULTY)
+        assert listed["aliases"] == ("0", Origin.DEFAULT)
+        assert "1 notice: ?" in screen_text(pilot)
+        file.write_text("hints = false\n")
+        await until(pilot, lambda: "notice" not in screen_text(pilot))
+        listed = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        assert listed["hints"] == ("false", Origin.FILE)
+        assert listed["mouse"] == ("true", Origin.DEFAULT)
 
 
 @pytest.mark.parametrize(

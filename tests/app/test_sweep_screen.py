@@ -197,6 +197,21 @@ async def test_without_a_sweep_the_screen_says_how_to_make_one(control: LoadCont
         await play(pilot, source, 2)
         await pilot.press("9", "v", "c", "o", "O", "m", "enter", "p", "n", "x")
         assert "no sweep here: lunscope sweep --vary" in screen_text(pilot)
+        assert _keys(pilot) == "r Rate search  P Preset  ? Help  q Quit  space Pause"
+
+
+async def test_key_line_has_what_ends_a_sweep_until_it_ended(control: LoadControl) -> None:
+    source = ListSource(make_samples(count=5))
+    session = StillSession(control)
+    async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
+        await play(pilot, source, 2)
+        await until(pilot, lambda: "p Pause sweep  n Skip  x Stop  v View" in _keys(pilot))
+        session.shown = replace(session.shown, phase=SweepPhase.ENDED)
+        await until(pilot, lambda: "P Preset  v View  t Part  c Curve  o Sort" in _keys(pilot))
+
+
+def _keys(pilot: Pilot[None]) -> str:
+    return screen_text(pilot).splitlines()[-1].strip()
 
 
 @pytest.mark.slow

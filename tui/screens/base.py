@@ -113,6 +113,11 @@ class View(LaidOutOnce[None]):
         return None
 
     @property
+    def idle_actions(self) -> frozenset[str]:
+        """Ids of its actions that would do nothing now: the key line leaves them out."""
+        return frozenset()
+
+    @property
     def follows_time(self) -> bool:
         """Whether it shows the moment of the frame, not the present."""
         return True
@@ -175,7 +180,7 @@ class View(LaidOutOnce[None]):
             return f"{now}load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
         if self.app_state.transport.notice:
             return safe_text(self.app_state.transport.notice), "bold $warning"
-        count = len(frame.topology.host.notices) if frame else 0
+        count = len(self.app_state.wrong_settings) + (len(frame.topology.host.notices) if frame else 0)
         if not count:
             return "", ""
         return f"{count} notice{'s' if count > 1 else ''}: {self.key_text('view.help')}", "$warning"
@@ -322,8 +327,12 @@ class View(LaidOutOnce[None]):
         """Redraw the current frame and the keys."""
         if self.is_whole:
             self.show(self.app_state.frame)
-            self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text)
+            self.show_keys()
             self._show_hints()
+
+    def show_keys(self) -> None:
+        """Show the keys that do something now."""
+        self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text, self.idle_actions)
 
 
 _PARTS = {HeaderLine, Tabs, TransportBar, KeyLine}

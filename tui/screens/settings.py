@@ -25,6 +25,8 @@ from tui.widgets.lister import Options
 _FROM = {
     Origin.DEFAULT: "nothing: it is the default",
     Origin.FILE: "the settings file",
+    Origin.FAULTY: "the settings file, as far as that is right: help lists what is wrong",
+    Origin.START: "the start: the settings file has another value since, for the next one",
     Origin.OPTION: "an option of the command line",
     Origin.SESSION: "a change in this session",
     Origin.HOST: "what this host and the option allow",

@@ -47,6 +47,9 @@ _LARGE = (140, 40)
 """Size from which all views are shown at once."""
 _TABLES: Mapping[type[object], type[Widget]] = {RateState: RateTable, IsolationState: IsolationTable}
 """What takes the focus, by kind of state; of a sweep it is SweepTable."""
+_STARTS = frozenset({"sweep.rate", "sweep.preset"})
+"""Actions that need no measurement."""
+_OF_RUNNING = frozenset({"sweep.pause", "sweep.skip", "sweep.stop"})
 
 
 class AnswersChanged(Message, bubble=False):
@@ -70,6 +73,8 @@ class SweepScreen(SweepStarts):
         self._answers = CurveAnswers(self._post_change)
         self._drawn: tuple[object, ...] = ()
         """What the last drawing depended on."""
+        self._idle: frozenset[str] = frozenset()
+        """Actions without keys on the key line that was drawn last."""
         self._kind: type[object] = SweepState
         """Of the state that was drawn last."""
         self._report = ""
@@ -114,6 +119,20 @@ class SweepScreen(SweepStarts):
         """Only a recorded sweep does."""
         return not self.app_state.sweeps.sessions
 
+    @property
+    def idle_actions(self) -> frozenset[str]:
+        """All but the starts where nothing was measured; what ends or delays a measurement once it has ended."""
+        sweeps = self.app_state.sweeps
+        if self.shown.state() is None:
+            return frozenset(action.id for action in self.ENTRY.actions) - _STARTS
+        is_over = sweeps.current is None or sweeps.current.state.phase is SweepPhase.ENDED
+        return _OF_RUNNING if is_over and not sweeps.is_busy else frozenset()
+
+    def show_keys(self) -> None:
+        """Show the keys that do something now."""
+        self._idle = self.idle_actions
+        super().show_keys()
+
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - a recording is read up to the frame of the app
         """Draw the sweep as it is now, or as it was then."""
         self._draw()
@@ -133,6 +152,8 @@ class SweepScreen(SweepStarts):
     def _draw(self) -> None:
         state = self.shown.state()
         self._show_body(state)
+        if self.idle_actions != self._idle:
+            self.show_keys()
         if state is None:
             self._draw_nothing()
             return

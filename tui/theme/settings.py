@@ -58,12 +58,19 @@ class Settings(Struct, frozen=True):
     """Settings of readers, which hold from the start of the source on."""
     mouse: bool = True
     """Whether clicks and moves of the mouse are asked of the terminal, which then selects no text by itself."""
+    no_mouse: bool = False
+    """Whether an option of the command forbids to ask for them."""
     view_file: Path | None = None
     """File of the view chosen on the screens; None keeps it until the end."""
     view: Density | None = None
     """View at the start; None is the one last chosen."""
     save_folder: Path | None = None
     """Where the screen is saved; None is a folder of the user's (tui.screen_files)."""
+
+    @property
+    def asks_for_mouse(self) -> bool:
+        """What file and option say of the mouse."""
+        return self.mouse and not self.no_mouse
 
 
 def load_settings(path: Path | None = None) -> Settings:
@@ -88,7 +95,7 @@ def load_settings(path: Path | None = None) -> Settings:
 
 def merged(former: Settings, new: Settings) -> Settings:
     """Take new settings; those with an error keep their former values."""
-    kept = {name: getattr(former, name) for name in ("theme", "glyphs", "hints", "keys") if name in new.failed}
+    kept = {name: getattr(former, name) for name in ("theme", "glyphs", "hints", "mouse", "keys") if name in new.failed}
     if "screen" in new.failed:
         new = replace(new, view=former.view, save_folder=former.save_folder)
     reading = former.reading if new.failed & SECTIONS else new.reading
@@ -96,7 +103,7 @@ def merged(former: Settings, new: Settings) -> Settings:
         new,
         **kept,
         reading=reading,
-        mouse=former.mouse,
+        no_mouse=former.no_mouse,
         theme_option=former.theme_option,
         theme_folder=former.theme_folder,
     )

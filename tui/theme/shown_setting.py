@@ -20,6 +20,8 @@ class Origin(StrEnum):
 
     DEFAULT = "default"
     FILE = "file"
+    FAULTY = "file, in part"
+    START = "at the start"
     OPTION = "option"
     SESSION = "this session"
     HOST = "this host"

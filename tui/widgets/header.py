@@ -37,11 +37,14 @@ class KeyLine(TextLine):
     KeyLine { background: $panel; color: $foreground; }
     """
 
-    def show(self, screen: ScreenEntry, app_state: AppState, key_text: Callable[[str], str]) -> None:
-        """Show the keys of a screen."""
+    def show(
+        self, screen: ScreenEntry, app_state: AppState, key_text: Callable[[str], str], idle: frozenset[str]
+    ) -> None:
+        """Show the keys of a screen, without those of idle actions."""
         width = self.size.width or self.app.size.width
         content = Content(" ")
-        entries = [(action, _key_entry(action, key_text(action.id))) for action in footer_actions(screen, app_state)]
+        shown = [action for action in footer_actions(screen, app_state) if action.id not in idle]
+        entries = [(action, _key_entry(action, key_text(action.id))) for action in shown]
         # Help is what leads to the keys that do not fit.
         kept = sum(entry.cell_length for action, entry in entries if action.id == _HELP)
         for action, entry in entries:
