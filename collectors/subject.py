@@ -165,6 +165,8 @@ class Subject(Struct, frozen=True):
     """Name of one object in text."""
     fields: tuple[Field, ...]
     """Figures, in column order."""
+    many: str = ""
+    """Name of several in text, where that is not `one` with an s."""
     raw: tuple[Schema, ...] = ()
     """Raw tables recorded for it; derivation starts from the first."""
     sampled_raw: tuple[Schema, ...] = ()
@@ -189,6 +191,20 @@ class Subject(Struct, frozen=True):
     """Additional facts of a row in JSON, by its key; safe to print."""
     identity: Callable[[str, Topology], str] = device_identity
     """Persistent id of a row, by its key."""
+
+    def counted(self, count: int) -> str:
+        """Name as many objects: "1 disk", "2 disks"."""
+        return f"{count} {self.one if count == 1 else self.plural}"
+
+    @property
+    def plural(self) -> str:
+        """Name of several in text."""
+        return self.many or f"{self.one}s"
+
+    @property
+    def heading(self) -> str:
+        """The same at the begin of a line."""
+        return f"{self.plural[0].upper()}{self.plural[1:]}"
 
 
 Sums = Callable[[Table | None, Table, float], Mapping[str, Values]]

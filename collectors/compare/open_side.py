@@ -57,5 +57,4 @@ def holdings(side: Side) -> str:
 def _holding(side: Side, table: str, count: int) -> str:
     names = [row.name for row in side.rows if row.table == table]
     more = ", ..." if count > _NAMES_SHOWN else ""
-    plural = "" if count == 1 else "s"
-    return f"{count} {subject_of(table).one}{plural} ({', '.join(names[:_NAMES_SHOWN])}{more})"
+    return f"{subject_of(table).counted(count)} ({', '.join(names[:_NAMES_SHOWN])}{more})"

@@ -84,12 +84,12 @@ def _average_grids(found: Recorded, options: DocumentOptions) -> Iterator[Docume
 
 
 def _layouts(subject: Subject, options: DocumentOptions) -> Iterator[tuple[str, tuple[str, ...]]]:
-    report, one = report_of(subject), f"{subject.one}s"
-    yield f"{one[0].upper()}{one[1:]}", report_fields(report, split=False)
+    report, heading = report_of(subject), subject.heading
+    yield heading, report_fields(report, split=False)
     if options.split:
-        yield f"{one[0].upper()}{one[1:]}, reads and writes", report_fields(report, split=True)
+        yield f"{heading}, reads and writes", report_fields(report, split=True)
     if report.distribution_columns != report.columns:
-        yield f"{one[0].upper()}{one[1:]}, percentiles and peaks", report.distribution_columns
+        yield f"{heading}, percentiles and peaks", report.distribution_columns
 
 
 _Rows = tuple[FrameTable, Sequence[int], tuple[str, ...]]

@@ -41,7 +41,7 @@ def _grid(name: str, rows: Sequence[Values]) -> DocumentTable:
     )
     head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in fields), ("", ""))
     more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
-    return DocumentTable(f"{subject.one[0].upper()}{subject.one[1:]}s", head, cells, note=more)
+    return DocumentTable(subject.heading, head, cells, note=more)
 
 
 def _table(rows: Sequence[Values]) -> FrameTable:

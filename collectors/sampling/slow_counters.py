@@ -14,7 +14,9 @@ from collectors.sampling.reading import BackgroundThread, Reading
 from engine.events import Event
 
 FIRST_POLL_S = 0.1
-"""Interval of checking for the device graph until there is one."""
+"""Interval of checking for the device graph until there is one with LUNs."""
+FIRST_POLLS = 50
+"""As often at most: a host without LUNs is read at the pace, too."""
 
 
 class SlowPace(Struct, frozen=True):
@@ -77,14 +79,15 @@ class SlowCounters:
         self._thread.stop()
 
     def _run(self, stop: threading.Event) -> None:
-        pause_s = 0.0
+        pause_s, polls_left = 0.0, FIRST_POLLS
         while not stop.wait(pause_s):
             graph = self._graph()
             started_s = time.monotonic()
             table = self._take(graph)
             taken_s = time.monotonic() - started_s
             self._publish(table, graph)
-            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_POLL_S
+            polls_left = 0 if graph.luns else max(polls_left - 1, 0)
+            pause_s = FIRST_POLL_S if polls_left else self._pace.pause_s(taken_s)
 
     def _publish(self, table: Table | None, graph: Graph) -> None:
         before = self._table

@@ -145,16 +145,14 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -
     permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
     fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        permission.refuse_read_only(found.path, fd)
-        permission.refuse_data(found.path, fd, blockio.size_bytes(fd), permissions)
+        permission.refuse_device(found, fd, blockio.size_bytes(fd), permissions)
     finally:
         os.close(fd)
 
 
 def _check_file(usage: UsageSnapshot, found: Found, permissions: Permissions) -> None:
     permission.refuse_used(usage, found.path, found.fd)
-    permission.refuse_hidden_writer(found)
-    permission.refuse_existing_file(found, permissions)
+    permission.refuse_file(found, permissions)
 
 
 def _line(name: str, error: Exception) -> str:

@@ -214,8 +214,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     if writable:
         permission.refuse_used(opener.usage, found.path, found.fd)
         if not opener.shared.writes(found):
-            permission.refuse_hidden_writer(found)
-            permission.refuse_existing_file(found, opener.permissions)
+            permission.refuse_file(found, opener.permissions)
     fd = reopen(found, (os.O_RDWR if writable else os.O_RDONLY) | opener.mode_flags)
     try:
         align = align_bytes(fd, found.path, opener.job.knobs.mode)
@@ -252,8 +251,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         capacity = blockio.size_bytes(fd)
         size = usable_bytes(found.path, capacity, align, opener.job)
         if writable:
-            permission.refuse_read_only(found.path, fd)
-            permission.refuse_data(found.path, fd, capacity, opener.permissions)
+            permission.refuse_device(found, fd, capacity, opener.permissions)
         device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         return OpenTarget(
             name=found.path,

@@ -127,7 +127,7 @@ def claimed_relative_refusal(shown: str, relative: Relative) -> RefusedError:
     )
 
 
-def refuse_hidden_writer(found: Found) -> None:
+def _refuse_hidden_writer(found: Found) -> None:
     """Refuse a file that something has open for writing which the process list does not show.
 
     It is asked again for a moment: the kernel releases the files of an io_uring after the process that used them has
@@ -170,7 +170,27 @@ def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
     )
 
 
-def refuse_read_only(name: str, fd: int) -> None:
+def refuse_device(found: Found, fd: int, size_bytes: int, permissions: Permissions) -> None:
+    """Make the checks of a device that nothing uses, in their order, for a load and for those who only ask.
+
+    Raises:
+        LunscopeError: of the first check that fails.
+    """
+    _refuse_read_only(found.path, fd)
+    _refuse_data(found.path, fd, size_bytes, permissions)
+
+
+def refuse_file(found: Found, permissions: Permissions) -> None:
+    """Make the checks of an existing file that nothing is known to use, in their order, for both as well.
+
+    Raises:
+        RefusedError: of the first check that fails.
+    """
+    _refuse_hidden_writer(found)
+    _refuse_existing_file(found, permissions)
+
+
+def _refuse_read_only(name: str, fd: int) -> None:
     """Refuse a device that takes no writes, before a run of nothing but errors.
 
     Raises:
@@ -180,7 +200,7 @@ def refuse_read_only(name: str, fd: int) -> None:
         raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
 
 
-def refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -> None:
+def _refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -> None:
     """Refuse a device that carries a signature, or cannot be read to find out, unless its data may be destroyed.
 
     Raises:
@@ -198,7 +218,7 @@ def refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -
         )
 
 
-def refuse_existing_file(found: Found, permissions: Permissions) -> None:
+def _refuse_existing_file(found: Found, permissions: Permissions) -> None:
     """Refuse to write into a file that existed before, unless its data may be destroyed.
 
     Raises:

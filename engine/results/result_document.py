@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import TypeAlias
 
 from engine.backend.outstanding import outstanding_document, stalls_document
 from engine.errors import error_message, error_name
 from engine.job.knobs import KNOBS, Knobs
+from engine.job.rate_floor import RateFloor
+from engine.job.settings import TAIL
 from engine.job.spec import Arrival, JobSpec, TargetSpec
 from engine.results.badge import Badge
 from engine.results.caveats import caveats, run_badges
@@ -65,33 +68,15 @@ def _job(job: JobSpec) -> Document:
         "name": job.name,
         "targets": [target_name(target) for target in job.targets],
         "access": job.access.value,
-        "backend": job.backend.value,
-        "streams": job.streams,
-        "stripe_unit_bytes": job.stripe_unit_bytes,
-        "copies": job.copies,
-        "total_queue_depth": job.total_queue_depth,
-        "stream_step_bytes": job.stream_step_bytes,
-        "jump_bytes": job.jump_bytes,
-        "separate": job.separate,
-        "size_bytes": job.size_bytes,
-        "offset_bytes": job.offset_bytes,
-        "align_bytes": job.align_bytes,
-        "io_bytes": job.io_bytes,
-        "loops": job.loops,
-        "ramp_s": job.ramp_s,
-        "think_s": job.think_s,
-        "think_every": job.think_every,
-        "rate_min": None if job.rate_min is None else job.rate_min.text,
-        "runtime_s": job.runtime_s,
-        "until_steady": job.until_steady,
-        "steady_round_s": job.steady_round_s,
-        "give_up_s": job.give_up_s,
-        "seed": job.seed,
-        "arrival": job.arrival.value,
-        "poll": job.poll,
-        "verify": job.verify,
+        **{setting.field: _setting(getattr(job, setting.field)) for setting in TAIL},
         "knobs": _knobs(job.knobs),
     }
+
+
+def _setting(value: object) -> object:
+    if isinstance(value, RateFloor):
+        return value.text
+    return value.value if isinstance(value, Enum) else value
 
 
 def _knobs(knobs: Knobs) -> Document:

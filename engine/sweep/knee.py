@@ -289,8 +289,10 @@ class _Curve:
                 top = float(self._loads[int(np.argmax(best))])
                 fall = -math.expm1(float(best[-1] - best.max()))
                 return f"throughput peaks at {top:.0f} and is {100 * fall:.0f} % lower at {last:g}"
-            case _:
+            case Shape.KNEE:
                 return "throughput rises to the knee and stays"
+            case Shape.WARMING | Shape.SLOWING | Shape.UNKNOWN:
+                raise ValueError(f"{shape} has no curve")
 
 
 def _lowest_near_highest(y: Floats) -> NDArray[np.intp]:

@@ -182,7 +182,7 @@ def test_a_file_swapped_between_the_look_and_the_opening(data_file: Path, monkey
         data_file.unlink()
         data_file.symlink_to(precious)
 
-    monkeypatch.setattr(permission, "refuse_existing_file", exchange)
+    monkeypatch.setattr(permission, "refuse_file", exchange)
     target = open_one(job(data_file), permit(data_file, destroy=True))
     os.pwrite(target.fd, b"overwritten", 0)
     with pytest.raises(RefusedError):

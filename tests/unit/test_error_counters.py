@@ -13,6 +13,7 @@ import pytest
 from collectors.graph import Graph
 from collectors.model import Device, Rows, Sample, Table
 from collectors.rates import derive
+from collectors.sampling import slow_counters
 from collectors.sampling.slow_counters import SlowCounters, SlowPace
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.error_readers import (
@@ -230,6 +231,29 @@ def test_a_failing_reader_is_reported() -> None:
     with pytest.raises(RuntimeError, match="Input/output error"):
         read_on()
     reader.close()
+
+
+def test_without_luns_the_pace_holds_after_the_first_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow_counters, "FIRST_POLL_S", 0.0001)
+    paced = threading.Event()
+    calls: list[float] = []
+
+    class Pace(SlowPace, frozen=True):
+        def pause_s(self, cost_s: float) -> float:
+            calls.append(cost_s)
+            paced.set()
+            return 60.0
+
+    taken: list[Graph] = []
+
+    def take(graph: Graph) -> Table | None:
+        taken.append(graph)
+        return None
+
+    reader = SlowCounters("test", Graph, take, Pace(60, 1, 60))
+    assert paced.wait(10)
+    reader.close()
+    assert (len(taken), len(calls)) == (slow_counters.FIRST_POLLS, 1)
 
 
 def test_the_pace_follows_what_a_reading_costs() -> None:

@@ -196,6 +196,7 @@ FLEET_HOSTS = Subject(
     table="fleet",
     title="host",
     one="host of the fleet",
+    many="hosts of the fleet",
     fields=tuple(field for field in _FIELDS if field.table == "fleet"),
     raw=(FLEET,),
     derive=fleet_tables,

@@ -57,6 +57,7 @@ PROCESSES = Subject(
     table="processes",
     title="process",
     one="process",
+    many="processes",
     fields=_FIELDS,
     raw=(PROCESS,),
     readers=_readers,

@@ -80,6 +80,7 @@ PROCESS_IOS = Subject(
     table=TABLE,
     title="process",
     one="process on a device",
+    many="processes on devices",
     fields=_FIELDS,
     raw=(PROCESS_IO,),
     exact_raw=(PROCESS_IO, PROCESS_LEFT),

@@ -43,8 +43,9 @@ def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
         yield f"[{table.title}]"
         yield from aligned_lines(table)
         yield ""
-    yield f"published elsewhere, on other hardware ({preset.source}):"
-    yield from (f"  {line}" for line in preset.published)
+    if preset.published:
+        yield f"published elsewhere, on other hardware ({preset.source}):"
+        yield from (f"  {line}" for line in preset.published)
     if not outcome.is_complete:
         ended = next((result.ended for result in outcome.results if not result.is_complete), "stopped")
         measured = sum(len(curve.trials) for result in outcome.results for curve in result.curves)
