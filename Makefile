@@ -101,7 +101,7 @@ oracles: dev ## compare knee, statistics and searched rates with the libraries o
 snapshots: dev ## accept the screens as they are now as the new snapshots
 	$(BIN)/pytest tests/app --snapshot-update
 
-pictures: dev ## draw docs/pictures from the recordings in tests/pictures
+pictures: dev ## draw docs/pictures from the recordings in tests/recordings
 	$(BIN)/python -m tests.pictures
 
 bench: dev ## measure against the numbers in docs/numbers.md; needs root and fio

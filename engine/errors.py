@@ -17,9 +17,14 @@ def error_message(code: int) -> str:
     return "fewer bytes were moved than asked for" if code == 0 else os.strerror(code)
 
 
+def error_words(code: int) -> str:
+    """As in "EIO Input/output error"."""
+    return f"{error_name(code)}{':' if code == 0 else ''} {error_message(code)}"
+
+
 def describe_error(code: int, direction: str, offset: int) -> str:
     """As in "EIO Input/output error, read at offset 4096"."""
-    return f"{error_name(code)} {error_message(code)}, {direction} at offset {offset}"
+    return f"{error_words(code)}, {direction} at offset {offset}"
 
 
 class LunscopeError(Exception):

@@ -114,7 +114,11 @@ def _groups(rows: Rows, peers: Peers, topology: Topology) -> Rows:
 
 def measure_of(rule: AlertRule) -> FieldMeasure | ImbalanceMeasure:
     """Make what a rule compares."""
-    return ImbalanceMeasure(rule) if rule.kind is RuleKind.IMBALANCE else FieldMeasure(rule)
+    match rule.kind:
+        case RuleKind.IMBALANCE:
+            return ImbalanceMeasure(rule)
+        case RuleKind.FIELD | RuleKind.HOT:
+            return FieldMeasure(rule)
 
 
 def labels_of(rule: AlertRule, rows: Rows, topology: Topology) -> tuple[str, ...]:

@@ -29,7 +29,24 @@ _NAME = re.compile(r"([A-Za-z0-9][\w.-]*)\s*:\s*(.*)", re.ASCII | re.DOTALL)
 _COMPARISON = re.compile(r"(.*?)(>=|<=|=>|=<|==|!=|>|<|=)\s*(\S*)\s*(.*)", re.DOTALL)
 _WORDS = ("for", "clear", "on")
 _EXAMPLE = "write it like 'disks await_ms>20ms for 10s'"
-_DEFAULTS = {RuleKind.IMBALANCE: 1.5, RuleKind.HOT: 80.0}
+
+
+class _BuiltIn(Struct, frozen=True):
+    """A kind of rule that needs no subject and field."""
+
+    limit: float
+    """Where a rule has none."""
+    table: str
+    field_id: str
+    multiples_of: str = ""
+    """What a limit is a multiple of; empty: limits have the unit of the field."""
+
+
+_BUILT_IN: Mapping[str, _BuiltIn] = {
+    RuleKind.IMBALANCE: _BuiltIn(1.5, "paths", "iops", multiples_of="an even part"),
+    RuleKind.HOT: _BuiltIn(80.0, "disks", "heat"),
+}
+"""By the word of a rule."""
 
 
 class _Given(Struct, frozen=True):
@@ -68,7 +85,7 @@ def parse_rule(text: str, name: str = "") -> AlertRule:
     head, comparison, limit = _split_comparison(condition)
     words = head.split()
     parts = _Given(given, comparison, limit, options)
-    if words and words[0] in _DEFAULTS:
+    if words and words[0] in _BUILT_IN:
         return _built_in(RuleKind(words[0]), words[1:], parts)
     return _of_field(words, parts)
 
@@ -122,7 +139,7 @@ def _split_comparison(condition: str) -> tuple[str, AlertSign | None, str]:
 def _of_field(words: list[str], given: _Given) -> AlertRule:
     if not words or words[0] not in TABLES:
         first = words[0] if words else ""
-        known = (*TABLES, RuleKind.IMBALANCE.value, RuleKind.HOT.value)
+        known = (*TABLES, *map(str, _BUILT_IN))
         raise UsageError(f"no subject {_shown(first)}{_close(first, known)}; there are {', '.join(known)}")
     if len(words) != 2 or given.comparison is None:
         raise UsageError(f"{_shown(' '.join(words))} needs one field and a limit: {_EXAMPLE}")
@@ -136,16 +153,17 @@ def _of_field(words: list[str], given: _Given) -> AlertRule:
 
 
 def _built_in(kind: RuleKind, rest: list[str], given: _Given) -> AlertRule:
-    example = f"write it like {kind.value}>{_DEFAULTS[kind]:g}"
+    what = _BUILT_IN[kind]
+    example = f"write it like {kind.value}>{what.limit:g}"
     if rest:
         raise UsageError(f"{_shown(' '.join(rest))} after {kind.value!r}: {example}")
     if given.comparison in {AlertSign.BELOW, AlertSign.AT_MOST}:
         raise UsageError(f"{kind.value} is reported above a limit only: {example}")
-    field = get_field("paths", "iops") if kind is RuleKind.IMBALANCE else get_field("disks", "heat")
-    unit = None if kind is RuleKind.IMBALANCE else field.unit
-    value = _DEFAULTS[kind]
+    field = get_field(what.table, what.field_id)
+    unit = None if what.multiples_of else field.unit
+    value = what.limit
     if given.comparison is not None:
-        value = _times(given.limit) if unit is None else _limit(given.limit, FilterField(field.id, "", unit))
+        value = _times(given.limit, kind) if unit is None else _limit(given.limit, FilterField(field.id, "", unit))
     return given.rule(kind, field, unit, given.comparison or AlertSign.ABOVE, value)
 
 
@@ -157,10 +175,13 @@ def _limit(text: str, field: FilterField) -> float:
     return quantity.value
 
 
-def _times(text: str) -> float:
+def _times(text: str, kind: RuleKind) -> float:
     value = decimal_number(text.removesuffix("x"))
     if value is None or not 1 < value <= 1000:
-        raise UsageError(f"{_shown(text)} is no limit of imbalance: write 1.5x, multiples of an even part above 1")
+        what = _BUILT_IN[kind]
+        raise UsageError(
+            f"{_shown(text)} is no limit of {kind}: write {what.limit:g}x, multiples of {what.multiples_of} above 1"
+        )
     return value
 
 

@@ -46,7 +46,7 @@ class AlertRule(Struct, frozen=True):
     """Frame table of its objects."""
     field_id: str
     unit: Unit | None
-    """None for multiples of an even part."""
+    """None for multiples of what the kind compares with."""
     comparison: AlertSign
     limit: float
     hold_s: float = DEFAULT_HOLD_S

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import assert_never
 
 from collectors.documents.content import (
     Block,
@@ -64,6 +65,8 @@ def _block(block: Block) -> Iterator[str]:
             yield from _grid(block)
         case Charts():
             yield from _charts(block)
+        case _:
+            assert_never(block)
 
 
 def _grid(grid: DocumentTable) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from typing import assert_never
 
 from collectors.documents.content import (
     Block,
@@ -54,6 +55,8 @@ def _block(block: Block) -> Iterator[str]:
             yield from _grid(block)
         case Charts():
             yield from _charts(block)
+        case _:
+            assert_never(block)
 
 
 def _grid(grid: DocumentTable) -> Iterator[str]:

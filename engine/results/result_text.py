@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from engine.errors import error_message, error_name
+from engine.errors import error_words
 from engine.job.describe import describe_job, describe_knobs
 from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse, per_gb_s
@@ -193,8 +193,8 @@ def _errors(result: RunResult) -> Iterable[str]:
     for error in result.errors[:_MOST_ROWS]:
         plural = "" if error.ios == 1 else "s"
         yield (
-            f"{error.target}: {error.ios:,} {error.direction}{plural} failed: {error_name(error.errno)} "
-            f"{error_message(error.errno)}, first at offset {error.first_offset}"
+            f"{error.target}: {error.ios:,} {error.direction}{plural} failed: {error_words(error.errno)}, "
+            f"first at offset {error.first_offset}"
         )
 
 

@@ -42,7 +42,7 @@ def test_epochs_errors_and_what_never_settled_are_reported() -> None:
     assert "epoch 0, 2.0 s: 4k:60,16k:40, 99.5 % read, QD 8, stripe width 1" in text
     assert "note: epoch 1 too short: 4 I/Os excluded" in text
     assert "error: /dev/loop7: 3 reads failed: EIO Input/output error, first at offset 8192" in text
-    assert "error: /dev/loop7: 1 write failed: short fewer bytes were moved than asked for" in text
+    assert "error: /dev/loop7: 1 write failed: short: fewer bytes were moved than asked for" in text
 
 
 def badge_labels(result: RunResult) -> list[str]:

@@ -27,7 +27,8 @@ BASE_CSS = _FOLDER / "base.tcss"
 
 DEFAULT_THEME = "lunscope-dark"
 ANSI_THEME = "lunscope-ansi"
-_BUNDLED = ("dark", "light", "colourblind", "ansi", "contrast")
+BUNDLED = ("dark", "light", "colourblind", "ansi", "contrast")
+"""Files of the own themes, whose names have `lunscope-` in front."""
 _MAX_BYTES = 65_536
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TEXT_STYLE = re.compile(r"(none|((not )?(bold|dim|italic|underline|reverse|strike|b|i|u)\s*)+)")
@@ -50,7 +51,7 @@ class LoadedThemes(Struct, frozen=True):
 @functools.cache
 def bundled_themes() -> tuple[Theme, ...]:
     """Themes that come with lunscope, default first."""
-    return tuple(parse_theme(_read(_FOLDER / f"{name}.toml"), f"{name}.toml") for name in _BUNDLED)
+    return tuple(parse_theme(_read(_FOLDER / f"{name}.toml"), f"{name}.toml") for name in BUNDLED)
 
 
 def user_themes(folder: Path) -> LoadedThemes:

@@ -1,0 +1,61 @@
+"""What is registered once is named where users look for it, and where checks look for verbs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from collectors.advice.finding import FindingKind
+from collectors.alerts.rule import RuleKind
+from engine.results.badge import BadgeKind
+from engine.sweep.knee import Shape
+from engine.sweep.presets.registry import PRESETS
+from engine.tune.registry import TUNABLES
+from tests.kernel import test_every_verb
+from tui.cli import VERBS
+from tui.theme.theming import BUNDLED
+
+REPOSITORY = Path(__file__).parents[2]
+ON_SCREENS = {"watch", "replay"}
+"""Verbs that have no use without a terminal."""
+PART_OF_FLEET = "agent"
+OF_FLEETS = {"fleet", PART_OF_FLEET}
+"""Verbs whose surroundings are other hosts: tests/kernel has files of their own for them."""
+
+
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        ("README.md", [f"`{verb}" for verb in VERBS if verb != PART_OF_FLEET]),
+        ("docs/tune.md", [f"`{tunable.id}`" for tunable in TUNABLES]),
+        ("docs/sweeps.md", [f"`{preset}`" for preset in PRESETS]),
+        ("docs/sweeps.md", list(Shape)),
+        ("docs/alerts.md", list(RuleKind)),
+        ("docs/load.md", [f"`{kind}`" for kind in BadgeKind]),
+        ("docs/terminal.md", [f"`lunscope-{theme}`" for theme in BUNDLED]),
+    ],
+)
+def test_names_are_documented(document: str, names: Iterable[str]) -> None:
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+    assert [name for name in names if name not in text] == []
+
+
+def test_findings_are_documented() -> None:
+    text = "".join((REPOSITORY / "docs" / name).read_text(encoding="utf-8") for name in ("load.md", "sweeps.md"))
+    assert [kind.value for kind in FindingKind if f"`{kind.value}`" not in text] == []
+
+
+def test_verbs_without_screens_are_in_the_contract_of_imports() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in contracts if "tui.cli" in each.get("source_modules", ()))
+    named = {module.removeprefix("tui.commands.") for module in contract["source_modules"]}
+    assert named >= VERBS.keys() - ON_SCREENS
+
+
+def test_every_verb_is_run_in_bad_surroundings() -> None:
+    run = {arguments[0] for arguments in test_every_verb.VERBS.values() if arguments}
+    assert run >= VERBS.keys() - OF_FLEETS
