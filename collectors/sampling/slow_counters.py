@@ -14,9 +14,9 @@ from collectors.sampling.reading import BackgroundThread, Reading
 from engine.events import Event
 
 FIRST_POLL_S = 0.1
-"""Interval of checking for the device graph until there is one with LUNs."""
+"""Interval of checking for the device graph until there is something to count in it."""
 FIRST_POLLS = 50
-"""As often at most: a host without LUNs is read at the pace, too."""
+"""As often at most: a host without anything to count is asked at the pace, too."""
 
 
 class SlowPace(Struct, frozen=True):
@@ -86,7 +86,7 @@ class SlowCounters:
             table = self._take(graph)
             taken_s = time.monotonic() - started_s
             self._publish(table, graph)
-            polls_left = 0 if graph.luns else max(polls_left - 1, 0)
+            polls_left = max(polls_left - 1, 0) if table is None and not graph.luns else 0
             pause_s = FIRST_POLL_S if polls_left else self._pace.pause_s(taken_s)
 
     def _publish(self, table: Table | None, graph: Graph) -> None:

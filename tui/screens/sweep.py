@@ -122,8 +122,11 @@ class SweepScreen(SweepStarts):
     @property
     def idle_actions(self) -> frozenset[str]:
         """All but the starts where nothing was measured; what ends or delays a measurement once it has ended."""
+        return self._idle_at(self.shown.state())
+
+    def _idle_at(self, state: State | None) -> frozenset[str]:
         sweeps = self.app_state.sweeps
-        if self.shown.state() is None:
+        if state is None:
             return frozenset(action.id for action in self.ENTRY.actions) - _STARTS
         is_over = sweeps.current is None or sweeps.current.state.phase is SweepPhase.ENDED
         return _OF_RUNNING if is_over and not sweeps.is_busy else frozenset()
@@ -152,7 +155,7 @@ class SweepScreen(SweepStarts):
     def _draw(self) -> None:
         state = self.shown.state()
         self._show_body(state)
-        if self.idle_actions != self._idle:
+        if self._idle_at(state) != self._idle:
             self.show_keys()
         if state is None:
             self._draw_nothing()
