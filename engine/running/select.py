@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -85,6 +86,10 @@ def deepest(job: JobSpec) -> int:
     return min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
 
 
+_NATIVE: Mapping[Backend, Literal["uring", "threads"]] = {Backend.URING: "uring", Backend.THREADS: "threads"}
+"""Names in the native core of the backends that it has."""
+
+
 def _make(
     backend: Backend,
     job: JobSpec,
@@ -111,7 +116,7 @@ def _make(
         [_native_target(spec, target) for spec, target in zip(job.targets, targets, strict=True)],
         job.knobs,
         LoadSettings(
-            backend="uring" if backend is Backend.URING else "threads",
+            backend=_NATIVE[backend],
             sequential=sequential,
             streams=job.streams,
             stream_step_bytes=job.stream_step_bytes,

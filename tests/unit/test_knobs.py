@@ -99,3 +99,11 @@ def test_the_form_has_a_line_for_each_knob_that_asks_for_one() -> None:
         values = form_values(JobSpec(knobs=turned(knob)), destroy_data=False)
         assert knob.of(job_from(values, JobSpec()).knobs) == OTHER[knob.id]
     assert asking
+
+
+@pytest.mark.parametrize("policy", PathPolicy)
+def test_the_name_of_a_policy_fits_its_row(policy: PathPolicy) -> None:
+    knobs = Knobs(policy=policy)
+    (row,) = (row for knob, row in knob_rows() if knob.key == "policy")
+    assert row.brief is not None
+    assert min(len(policy), len(row.brief(knobs))) <= row.width

@@ -75,7 +75,7 @@ class Row(Struct, frozen=True):
     shown: Callable[[Knobs, int], str] | None = None
     """What is shown for the knobs and the number of targets; None: the value as it is written."""
     brief: Callable[[Knobs], str] | None = None
-    """The same in few cells, of three digits; None: what is shown is cut."""
+    """The same in few cells, such as three digits; None: what is shown is cut."""
     width: int = 11
     of_paths: bool = False
     """Whether it is shown only where there are paths or copies to choose among."""

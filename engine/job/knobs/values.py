@@ -365,6 +365,7 @@ class Knobs:
                     around("policy", tuple(PathPolicy)),
                 ),
                 width=22,
+                brief=lambda knobs: knobs.policy.removesuffix("-time"),
                 of_paths=True,
             ),
             form=FormLine(after="mirror", hint="which path or copy an I/O takes"),
