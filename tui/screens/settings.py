@@ -31,7 +31,7 @@ _FROM = {
     Origin.SESSION: "a change in this session",
     Origin.HOST: "what this host and the option allow",
 }
-NAME_WIDTH, VALUE_WIDTH = 16, 24
+NAME_WIDTH, VALUE_WIDTH = 19, 24
 
 
 class SettingsDialog(Modal[None]):
