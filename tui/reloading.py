@@ -115,7 +115,7 @@ class Reloading(SessionActions):
                 yield "alerts"
             if former.command != self._alerts.settings.command:
                 yield "the alert command from the next start on"
-        later = [name for name, value in at_start_only(now).items() if value != at_start_only(before)[name]]
+        later = at_next_start(before, now)
         if later:
             yield f"{', '.join(later)} from the next start on"
 
@@ -135,7 +135,13 @@ class Reloading(SessionActions):
             yield f"no theme {wanted!r}"
 
 
-def at_start_only(settings: Settings) -> dict[str, object]:
+def at_next_start(before: Settings, now: Settings) -> list[str]:
+    """Name the settings that have other values now, which are taken up at the next start only."""
+    values = _at_start_only(before)
+    return [name for name, value in _at_start_only(now).items() if value != values[name]]
+
+
+def _at_start_only(settings: Settings) -> dict[str, object]:
     """Values that are taken up at a start only, by the names that the settings screen has."""
     return {
         "glyphs": settings.glyphs,

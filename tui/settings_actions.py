@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from engine.replacing import replace
 from tui.axis_choice import AxisChoice
 from tui.palette import PaletteActions
-from tui.reloading import Reloading, at_start_only
+from tui.reloading import Reloading, at_next_start
 from tui.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
 from tui.session_actions import SPANS_S
 from tui.text.format import SECOND_NS, span_text
@@ -195,8 +195,8 @@ class SettingsActions(PaletteActions, Reloading):
         return Origin.FILE if name in self.settings.given else Origin.DEFAULT
 
     def _from_start(self, name: str, section: str = "") -> Origin:
-        changed = at_start_only(self.settings)[name] != at_start_only(self.settings_at_start)[name]
-        return Origin.START if changed else self._given(section or name)
+        changed = at_next_start(self.settings_at_start, self.settings)
+        return Origin.START if name in changed else self._given(section or name)
 
     def _session_origin(self, changed: bool, given: bool = False) -> Origin:
         return Origin.SESSION if changed else Origin.OPTION if given else Origin.DEFAULT
