@@ -37,12 +37,11 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
         (QUEUE_WEIGHT, _share(queue_ms, queue_ms + service_ms)),
         (SHARE_WEIGHT, _share(in_flight, _sum(in_flight))),
     )
-    weight = np.full(len(busy_pct), BUSY_WEIGHT)
-    score = weight.copy()
+    weight = score = np.full(len(busy_pct), BUSY_WEIGHT)
     for part, share in parts:
         known = ~np.isnan(share)
-        weight[known] += part
-        score[known] += part * share[known]
+        weight = weight + np.where(known, part, 0.0)
+        score = score + np.where(known, part * share, 0.0)
     hot: _Values = np.minimum(busy_pct * score / weight, 100.0)
     return hot
 
@@ -175,13 +174,13 @@ def usual_of(frame: Frame, row: int) -> float:
 
 
 def _sum(in_flight: _Values) -> float:
-    return float(np.nansum(in_flight))
+    return float(np.where(np.isnan(in_flight), 0.0, in_flight).sum())
 
 
 def _share(part: _Values, whole: _Values | float) -> _Values:
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: _Values = np.clip(np.where(np.greater(whole, 0), np.divide(part, whole), np.nan), 0.0, 1.0)
-        return share
+        share: _Values = np.where(np.greater(whole, 0), np.divide(part, whole), np.nan)
+        return np.minimum(np.maximum(share, 0.0), 1.0)
 
 
 _QUEUE_RULES = 0.5

@@ -38,6 +38,7 @@ __all__ = [
     "changed_rows",
     "compress",
     "content",
+    "counter_deltas",
     "decode_cells",
     "decompress",
     "encode_cells",
@@ -483,6 +484,25 @@ def changed_rows(before: NDArray[np.uint64], now: NDArray[np.uint64], required: 
 
     Raises:
         ValueError: arrays of different shapes.
+        TypeError: an array that is not contiguous.
+    """
+
+def counter_deltas(
+    before: NDArray[np.uint64],
+    now: NDArray[np.uint64],
+    kinds: NDArray[np.uint8],
+    sources: NDArray[np.uint16],
+    wrap: int,
+) -> NDArray[np.float64]:
+    """Change of each column over one interval, shape (columns, rows); NaN where unknown.
+
+    `before` and `now` have shape (rows, columns), `kinds` and `sources` (columns,). Kinds: 0 a counter, 1 one that
+    wraps at 2^32, 2 a gauge, 3 an amount or a largest value since the previous sample. A counter that decreased means
+    that its source was reset: every column of that source but the gauges is NaN in that row. It wrapped instead if its
+    change modulo 2^32 is at most `wrap`.
+
+    Raises:
+        ValueError: arrays of different shapes, or another kind.
         TypeError: an array that is not contiguous.
     """
 

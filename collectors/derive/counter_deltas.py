@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import repeat
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Column, Kind, Rows, Table
+from engine._native import counter_deltas
 
 Values = NDArray[np.float64]
 Raw = NDArray[np.uint64]
+Kinds = NDArray[np.uint8]
+Sources = NDArray[np.uint16]
 
-_MODULUS32 = np.uint64(0xFFFF_FFFF)
-_PLAUSIBLE32 = float(1 << 31)
-"""A delta of a 32-bit counter beyond half its range is a decrease, not a wrap."""
+_KINDS = {Kind.COUNTER: 0, Kind.COUNTER32: 1, Kind.GAUGE: 2, Kind.INTERVAL: 3, Kind.PEAK: 3}
+"""Number of each kind in `engine._native.counter_deltas`."""
 
 _WRAP_PER_SECOND = float(1 << 27)
 """Largest plausible increase per second of a 32-bit counter of I/Os or sectors: 64 GiB/s in sectors of 512 bytes."""
@@ -33,8 +37,11 @@ class Deltas(dict[str, Values]):
 
 
 def wrap_limit(long_bits: int, elapsed_s: float) -> float:
-    """Largest delta for which a decreased COUNTER counts as wrapped at 2^32; 0 if the kernel's long has 64 bits."""
-    return 0.0 if long_bits != 32 else min(_WRAP_PER_SECOND * elapsed_s, _PLAUSIBLE32)
+    """Largest delta for which a decreased COUNTER counts as wrapped at 2^32.
+
+    At most half the range; 0 if the kernel's long has 64 bits, or there is no interval.
+    """
+    return 0.0 if long_bits != 32 or isnan(elapsed_s) else min(_WRAP_PER_SECOND * elapsed_s, float(1 << 31))
 
 
 def positions(rows: Rows, keys: Sequence[str]) -> NDArray[np.intp]:
@@ -84,43 +91,17 @@ def column_deltas(
         source_of: source of a column; columns of one source are reset together.
         wrap: result of `wrap_limit`.
     """
-    kinds = [column.kind for column in columns]
-    steps = now - before
-    for position, kind in enumerate(kinds):
-        if kind is Kind.COUNTER32:
-            steps[:, position] &= _MODULUS32
-        elif kind is not Kind.COUNTER:
-            steps[:, position] = now[:, position]
-    deltas = steps.T.astype(np.float64, order="C")
-    unknown = (np.maximum(before, now) == MISSING).T
-    fell = (now < before).T
-    if fell.any():
-        counters = np.array([kind is Kind.COUNTER for kind in kinds])[:, np.newaxis]
-        wrapped = _wrapped(before.T, steps.T, fell, wrap) & counters
-        deltas[wrapped] = (steps.T[wrapped] & _MODULUS32).astype(np.float64)
-        unknown |= _reset([source_of(column) for column in columns], fell & counters & ~wrapped & ~unknown)
-    for position, kind in enumerate(kinds):
-        if kind is Kind.COUNTER32:
-            unknown[position] |= deltas[position] > _PLAUSIBLE32
-        elif kind is Kind.GAUGE:
-            unknown[position] = now[:, position] == MISSING
-    if unknown.any():
-        deltas[unknown] = np.nan
+    kinds, sources = _kinds_and_sources(tuple(columns), source_of)
+    deltas = counter_deltas(np.ascontiguousarray(before), np.ascontiguousarray(now), kinds, sources, int(wrap))
     return Deltas(len(now), dict(zip((column.id for column in columns), deltas, strict=True)))
 
 
-def _wrapped(before: Raw, steps: Raw, fell: NDArray[np.bool_], wrap: float) -> NDArray[np.bool_]:
-    """Where a counter that decreased wrapped at 2^32, which happens only with a 32-bit long."""
-    return fell & (before <= _MODULUS32) & ((steps & _MODULUS32) <= wrap) & (wrap > 0)
-
-
-def _reset(sources: Sequence[str], fell: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Extend the reset of one counter to all columns of its source; shape (columns, rows) in and out."""
-    reset = np.zeros_like(fell)
-    for source in set(sources):
-        ours = np.array([other == source for other in sources])
-        reset[ours] = fell[ours].any(axis=0)
-    return reset
+@lru_cache
+def _kinds_and_sources(columns: tuple[Column, ...], source_of: Callable[[Column], str]) -> tuple[Kinds, Sources]:
+    """Return the kinds of the columns and their sources as numbers."""
+    names = [source_of(column) for column in columns]
+    sources = [names.index(name) for name in names]
+    return np.array([_KINDS[column.kind] for column in columns], np.uint8), np.array(sources, np.uint16)
 
 
 def instant(columns: Sequence[Column], values: Raw, column_id: str) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -82,9 +83,9 @@ def _span(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
 def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed_s: float, wrap: float) -> DiskInterval:
     columns, old, new = current.schema.columns, before[at], current.values[at]
     deltas = column_deltas(columns, old, new, source_of=_source, wrap=wrap)
-    in_flight = AtEnds(_in_flight(columns, old), _in_flight(columns, new))
+    in_flight = AtEnds(_in_flight(instant(columns, old, "in_flight_now")), _in_flight(deltas["in_flight_now"]))
     sums = _counted(deltas, elapsed_s) | _outstanding(deltas, in_flight, elapsed_s)
-    unbroken_s = np.maximum(*(instant(columns, values, "driver_unbroken_us") for values in (old, new))) / 1e6
+    unbroken_s = np.maximum(instant(columns, old, "driver_unbroken_us"), deltas["driver_unbroken_us"]) / 1e6
     sums |= in_flight_sums(deltas, np.fmax(in_flight.begin, in_flight.end), unbroken_s, elapsed_s)
     peak_in_flight = np.fmax(deltas["driver_in_flight_peak"], in_flight.end)
     return DiskInterval(at, sums, np.where(sums["sample_count"] > 0, peak_in_flight, np.nan))
@@ -98,17 +99,21 @@ def _source(column: Column) -> str:
 def _moved(before: Raw, current: Table) -> NDArray[np.bool_]:
     """Rows with I/O, outstanding I/Os or missing values; the others were idle and need no arithmetic."""
     now, columns = current.values, current.schema.columns
-    kernel = np.array([_source(column) == "kernel" for column in columns], np.bool_)
-    moved = changed_rows(np.ascontiguousarray(before), np.ascontiguousarray(now), kernel)
+    moved = changed_rows(np.ascontiguousarray(before), np.ascontiguousarray(now), _of_kernel(columns))
     for position, column in enumerate(columns):
         if column.id == "in_flight_now":
             moved |= now[:, position] != 0
     return moved
 
 
-def _in_flight(columns: tuple[Column, ...], values: Raw) -> Values:
-    """Outstanding I/Os at the instant of a sample."""
-    gauge = instant(columns, values, "in_flight_now")
+@lru_cache
+def _of_kernel(columns: tuple[Column, ...]) -> NDArray[np.bool_]:
+    """Columns that every disk has, sampled or not."""
+    return np.array([_source(column) == "kernel" for column in columns], np.bool_)
+
+
+def _in_flight(gauge: Values) -> Values:
+    """Leave out what is no number of I/Os."""
     return np.where(gauge < _GAUGE_LIMIT, gauge, np.nan)
 
 

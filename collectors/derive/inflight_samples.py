@@ -67,39 +67,48 @@ def in_flight_sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapse
     """
     sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
     busy_sample_count = np.minimum(deltas["driver_busy_samples"], sample_count)
-    is_sampled = (sample_count > 0) & ~np.isnan(busy_sample_count + total)
-    if not is_sampled.any():
+    at = np.flatnonzero((sample_count > 0) & ~np.isnan(busy_sample_count + total))
+    if not len(at):
         return dict.fromkeys(_SUMS, np.zeros(deltas.rows))
+    # Few disks of thousands are sampled.
+    sampled = Deltas(len(at), {column_id: values[at] for column_id, values in deltas.items()})
+    sums = np.zeros((len(_SUMS), deltas.rows))
+    sums[:, at] = _sums(sampled, in_flight[at], unbroken_s[at], elapsed_s)
+    return dict(zip(_SUMS, sums, strict=True))
+
+
+def _sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapsed_s: float) -> list[Values]:
+    """Sum up the samples of disks that were sampled, in the order of `_SUMS`."""
+    sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
+    busy_sample_count = np.minimum(deltas["driver_busy_samples"], sample_count)
+    per_sample_s, sampled_s = elapsed_s / sample_count, np.full(deltas.rows, elapsed_s)
     ios, time_ms = _sampled_kinds(deltas)
-    per_sample_s = elapsed_s / np.where(is_sampled, sample_count, 1.0)
-    peak = np.fmax(np.fmax(deltas["driver_in_flight_peak"], in_flight), total * per_sample_s / elapsed_s)
-    paired = is_sampled & is_paired(ios, time_ms, peak, elapsed_s)
+    peak = np.fmax(np.fmax(deltas["driver_in_flight_peak"], in_flight), total / sample_count)
+    paired = is_paired(ios, time_ms, peak, elapsed_s)
     with np.errstate(invalid="ignore"):
         short = unbroken_s <= _SHORT * elapsed_s
     weight_s = np.where(paired, per_sample_s, 0.0)
-    return {
-        "sample_count": np.where(is_sampled, sample_count, 0.0),
-        "sampled_s": np.where(is_sampled, elapsed_s, 0.0),
-        "sampled_busy_s": np.where(is_sampled, busy_sample_count * per_sample_s, 0.0),
-        "paired_sample_count": np.where(paired, busy_sample_count, 0.0),
-        "paired_s": np.where(paired, elapsed_s, 0.0),
-        "paired_held_s": np.where(paired & ~(in_flight == 0) & ~short, elapsed_s, 0.0),
-        "paired_busy_s": np.where(paired, busy_sample_count * weight_s, 0.0),
-        "paired_io_s": np.where(paired, total * weight_s, 0.0),
-        "paired_ios": np.where(paired, ios, 0.0),
-        "paired_ms": np.where(paired, time_ms, 0.0),
-    } | _accounted(deltas, paired, weight_s)
+    return [
+        sample_count,
+        sampled_s,
+        busy_sample_count * per_sample_s,
+        np.where(paired, busy_sample_count, 0.0),
+        np.where(paired, elapsed_s, 0.0),
+        np.where(paired & ~(in_flight == 0) & ~short, elapsed_s, 0.0),
+        busy_sample_count * weight_s,
+        total * weight_s,
+        np.where(paired, ios, 0.0),
+        np.where(paired, time_ms, 0.0),
+        *_accounted(deltas, paired, weight_s),
+    ]
 
 
-def _accounted(deltas: Deltas, paired: NDArray[np.bool_], weight_s: Values) -> dict[str, Values]:
+def _accounted(deltas: Deltas, paired: NDArray[np.bool_], weight_s: Values) -> list[Values]:
     sources = ("accounted_samples", "accounted_sum", "accounted_samples", "accounted_squares", "queued_sum")
-    columns = [deltas[f"driver_{source}"] for source in sources]
-    known = paired & ~np.isnan(np.sum(columns, axis=0))
-    weights = [np.ones(deltas.rows), *[weight_s] * (len(columns) - 1)]
-    return {
-        name: np.where(known, column * weight, 0.0)
-        for name, column, weight in zip(ACCOUNTED, columns, weights, strict=True)
-    }
+    columns = np.stack([deltas[f"driver_{source}"] for source in sources])
+    known = paired & ~np.isnan(columns.sum(axis=0))
+    columns[1:] *= weight_s
+    return list(np.where(known, columns, 0.0))
 
 
 def _sampled_kinds(deltas: Deltas) -> tuple[Values, Values]:

@@ -43,14 +43,13 @@ def outstanding_io_s(completed: Values, time_s: Values, at_ends: AtEnds, elapsed
         at_ends: I/Os outstanding at both ends.
         elapsed_s: length of the interval.
     """
-    throughout = np.maximum(np.nan_to_num(at_ends.begin - completed, nan=0.0), 0.0) * elapsed_s
+    throughout = np.fmax(at_ends.begin - completed, 0.0) * elapsed_s
     outstanding = np.where(completed == 0, at_ends.held * elapsed_s, np.maximum(time_s, throughout))
     outlast = (completed > 0) & (time_s > completed * elapsed_s) & (at_ends.begin > 0) & (at_ends.end >= 0)
     return np.where(outlast, (at_ends.begin + at_ends.end) / 2 * elapsed_s, outstanding)
 
 
 Mask = NDArray[np.bool_]
-RowNumbers = NDArray[np.intp]
 
 MIN_SAMPLES = 100
 """With fewer samples the share of them that found an I/O is off by up to 10 percentage points."""
@@ -108,119 +107,113 @@ class _Samples(Struct, frozen=True, eq=False):
     accounted_busy_s: Values
     queued_io_s: Values
     kernel_io_s: Values
+    agreement: Values
+    """The kernel's mean number in flight divided by the sampled one."""
+    await_ms: Values
+    """Mean time of the I/Os that the samples describe."""
     error: Values
     """Standard error of the mean of the accounted ones while there are any, as a share of it."""
     has_both: Mask
     """Whether the accounted ones are known and the kernel's sum consists of exactly them."""
     enough: Mask
 
-    @property
-    def agreement(self) -> Values:
-        """The kernel's mean divided by the sampled one."""
-        return ratio(self.kernel_io_s, self.accounted_io_s)
+
+class SampledTimes(Struct, frozen=True, eq=False):
+    """Times that only samples give, one value per disk; NaN where they do not give it."""
+
+    queue_ms: Values
+    """Mean queue time per I/O."""
+    service_ms: Values
+    """Mean service time per I/O."""
+    busy_share: Values
+    """Share of time with a request in the driver, 0 to 1, where it is known to within 10 %."""
 
 
-def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: bool) -> dict[str, Values]:
-    """Mean queue and service time per I/O: `queue_ms`, `service_ms`.
+def sampled_times(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: bool) -> SampledTimes:
+    """Divide the kernel's time of the I/Os into queue and service time, and estimate busy time.
+
+    Args:
+        sums: sums defined in collectors.derive.inflight_samples.
+        unsplit: disks without a driver queue, or on a kernel that does not count it separately: they have neither
+            queue nor service time.
+        counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
+    """
+    found = np.full((3, len(unsplit)), np.nan)
+    at = np.flatnonzero(sums["sample_count"] >= MIN_SAMPLES)  # The few disks that are watched, of thousands.
+    if len(at):
+        watched = {name: values[at] for name, values in sums.items()}
+        with np.errstate(invalid="ignore"):
+            samples = _samples(watched, counts_queued=counts_queued)
+            found[:2, at] = _queue_and_service_ms(watched, samples, unsplit[at])
+            found[2, at] = _busy_share(watched, samples)
+    return SampledTimes(*found)
+
+
+def _queue_and_service_ms(sums: Mapping[str, Values], samples: _Samples, unsplit: Mask) -> tuple[Values, Values]:
+    """Mean queue and service time per I/O.
 
     Where both counts are known, service lies between the I/Os in the driver and the I/Os not queued for it, as shares
     of the kernel's time; it is left out where these bounds are too far apart. Else service = requests in the driver /
     completions per second, and queue is the rest of the await. Where the rest is within the noise, queue is 0 ("no
     queueing") and service is the whole await.
-
-    Args:
-        sums: sums defined in collectors.derive.inflight_samples.
-        unsplit: disks without a driver queue, or on a kernel that does not count it separately: they have neither time.
-        counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
     """
-    at, sums = _sampled(sums)
-    if not len(at):
-        return {name: np.full(len(unsplit), np.nan) for name in ("queue_ms", "service_ms")}
-    samples = _samples(sums, counts_queued=counts_queued)
-    is_sampled = ~unsplit[at] & (sums["paired_ms"] >= MIN_PAIRED_MS)
-    await_ms = ratio(sums["paired_ms"], sums["paired_ios"])
+    await_ms = samples.await_ms
     in_driver_ms = ratio(sums["paired_io_s"] * 1e3, sums["paired_ios"])
     low_ms = await_ms * np.minimum(1.0, ratio(samples.driver_io_s, samples.accounted_io_s))
     queued_ms = await_ms * ratio(samples.queued_io_s, samples.accounted_io_s)
     high_ms = np.maximum(low_ms, await_ms - queued_ms)
     within = samples.enough & (high_ms <= _SERVICE_BOUNDS * low_ms) & _near(samples.agreement, _AGREE_IN_RATIO)
     within &= await_ms >= MIN_SERVICE_MS
-    valid = is_sampled & np.where(samples.has_both, within, sums["paired_sample_count"] >= MIN_BUSY_SAMPLES)
+    valid = np.where(samples.has_both, within, sums["paired_sample_count"] >= MIN_BUSY_SAMPLES)
+    valid &= ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS)
     service_ms = np.where(samples.has_both, _between(low_ms, high_ms), in_driver_ms)
     queue_ms = np.where(samples.has_both, queued_ms, await_ms - in_driver_ms)
-    with np.errstate(invalid="ignore"):
-        noise = queue_ms <= QUEUE_NOISE_MS + QUEUE_NOISE_SHARE * await_ms
-    figures = {
-        "queue_ms": np.where(noise, 0.0, queue_ms),
-        "service_ms": np.where(noise, service_ms + queue_ms, service_ms),
-    }
-    return {name: _spread(np.where(valid, values, np.nan), at, len(unsplit)) for name, values in figures.items()}
+    noise = queue_ms <= QUEUE_NOISE_MS + QUEUE_NOISE_SHARE * await_ms
+    service_ms = np.where(noise, service_ms + queue_ms, service_ms)
+    return np.where(valid, np.where(noise, 0.0, queue_ms), np.nan), np.where(valid, service_ms, np.nan)
 
 
-def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Values:
+def _busy_share(sums: Mapping[str, Values], samples: _Samples) -> Values:
     """Share of time with a request in the driver, 0 to 1; NaN where samples do not give it to within 10 %.
 
     The kernel's sum of I/Os in flight, divided by their mean number while there were any: exact for I/Os issued one at
     a time, whatever was sampled. An I/O in flight at an end of the interval may be a long one counted in another
     interval: there the samples must agree.
     """
-    rows = len(sums["sample_count"])
-    at, sums = _sampled(sums)
-    if not len(at):
-        return np.full(rows, np.nan)
-    samples = _samples(sums, counts_queued=counts_queued)
     covers = sums["sampled_s"] >= _WHOLE * sums["elapsed_s"]
     share = np.minimum(1.0, ratio(sums["sampled_busy_s"], sums["sampled_s"]))
     at_once = ratio(samples.accounted_io_s, samples.accounted_busy_s)
-    low = ratio(samples.kernel_io_s * np.minimum(samples.driver_busy_s, samples.accounted_busy_s),
-                samples.accounted_io_s * sums["paired_s"])  # fmt: skip
-    high = ratio(samples.kernel_io_s * samples.accounted_busy_s, samples.accounted_io_s * sums["paired_s"])
-    with np.errstate(invalid="ignore"):
-        one_by_one = samples.has_both & (at_once <= _ALONE)
-        alone = one_by_one & ((sums["paired_held_s"] == 0) | _near(samples.agreement, _AGREE))
-        precise = alone | (_near(samples.agreement, _AGREE_WELL) & (samples.error <= _MOST_ERROR))
-        long_enough = ratio(sums["paired_ms"], sums["paired_ios"]) >= MIN_BUSY_MS
-        within = samples.enough & precise & long_enough & (high <= _BUSY_BOUNDS * low)
-        # More than the kernel's sum is impossible: the sampler was woken by the I/Os that it counted.
-        nearly_always = (share >= _NEARLY_ALWAYS) & (samples.agreement >= 1.0 / _AGREE)
-        # Where nothing completed, or only the kernel's time includes queued I/Os, it cannot confirm the samples.
-        unjudged = (sums["paired_ios"] == 0) | (~samples.has_both & ~(samples.agreement < 1.0 / _AGREE))
-        by_share = nearly_always | unjudged
-    found = np.where(within & ~nearly_always, np.minimum(1.0, _between(low, high)), np.where(by_share, share, np.nan))
-    return _spread(np.where(covers, found, np.nan), at, rows)
-
-
-def _sampled(sums: Mapping[str, Values]) -> tuple[RowNumbers, dict[str, Values]]:
-    """Select the disks with enough samples: the few that are watched, of thousands."""
-    at = np.flatnonzero(sums["sample_count"] >= MIN_SAMPLES)
-    if not len(at):
-        return at, {}
-    return at, {name: values[at] for name, values in sums.items()}
-
-
-def _spread(values: Values, at: RowNumbers, rows: int) -> Values:
-    """Put the values of the selected rows among all, NaN elsewhere."""
-    spread = np.full(rows, np.nan)
-    spread[at] = values
-    return spread
+    whole = samples.accounted_io_s * sums["paired_s"]
+    low = ratio(samples.kernel_io_s * np.minimum(samples.driver_busy_s, samples.accounted_busy_s), whole)
+    high = ratio(samples.kernel_io_s * samples.accounted_busy_s, whole)
+    one_by_one = samples.has_both & (at_once <= _ALONE)
+    alone = one_by_one & ((sums["paired_held_s"] == 0) | _near(samples.agreement, _AGREE))
+    precise = alone | (_near(samples.agreement, _AGREE_WELL) & (samples.error <= _MOST_ERROR))
+    within = samples.enough & precise & (samples.await_ms >= MIN_BUSY_MS) & (high <= _BUSY_BOUNDS * low)
+    # More than the kernel's sum is impossible: the sampler was woken by the I/Os that it counted.
+    nearly_always = (share >= _NEARLY_ALWAYS) & (samples.agreement >= 1.0 / _AGREE)
+    # Where nothing completed, or only the kernel's time includes queued I/Os, it cannot confirm the samples.
+    unjudged = (sums["paired_ios"] == 0) | (~samples.has_both & ~(samples.agreement < 1.0 / _AGREE))
+    by_share = np.where(nearly_always | unjudged, share, np.nan)
+    found = np.where(within & ~nearly_always, np.minimum(1.0, _between(low, high)), by_share)
+    return np.where(covers, found, np.nan)
 
 
 def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
     """Use the requests in the driver as all I/Os in flight where the kernel does not distinguish them."""
     kernel_io_s, accounted = sums["paired_ms"] / 1e3, sums["paired_accounted_io_s"]
-    there = (accounted > 0) & (sums["paired_accounted_busy_s"] > 0)
-    are_distinct = (accounted >= 1.1 * sums["paired_io_s"]) | _near(ratio(kernel_io_s, accounted), _AGREE)
-    both = there & (np.full(len(there), counts_queued) | are_distinct)
+    both = (accounted > 0) & (sums["paired_accounted_busy_s"] > 0)
+    if not counts_queued:
+        both &= (accounted >= 1.1 * sums["paired_io_s"]) | _near(ratio(kernel_io_s, accounted), _AGREE)
     sample_count = np.where(both, sums["paired_accounted_sample_count"], sums["paired_sample_count"])
     io_s = np.where(both, accounted, sums["paired_io_s"])
     busy_s = np.where(both, sums["paired_accounted_busy_s"], sums["paired_busy_s"])
     mean_square = ratio(sums["paired_accounted_squares_s"], busy_s)
     # Without squares the standard deviation of the number in flight is assumed to equal its mean.
     relative_variance = np.where(both, ratio(mean_square, ratio(io_s, busy_s) ** 2) - 1.0, 1.0)
+    await_ms = ratio(sums["paired_ms"], sums["paired_ios"])
     # Samples of one batch of I/Os count as one: this is how many samples one batch spans.
-    samples_per_batch = _BATCH * np.fmax(
-        1.0, ratio(kernel_io_s, sums["paired_ios"]) * ratio(sums["sample_count"], sums["sampled_s"])
-    )
+    samples_per_batch = _BATCH * np.fmax(1.0, await_ms / 1e3 * ratio(sums["sample_count"], sums["sampled_s"]))
     return _Samples(
         driver_io_s=sums["paired_io_s"],
         driver_busy_s=sums["paired_busy_s"],
@@ -228,6 +221,8 @@ def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
         accounted_busy_s=busy_s,
         queued_io_s=np.where(both, sums["paired_queued_io_s"], 0.0),
         kernel_io_s=kernel_io_s,
+        agreement=ratio(kernel_io_s, io_s),
+        await_ms=await_ms,
         error=np.sqrt(np.maximum(0.0, ratio(relative_variance * samples_per_batch, sample_count))),
         has_both=both,
         enough=(sample_count >= MIN_BUSY_SAMPLES) & (sums["paired_ms"] >= MIN_PAIRED_MS),
@@ -235,8 +230,7 @@ def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
 
 
 def _near(value: Values, factor: float) -> Mask:
-    with np.errstate(invalid="ignore"):
-        near: Mask = (value >= 1.0 / factor) & (value <= factor)
+    near: Mask = (value >= 1.0 / factor) & (value <= factor)
     return near
 
 

@@ -75,10 +75,15 @@ def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     before = aligned(interval.before(HOST.name), current)
     columns = current.schema.columns
     now = _held(columns, before, current.values)
-    deltas = column_deltas(columns, before, now, source_of=lambda column: column.id.partition("_")[0])
+    deltas = column_deltas(columns, before, now, source_of=_source)
     figures = _cpu(deltas) | {gauge: deltas[gauge] for gauge in _GAUGES}
     figures |= {f"{name}_pct": share_pct(deltas[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
     return {"host": FrameTable(current.rows, figures)}
+
+
+def _source(column: Column) -> str:
+    """Separate the files of /proc, which name the columns: a CPU that goes away resets no other."""
+    return column.id.partition("_")[0]
 
 
 def _held(columns: tuple[Column, ...], before: Raw, now: Raw) -> Raw:

@@ -2,6 +2,7 @@
 
 mod changed_rows;
 mod codec;
+mod counter_deltas;
 mod exact;
 mod load;
 mod percentiles;
@@ -13,6 +14,8 @@ mod _native {
 
     #[pymodule_export]
     use super::changed_rows::changed_rows;
+    #[pymodule_export]
+    use super::counter_deltas::counter_deltas;
     #[pymodule_export]
     use super::percentiles::percentiles_of_rows;
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, GroupSamples, group_samples, with_group_samples
-from collectors.derive.queue_split import sampled_busy_share
 from collectors.derive.roles import Positions, Roles, roles
-from collectors.model import MISSING, FrameTable, HostFacts, Rows, Sample, Table, Tier, Topology
+from collectors.model import MISSING, Column, FrameTable, HostFacts, Rows, Sample, Table, Tier, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.disk_figures import (
     counts_queued,
@@ -162,14 +161,21 @@ def block_tables(
 
 def silent_rows(table: Table) -> NDArray[np.bool_]:
     """Rows whose kernel counters are all 0 or missing."""
-    kernel = [position for position, column in enumerate(table.schema.columns) if column in DISKSTATS_COLUMNS]
+    kernel = _kernel_columns(table.schema.columns)
     silent = np.zeros(len(table.rows), np.bool_)
     # Nearly every device was read when it was found, so that the first counter rules it out.
-    first = table.values[:, kernel[:1]]
-    unread = np.flatnonzero(((first == 0) | (first == MISSING)).all(axis=1))
-    values = table.values[unread][:, kernel]
-    silent[unread] = ((values == 0) | (values == MISSING)).all(axis=1)
+    first = table.values[:, kernel[0]]
+    unread = np.flatnonzero((first == 0) | (first == MISSING))
+    if len(unread):
+        values = table.values[unread][:, kernel]
+        silent[unread] = ((values == 0) | (values == MISSING)).all(axis=1)
     return silent
+
+
+@functools.lru_cache
+def _kernel_columns(columns: tuple[Column, ...]) -> list[int]:
+    """Return the positions of the kernel's counters."""
+    return [position for position, column in enumerate(columns) if column in DISKSTATS_COLUMNS]
 
 
 def _heads(
@@ -223,18 +229,16 @@ def _with_samples(interval: DiskInterval, sampled_groups: GroupSamples) -> DiskI
 def _port_table(sums: GroupSums, part: Roles, sampled_groups: GroupSamples, *, host: HostFacts) -> FrameTable:
     count = len(part.ports)
     columns, tiers = when_idle("hbas", count)
-    sampled_busy_pct = np.full(count, np.nan)
     if "outstanding_io_s" in sums.interval.sums:
         none = np.zeros(count, np.bool_)
         interval = _with_samples(sums.interval, sampled_groups)
         unsplit, counted = none if splits_at_driver(host) else ~none, counts_queued(host)
         figures, tiers = figures_of(interval, none, unsplit, counts_queued=counted)
         columns |= {field_id: values for field_id, values in figures.items() if field_id in columns}
-        sampled_busy_pct = 100.0 * sampled_busy_share(interval.sums, counts_queued=counted)
     elapsed_s = sums.interval.sums["elapsed_s"]
     low, high = (100.0 * ratio(busy_s, elapsed_s) for busy_s in (sums.interval.sums["busy_s"], sums.most_busy_s))
-    is_sampled, one_figure = ~np.isnan(sampled_busy_pct), high - low <= 100.0 * _SAME_BUSY
-    columns["busy_pct"] = np.where(is_sampled, sampled_busy_pct, np.where(one_figure, low, np.nan))
+    is_sampled, one_figure = tiers["busy_pct"] == Tier.SAMPLED, high - low <= 100.0 * _SAME_BUSY
+    columns["busy_pct"] = np.where(is_sampled, columns["busy_pct"], np.where(one_figure, low, np.nan))
     by_ticks = np.where(one_figure, np.uint8(Tier.KERNEL), np.uint8(Tier.NONE))
     tiers["busy_pct"] = np.where(is_sampled, np.uint8(Tier.SAMPLED), by_ticks)
     paths = np.bincount(part.port_of_row[part.port_of_row >= 0], minlength=count).astype(np.float64)

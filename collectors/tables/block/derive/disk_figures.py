@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.queue_split import queue_split, sampled_busy_share
+from collectors.derive.queue_split import sampled_times
 from collectors.hotness import hotness
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
 from collectors.tables.block.fields import BLOCK_FIELDS
@@ -67,6 +68,9 @@ def disk_table(
     for interval in (*intervals, *([] if heads is None else [heads])):
         at = interval.at
         figures, marks = figures_of(interval, bio_based[at], unsplit[at], counts_queued=counted)
+        if isinstance(at, slice) and at == slice(0, len(rows)):
+            columns, tiers = columns | figures, tiers | marks
+            continue
         for field_id, values in figures.items():
             columns[field_id][at] = values
         for field_id, codes in marks.items():
@@ -88,7 +92,7 @@ def splits_at_driver(host: HostFacts) -> bool:
     True from 5.0, where every request queue is blk-mq; before, it may include queued ones. An unknown kernel version
     counts as a current one.
     """
-    version = _version(host)
+    version = _version(host.kernel)
     return version is None or version >= (5, 0)
 
 
@@ -98,12 +102,13 @@ def counts_queued(host: HostFacts) -> bool:
     True from 6.16; before, most kernels count requests in the driver (`part_in_flight` of block/genhd.c). An unknown
     kernel version counts as a current one.
     """
-    version = _version(host)
+    version = _version(host.kernel)
     return version is None or version >= (6, 16)
 
 
-def _version(host: HostFacts) -> tuple[int, int] | None:
-    found = re.match(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", host.kernel)
+@lru_cache
+def _version(kernel: str) -> tuple[int, int] | None:
+    found = re.match(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", kernel)
     return None if found is None else (int(found[1]), int(found[2] or 0))
 
 
@@ -120,14 +125,19 @@ def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
 
 def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
     """Columns and tiers of idle disks or ports; columns that need probes share one array of NaN."""
-    columns: dict[str, Values] = {}
-    unknown = np.full(rows, np.nan)
-    for field in BLOCK_FIELDS[table]:
-        if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
-            columns[field.id] = np.zeros(rows)
-        else:
-            columns[field.id] = unknown if field.id in _NEED_PROBES else np.full(rows, np.nan)
+    zeros, means = _idle_fields(table)
+    columns = dict.fromkeys((field.id for field in BLOCK_FIELDS[table]), np.full(rows, np.nan))
+    columns |= dict(zip(zeros, np.zeros((len(zeros), rows)), strict=True))
+    columns |= dict(zip(means, np.full((len(means), rows), np.nan), strict=True))
     return columns, {field_id: np.full(rows, tier, np.uint8) for field_id, tier in _TIERS_WHEN_IDLE.items()}
+
+
+@lru_cache
+def _idle_fields(table: str) -> tuple[list[str], list[str]]:
+    """Fields that are 0 for idle disks or ports, and those that are means per I/O."""
+    known = [field.id for field in BLOCK_FIELDS[table] if field.id not in _NEED_PROBES]
+    zeros = [field_id for field_id in known if field_id in _ZERO_WHEN_IDLE or field_id.endswith("_per_s")]
+    return zeros, [field_id for field_id in known if field_id not in zeros]
 
 
 def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes]) -> None:
@@ -142,17 +152,18 @@ def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes
 def figures_of(
     interval: DiskInterval, bio_based: Mask, unsplit: Mask, *, counts_queued: bool
 ) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Fields and tiers of the disks or groups of an interval, except fields that need probes or peers."""
+    """Fields and tiers of the disks or groups of an interval, except fields that need probes or peers.
+
+    All arrays are new: those of the interval are never modified.
+    """
     sums = interval.sums
-    sampled_busy = sampled_busy_share(sums, counts_queued=counts_queued)
-    figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit, counts_queued=counts_queued)
-    figures["busy_pct"] = 100.0 * np.where(
-        np.isnan(sampled_busy), ratio(sums["busy_s"], sums["elapsed_s"]), sampled_busy
-    )
+    sampled = sampled_times(sums, unsplit, counts_queued=counts_queued)
+    by_ticks = np.isnan(sampled.busy_share)
+    figures = _rates(sums) | _means(sums, bio_based) | {"queue_ms": sampled.queue_ms, "service_ms": sampled.service_ms}
+    figures["busy_pct"] = 100.0 * np.where(by_ticks, ratio(sums["busy_s"], sums["elapsed_s"]), sampled.busy_share)
     figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
-    figures["in_flight_peak"] = interval.peaks
+    figures["in_flight_peak"] = interval.peaks.copy()
     tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _TIERS_WHEN_IDLE}
-    by_ticks = np.isnan(sampled_busy)
     tiers["busy_pct"][by_ticks] = _marked(figures["busy_pct"], Tier.KERNEL)[by_ticks]
     return figures, tiers
 
