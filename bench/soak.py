@@ -185,8 +185,13 @@ class Soak:
         self.findings.restarts += 1
         if code != 0:
             text = f"ended with {code} at {operator.size} after {operator.recent()}: {tail(terminal)}"
-            self.findings.faults.append(text)
+            self.findings.faults.append(text + self._crashes())
         return code == 0
+
+    def _crashes(self) -> str:
+        """Return the reports of crashes, which are removed with the folder."""
+        reports = sorted(self._folder.glob(".local/state/lunscope/crashes/*"))
+        return "".join(f"\n{report.name}:\n{report.read_text()}" for report in reports)
 
     def _judge_end(self, terminal: Terminal, seconds: float | None) -> None:
         if seconds is None:

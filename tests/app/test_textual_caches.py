@@ -66,6 +66,17 @@ async def test_widgets_keep_few_boxes_of_sizes_that_are_gone() -> None:
         assert 0 < max(boxes) <= 3
 
 
+async def test_screens_keep_few_results_of_queries() -> None:
+    source = ListSource(make_samples(count=3))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await play(pilot, source, 3)
+        screen = pilot.app.screen
+        for number in range(100):
+            screen._nodes.updated()
+            assert screen.query_one(Grid) is not None, number
+        assert 0 < len(screen._query_one_cache) <= 64
+
+
 def test_cuts_of_texts_are_dropped_with_a_new_size() -> None:
     Segment("busy 97 %").split_cells(4)
     forget_geometry()

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 _MOST_SOURCES = 512
 """Cached style sheets per theme: more than there are widgets and screens."""
 _MOST_THEMES = 8
-_MOST_CANDIDATES = 1024
-_MOST_STATES = 64
-"""Cached styles per names of a node, each for another state of the nodes from the app down."""
-_MOST_NODE_STATES = 4096
+_MOST_CANDIDATES = 512
+"""A theme in use has some 300."""
+_MOST_STYLES = 1024
+"""Cached styles of widgets, and of component classes: all screens of one size have some 350 of each."""
+_MOST_NODE_STATES = 1024
 """Shared parts of the keys of cached styles."""
 
 _FLAGS = ("_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even")
@@ -40,17 +41,13 @@ class _Styled(Struct, frozen=True):
     """Of what its styles depend on, as in _FLAGS."""
 
 
-class _Candidates(Struct, frozen=True):
+class _Candidates(Struct, frozen=True, eq=False):
     """The rules that end in one of some names, in the order of all rules."""
 
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
     pseudo_classes: frozenset[str]
     """On which their selectors depend, be it of the node or of one above it."""
-    components: LRUCache[Hashable, RulesMap]
-    """What they give a component class, by the state of the nodes from the app down."""
-    widgets: LRUCache[Hashable, _Styled]
-    """The same for a widget."""
 
 
 @lru_cache(_MOST_NODE_STATES)
@@ -128,6 +125,10 @@ class ThemeSheets(Stylesheet):
     _of_themes: ClassVar[LRUCache[Hashable, _Parsed]] = LRUCache(_MOST_THEMES)
     _shared_candidates: ClassVar[LRUCache[Hashable, _Candidates]] = LRUCache(_MOST_CANDIDATES)
     """By the names of a node and the identity of the rules, which they keep alive."""
+    _styled_widgets: ClassVar[LRUCache[tuple[_Candidates, Hashable], _Styled]] = LRUCache(_MOST_STYLES)
+    """What the rules give a widget, by the state of the nodes from the app down."""
+    _styled_components: ClassVar[LRUCache[tuple[_Candidates, Hashable], RulesMap]] = LRUCache(_MOST_STYLES)
+    """The same for a component class."""
     _tokens_of_themes: ClassVar[LRUCache[Hashable, dict[str, list[Token]]]] = LRUCache(_MOST_THEMES)
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
@@ -175,13 +176,13 @@ class ThemeSheets(Stylesheet):
     def _apply_widget(self, node: DOMNode, candidates: _Candidates, *, animate: bool) -> None:
         """Style a widget with what another got in the same state."""
         path = _PathState(node)
-        key = path.of(candidates.pseudo_classes)
-        known = candidates.widgets.get(key)
+        key = candidates, path.of(candidates.pseudo_classes)
+        known = self._styled_widgets.get(key)
         if known is None:
             found: dict[tuple[Any, ...], RulesMap] = {}
             super().apply(node, animate=animate, cache=found)
             for rules in found.values():
-                candidates.widgets[key] = _Styled(rules, tuple(getattr(node, name) for name in _FLAGS))
+                self._styled_widgets[key] = _Styled(rules, tuple(getattr(node, name) for name in _FLAGS))
             return
         for name, flag in zip(_FLAGS, known.flags, strict=True):
             setattr(node, name, flag)
@@ -205,7 +206,7 @@ class ThemeSheets(Stylesheet):
         try:
             for component, rules in given.items():
                 candidates = self._candidates_of(_selector_names(component))
-                known = candidates.components.get(path.of(candidates.pseudo_classes))
+                known = self._styled_components.get((candidates, path.of(candidates.pseudo_classes)))
                 if rules is not known and rules != (known or self.style_component(node, component)[1]):
                     return True
             return False
@@ -219,11 +220,11 @@ class ThemeSheets(Stylesheet):
         outer, self._candidates = self._candidates, None
         try:
             self._candidates = candidates = self._candidates_of(_selector_names(component))
-            key = _PathState(node).of(candidates.pseudo_classes)
-            known = candidates.components.get(key)
+            key = candidates, _PathState(node).of(candidates.pseudo_classes)
+            known = self._styled_components.get(key)
             if known is None:
                 super().apply(virtual)
-                known = candidates.components[key] = virtual.styles.base.get_rules()
+                known = self._styled_components[key] = virtual.styles.base.get_rules()
             else:
                 virtual.styles.base.merge_rules(known)
         finally:
@@ -270,7 +271,7 @@ class ThemeSheets(Stylesheet):
         if found is None:
             selectors = (selector for rule in rules for each in rule.selector_set for selector in each.selectors)
             pseudo_classes = frozenset(name for selector in selectors for name in selector.pseudo_classes)
-            found = _Candidates(rules, by_name, pseudo_classes, LRUCache(_MOST_STATES), LRUCache(_MOST_STATES))
+            found = _Candidates(rules, by_name, pseudo_classes)
             cls._shared_candidates[key] = found
         return found
 

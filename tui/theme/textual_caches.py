@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.segment import Segment
-from textual import strip, widget
+from textual import dom, strip, widget
 from textual.cache import LRUCache
 from textual.css.scalar import Scalar
 from textual.geometry import Region
@@ -24,6 +24,9 @@ class _NoCache:
 _NO_CACHE = _NoCache()
 _MOST_BOXES = 3
 """Boxes of a widget that are kept: Textual keeps 16, those of sizes that a window had long ago."""
+_MOST_QUERIES = 64
+"""Results of `query_one` that a node keeps: Textual keeps 1024, nearly all from before its children last changed, and
+with them the widgets that were found then."""
 _CACHED = [
     each
     for owner in (Region, Scalar, Segment)
@@ -46,6 +49,11 @@ def leave_out_strip_caches() -> None:
 def keep_few_boxes() -> None:
     """Let widgets made from now on keep few of the boxes they had in windows of other sizes."""
     vars(widget)["LRUCache"] = lambda _size: LRUCache(_MOST_BOXES)
+
+
+def keep_few_query_results() -> None:
+    """Let nodes made from now on keep few of the widgets that were searched for below them."""
+    vars(dom)["LRUCache"] = lambda _size: LRUCache(_MOST_QUERIES)
 
 
 def forget_geometry() -> None:

@@ -30,7 +30,12 @@ from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
 from tui.theme.message_handlers import search_handlers_once
 from tui.theme.sheets import ThemeSheets
-from tui.theme.textual_caches import forget_geometry, keep_few_boxes, leave_out_strip_caches
+from tui.theme.textual_caches import (
+    forget_geometry,
+    keep_few_boxes,
+    keep_few_query_results,
+    leave_out_strip_caches,
+)
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 from tui.theme.true_colours import use_true_colours
 
@@ -147,6 +152,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         leave_out_strip_caches()
         keep_few_boxes()
+        keep_few_query_results()
         search_handlers_once()
         use_true_colours()
         super().__init__(driver_class=TerminalDriver, ansi_color=ansi_color())
