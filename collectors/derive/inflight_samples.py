@@ -66,8 +66,7 @@ def in_flight_sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapse
         elapsed_s: length of the interval.
     """
     sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
-    busy_sample_count = np.minimum(deltas["driver_busy_samples"], sample_count)
-    at = np.flatnonzero((sample_count > 0) & ~np.isnan(busy_sample_count + total))
+    at = np.flatnonzero((sample_count > 0) & ~np.isnan(deltas["driver_busy_samples"] + total))
     if not len(at):
         return dict.fromkeys(_SUMS, np.zeros(deltas.rows))
     # Few disks of thousands are sampled.
@@ -81,7 +80,7 @@ def _sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapsed_s: floa
     """Sum up the samples of disks that were sampled, in the order of `_SUMS`."""
     sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
     busy_sample_count = np.minimum(deltas["driver_busy_samples"], sample_count)
-    per_sample_s, sampled_s = elapsed_s / sample_count, np.full(deltas.rows, elapsed_s)
+    per_sample_s = elapsed_s / sample_count
     ios, time_ms = _sampled_kinds(deltas)
     peak = np.fmax(np.fmax(deltas["driver_in_flight_peak"], in_flight), total / sample_count)
     paired = is_paired(ios, time_ms, peak, elapsed_s)
@@ -90,7 +89,7 @@ def _sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapsed_s: floa
     weight_s = np.where(paired, per_sample_s, 0.0)
     return [
         sample_count,
-        sampled_s,
+        np.full(deltas.rows, elapsed_s),
         busy_sample_count * per_sample_s,
         np.where(paired, busy_sample_count, 0.0),
         np.where(paired, elapsed_s, 0.0),
