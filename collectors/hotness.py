@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.derive.counter_deltas import ratio
 from collectors.model import Frame, FrameTable, Rows, Tier, Topology
 from engine.replacing import replace
 from engine.text import safe_text, three_digits
@@ -33,16 +34,18 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
         queue_ms: queue time per I/O.
         service_ms: service time per I/O.
     """
+    hot = busy_pct.copy()
+    busy = np.flatnonzero(busy_pct != 0)  # Few disks of thousands; those without busy time are at 0.
     parts = (
-        (QUEUE_WEIGHT, _share(queue_ms, queue_ms + service_ms)),
-        (SHARE_WEIGHT, _share(in_flight, _sum(in_flight))),
+        (QUEUE_WEIGHT, _share(queue_ms[busy], queue_ms[busy] + service_ms[busy])),
+        (SHARE_WEIGHT, _share(in_flight[busy], _sum(in_flight))),
     )
-    weight = score = np.full(len(busy_pct), BUSY_WEIGHT)
+    weight = score = np.full(len(busy), BUSY_WEIGHT)
     for part, share in parts:
         known = ~np.isnan(share)
         weight = weight + np.where(known, part, 0.0)
         score = score + np.where(known, part * share, 0.0)
-    hot: _Values = np.minimum(busy_pct * score / weight, 100.0)
+    hot[busy] = np.minimum(hot[busy] * score / weight, 100.0)
     return hot
 
 
@@ -174,13 +177,11 @@ def usual_of(frame: Frame, row: int) -> float:
 
 
 def _sum(in_flight: _Values) -> float:
-    return float(np.where(np.isnan(in_flight), 0.0, in_flight).sum())
+    return float(in_flight[~np.isnan(in_flight)].sum())
 
 
 def _share(part: _Values, whole: _Values | float) -> _Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share: _Values = np.where(np.greater(whole, 0), np.divide(part, whole), np.nan)
-        return np.minimum(np.maximum(share, 0.0), 1.0)
+    return np.minimum(np.maximum(ratio(part, whole), 0.0), 1.0)
 
 
 _QUEUE_RULES = 0.5

@@ -120,7 +120,7 @@ def present(count: Values, amount: Values) -> Values:
 
 def ratio(part: Values, whole: Values | float) -> Values:
     """`part / whole`, NaN where `whole` is 0 or either is missing."""
-    quotient: Values = part / np.where(np.greater(whole, 0), whole, np.nan)
+    quotient: Values = part / np.where(np.greater(whole, 0.0), whole, np.nan)
     return quotient
 
 

@@ -69,6 +69,8 @@ def in_flight_sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapse
     at = np.flatnonzero((sample_count > 0) & ~np.isnan(deltas["driver_busy_samples"] + total))
     if not len(at):
         return dict.fromkeys(_SUMS, np.zeros(deltas.rows))
+    if len(at) == deltas.rows:
+        return dict(zip(_SUMS, _sums(deltas, in_flight, unbroken_s, elapsed_s), strict=True))
     # Few disks of thousands are sampled.
     sampled = Deltas(len(at), {column_id: values[at] for column_id, values in deltas.items()})
     sums = np.zeros((len(_SUMS), deltas.rows))
@@ -104,7 +106,7 @@ def _sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapsed_s: floa
 
 def _accounted(deltas: Deltas, paired: NDArray[np.bool_], weight_s: Values) -> list[Values]:
     sources = ("accounted_samples", "accounted_sum", "accounted_samples", "accounted_squares", "queued_sum")
-    columns = np.stack([deltas[f"driver_{source}"] for source in sources])
+    columns = np.array([deltas[f"driver_{source}"] for source in sources])
     known = paired & ~np.isnan(columns.sum(axis=0))
     columns[1:] *= weight_s
     return list(np.where(known, columns, 0.0))

@@ -141,12 +141,24 @@ def sampled_times(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: b
     found = np.full((3, len(unsplit)), np.nan)
     at = np.flatnonzero(sums["sample_count"] >= MIN_SAMPLES)  # The few disks that are watched, of thousands.
     if len(at):
-        watched = {name: values[at] for name, values in sums.items()}
+        share = found[2, at] = _sampled_share(sums, at)
+        # Of a disk without I/O the samples say all there is: it has no time to divide.
+        is_working = (sums["paired_ios"][at] != 0) | ~(sums["paired_ms"][at] < MIN_PAIRED_MS)
+        at, share = at[is_working], share[is_working]
+    if len(at):
+        working = {name: values[at] for name, values in sums.items()}
         with np.errstate(invalid="ignore"):
-            samples = _samples(watched, counts_queued=counts_queued)
-            found[:2, at] = _queue_and_service_ms(watched, samples, unsplit[at])
-            found[2, at] = _busy_share(watched, samples)
+            samples = _samples(working, counts_queued=counts_queued)
+            found[:2, at] = _queue_and_service_ms(working, samples, unsplit[at])
+            found[2, at] = _busy_share(working, samples, share)
     return SampledTimes(*found)
+
+
+def _sampled_share(sums: Mapping[str, Values], at: NDArray[np.intp]) -> Values:
+    """Share of the samples with a request in the driver, NaN where they do not cover the interval."""
+    sampled_s = sums["sampled_s"][at]
+    share = np.minimum(1.0, ratio(sums["sampled_busy_s"][at], sampled_s))
+    return np.where(sampled_s >= _WHOLE * sums["elapsed_s"][at], share, np.nan)
 
 
 def _queue_and_service_ms(sums: Mapping[str, Values], samples: _Samples, unsplit: Mask) -> tuple[Values, Values]:
@@ -173,15 +185,18 @@ def _queue_and_service_ms(sums: Mapping[str, Values], samples: _Samples, unsplit
     return np.where(valid, np.where(noise, 0.0, queue_ms), np.nan), np.where(valid, service_ms, np.nan)
 
 
-def _busy_share(sums: Mapping[str, Values], samples: _Samples) -> Values:
+def _busy_share(sums: Mapping[str, Values], samples: _Samples, share: Values) -> Values:
     """Share of time with a request in the driver, 0 to 1; NaN where samples do not give it to within 10 %.
 
     The kernel's sum of I/Os in flight, divided by their mean number while there were any: exact for I/Os issued one at
     a time, whatever was sampled. An I/O in flight at an end of the interval may be a long one counted in another
     interval: there the samples must agree.
+
+    Args:
+        sums: sums defined in collectors.derive.inflight_samples.
+        samples: the same as counts over the sampled time.
+        share: result of `_sampled_share`.
     """
-    covers = sums["sampled_s"] >= _WHOLE * sums["elapsed_s"]
-    share = np.minimum(1.0, ratio(sums["sampled_busy_s"], sums["sampled_s"]))
     at_once = ratio(samples.accounted_io_s, samples.accounted_busy_s)
     whole = samples.accounted_io_s * sums["paired_s"]
     low = ratio(samples.kernel_io_s * np.minimum(samples.driver_busy_s, samples.accounted_busy_s), whole)
@@ -195,8 +210,8 @@ def _busy_share(sums: Mapping[str, Values], samples: _Samples) -> Values:
     # Where nothing completed, or only the kernel's time includes queued I/Os, it cannot confirm the samples.
     unjudged = (sums["paired_ios"] == 0) | (~samples.has_both & ~(samples.agreement < 1.0 / _AGREE))
     by_share = np.where(nearly_always | unjudged, share, np.nan)
-    found = np.where(within & ~nearly_always, np.minimum(1.0, _between(low, high)), by_share)
-    return np.where(covers, found, np.nan)
+    confirmed = within & ~nearly_always & ~np.isnan(share)
+    return np.where(confirmed, np.minimum(1.0, _between(low, high)), by_share)
 
 
 def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:

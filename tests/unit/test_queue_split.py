@@ -149,3 +149,32 @@ def test_longer_times_add_the_sums_up_not_the_figures() -> None:
     table = derive(samples[0], samples[2]).tables["disks"]
     assert table.value("busy_pct", 0) == pytest.approx(10.0)
     assert np.isfinite(table.value("service_ms", 0))
+
+
+def test_a_disk_has_the_same_figures_beside_idle_and_unsampled_ones_as_alone() -> None:
+    single = {"driver_in_flight_sum": 100, "driver_in_flight_samples": SAMPLES, "driver_busy_samples": 100,
+              "driver_in_flight_peak": 1, "driver_accounted_sum": 100, "driver_accounted_samples": 100,
+              "driver_accounted_squares": 100}  # fmt: skip
+    states = {
+        "vda": {"reads": 1_000, "read_ms": 100, "busy_ms": 90, **single},
+        "vdb": {"driver_in_flight_samples": SAMPLES},
+        "vdc": {"reads": 500, "read_ms": 400, "busy_ms": 300},
+        "vdd": {"reads": 1, "driver_in_flight_samples": SAMPLES, "driver_busy_samples": 3, "driver_in_flight_sum": 3},
+        "vde": {"in_flight_now": 4, **single},
+        "vdf": {"reads": 2_000, "read_ms": 200, "busy_ms": 180, **single},
+    }
+    zero = dict.fromkeys(SAMPLED, 0)
+
+    def tables(*names: str) -> FrameTable:
+        rows = raw.rows(*names)
+        first = raw.disks(rows, *[zero] * len(names))
+        second = raw.disks(rows, *[zero | states[name] for name in names])
+        return derive(raw.sample(0, disks=first), raw.sample(1, disks=second)).tables["disks"]
+
+    together = tables(*states)
+    assert np.isfinite(together.columns["service_ms"]).tolist() == [True, False, False, False, False, True]
+    for row, name in enumerate(states):
+        alone = tables(name)
+        for field in ("queue_ms", "service_ms", "busy_pct", "in_flight_peak"):
+            assert together.value(field, row) == pytest.approx(alone.value(field, 0), nan_ok=True), (name, field)
+            assert together.tiers[field][row] == alone.tiers[field][0], (name, field)

@@ -164,8 +164,8 @@ def silent_rows(table: Table) -> NDArray[np.bool_]:
     kernel = _kernel_columns(table.schema.columns)
     silent = np.zeros(len(table.rows), np.bool_)
     # Nearly every device was read when it was found, so that the first counter rules it out.
-    first = table.values[:, kernel[:1]]
-    unread = np.flatnonzero(((first == 0) | (first == MISSING)).all(axis=1))
+    first = table.values[:, kernel[0]]
+    unread = np.flatnonzero((first == 0) | (first == MISSING))
     if len(unread):
         values = table.values[unread][:, kernel]
         silent[unread] = ((values == 0) | (values == MISSING)).all(axis=1)
