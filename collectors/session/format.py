@@ -134,7 +134,7 @@ def records_of(cls: type[_T], columns: object) -> list[_T]:
         raise DamageError(f"no {cls.__name__} columns")
     hints = hints_of(cls)
     count = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
-    defaults = {field.name: field.default for field in fields(cls)}
+    defaults = _defaults(cls)
     known = []
     for name, hint in hints.items():
         default = defaults.get(name, NODEFAULT)
@@ -154,6 +154,12 @@ _hints = functools.cache(get_type_hints)
 """Each topology of a recording asks for those of all its structs."""
 
 
+@functools.cache
+def _defaults(cls: type[Struct]) -> dict[str, object]:
+    """Defaults of the fields of a struct, NODEFAULT for those without."""
+    return {field.name: field.default for field in fields(cls)}
+
+
 def _typed_column(hint: object, values: object) -> list[Any]:
     if not isinstance(values, list):
         raise DamageError("no such field of the records")
@@ -169,12 +175,13 @@ def typed(hint: object, value: object) -> Any:  # noqa: ANN401 the hint says wha
     Raises:
         DamageError: it is of another type.
     """
-    if get_origin(hint) is UnionType:
+    if type(value) is hint:
+        return value
+    origin = get_origin(hint)
+    if origin is UnionType:
         return None if value is None else typed(get_args(hint)[0], value)
-    if get_origin(hint) is tuple and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+    if origin is tuple and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(value)
     if hint is Tier and type(value) is int and value in set(Tier):
         return Tier(value)
-    if type(value) is hint:
-        return value
     raise DamageError("a field of another type")
