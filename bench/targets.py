@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from bench.loops import LOOP_CTL_ADD, LOOP_CTL_REMOVE
 from engine._native import fill
@@ -48,10 +49,9 @@ def scratch(folder: Path) -> Iterator[Path]:
 @contextmanager
 def loop(backing: Path) -> Iterator[str]:
     """Add a new loop device with direct I/O: a detached one keeps its queue settings."""
-    number = _FIRST_LOOP + os.getpid() % _FIRST_LOOP
-    device = f"/dev/loop{number}"
     with Path("/dev/loop-control").open("rb") as control:
-        fcntl.ioctl(control, LOOP_CTL_ADD, number)
+        number = _added_loop(control)
+        device = f"/dev/loop{number}"
         try:
             subprocess.run(["losetup", "--direct-io=on", device, str(backing)], check=True)
             try:
@@ -60,6 +60,16 @@ def loop(backing: Path) -> Iterator[str]:
                 subprocess.run(["losetup", "--detach", device], check=True)
         finally:
             _patiently(lambda: fcntl.ioctl(control, LOOP_CTL_REMOVE, number))
+
+
+def _added_loop(control: BinaryIO) -> int:
+    """Add a loop device and return its number, the first free one from a number of this process on."""
+    number = _FIRST_LOOP + os.getpid() % _FIRST_LOOP
+    while True:
+        try:
+            return fcntl.ioctl(control, LOOP_CTL_ADD, number)
+        except FileExistsError:
+            number += 1
 
 
 @contextmanager
