@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ _OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
 _OF_A_LUN = ("busy_pct",)
 
 
-def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
-    """Derive one row per group from the "paths" table of a frame.
+def roll_up(frame: Frame, groups: PathGroups, field_ids: Collection[str]) -> FrameTable:
+    """Derive one row per group from the "paths" table of a frame; of its fields only those asked for.
 
     An unknown amount of one path makes that of its group unknown. Busy times of paths may overlap, so that of a group
     is a range, `busy_low_pct` to `busy_high_pct`; `busy_pct` is present if both are about equal, or if the frame has
@@ -54,7 +54,7 @@ def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
     tiers: dict[str, Codes] = {}
     for field in PATH_FIELDS:
         values = paths.columns.get(field.id)
-        if values is not None:
+        if values is not None and field.id in field_ids:
             columns[field.id] = _rolled(field, values, paths, of)
             if field.id in paths.tiers:
                 tiers[field.id] = _worst(paths.tiers[field.id], values, of, columns[field.id])

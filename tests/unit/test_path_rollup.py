@@ -10,14 +10,17 @@ import pytest
 from collectors.model import Frame, FrameTable, Topology
 from collectors.paths.groups import GroupBy, path_groups
 from collectors.paths.rollup import roll_up
+from collectors.tables.block.fields import PATH_FIELDS
 from tests.unit.test_block_tables import did, frame, topology
 
 LOAD = {"sd0h0": did(900, 1, 500), "sd0h1": did(300, 4, 700), "sd1h0": did(100, 11, 300), "sdz": did(50, 2, 100)}
 
+EVERY_FIELD = [field.id for field in PATH_FIELDS]
+
 
 def rolled(by: GroupBy, of: dict[str, dict[str, int]] | None = None, about: Topology | None = None) -> FrameTable:
     found = frame(LOAD if of is None else of, about or topology())
-    return roll_up(found, path_groups(found.tables["paths"].rows, found.topology, by))
+    return roll_up(found, path_groups(found.tables["paths"].rows, found.topology, by), EVERY_FIELD)
 
 
 def value(table: FrameTable, name: str, field_id: str) -> float:
@@ -76,6 +79,15 @@ def test_percentiles_are_not_made_from_percentiles() -> None:
     known = {**paths.columns, "p99_ms": np.ones(len(paths.rows)), "max_ms": np.arange(float(len(paths.rows)))}
     table = FrameTable(paths.rows, known, paths.tiers)
     faked = Frame(found.time_ns, found.monotonic_ns, 1.0, {**found.tables, "paths": table}, found.topology)
-    luns = roll_up(faked, path_groups(paths.rows, found.topology, GroupBy.LUN))
+    luns = roll_up(faked, path_groups(paths.rows, found.topology, GroupBy.LUN), EVERY_FIELD)
     assert np.isnan(luns.columns["p99_ms"]).all()
     assert luns.columns["max_ms"].tolist() == [1, 3, 5]
+
+
+def test_fields_not_asked_for_are_left_out() -> None:
+    found = frame(LOAD, topology())
+    groups = path_groups(found.tables["paths"].rows, found.topology, GroupBy.LUN)
+    few, all_fields = roll_up(found, groups, ["await_ms"]), roll_up(found, groups, EVERY_FIELD)
+    assert set(few.columns) == {"await_ms", "busy_pct", "busy_low_pct", "busy_high_pct", "paths"}
+    for field_id, values in few.columns.items():
+        np.testing.assert_array_equal(values, all_fields.columns[field_id])

@@ -200,10 +200,9 @@ def path_table(
     if paths is None:
         return None
     layout = path_layout(paths.rows, frame.topology, by)
-    groups = roll_up(frame, layout.groups)
     judged = judge_paths(frame)
     wanted = dict.fromkeys((*fields, "iops", "busy_pct", "busy_low_pct", "busy_high_pct"))
-    table = joined(layout.rows, groups, paths, tuple(wanted))
+    table = joined(layout.rows, roll_up(frame, layout.groups, wanted), paths, tuple(wanted))
     busy = table.columns["busy_pct"]
     state = severities(layout, judged, gone)
     columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}

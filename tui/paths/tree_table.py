@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -75,8 +75,9 @@ def branches(topology: Topology) -> Branches:
     return Branches(topology)
 
 
-def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> TreeLayout:
-    """Lay out the nodes of open branches, or of all."""
+@functools.lru_cache(maxsize=2)
+def tree_layout(topology: Topology, opened: frozenset[str], *, everything: bool) -> TreeLayout:
+    """Lay out the nodes of open branches, or of all; cached, as a grid orders names anew for other rows."""
     tree = branches(topology)
     nodes = list(tree.roots())
     parents = [-1] * len(nodes)
