@@ -15,6 +15,7 @@ from tui.app import LunscopeApp
 from tui.screens.details import PathView
 from tui.screens.latency import LatencyScreen
 from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.rows import natural_key
 from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
 
@@ -182,6 +183,27 @@ async def test_the_tree_is_searched_where_it_is_closed() -> None:
         assert screen_text(pilot).count("/oracle (xfs)") > 1
         await pilot.press("escape")
         assert "/oracle" not in screen_text(pilot)
+
+
+async def test_the_tree_orders_its_names_once_until_a_branch_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    ordered: list[str] = []
+
+    def counting(name: str) -> tuple[tuple[int, int, str], ...]:
+        ordered.append(name)
+        return natural_key(name)
+
+    monkeypatch.setattr("tui.widgets.grid.rows.natural_key", counting)
+    source = ListSource(multipath_samples(10))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 5)
+        await pilot.press("6")
+        await play(pilot, source, 1)
+        assert ordered
+        ordered.clear()
+        await play(pilot, source, 2)
+        assert not ordered
+        await pilot.press("enter")
+        assert ordered
 
 
 @pytest.mark.parametrize("screen", ["5", "6", "7"])

@@ -100,8 +100,11 @@ class View(LaidOutOnce[None]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of its parts are there: not while it is being made, nor while the app ends and removes them."""
-        return self.is_mounted and {type(child) for child in self.children} >= _PARTS
+        """Whether all of its parts are there: not while it is being made, nor while it or the app ends.
+
+        A screen that is left before its parts have made theirs is mounted without them; then `display` is false.
+        """
+        return self.is_mounted and self.display and {type(child) for child in self.children} >= _PARTS
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key may do something: not while parts are missing."""
