@@ -13,10 +13,11 @@ from tui.widgets.transport import TransportBar
 
 async def test_a_screen_that_is_left_while_it_is_made_is_not_drawn() -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source)) as pilot:
+    app = make_app(source)
+    async with on_stage(app) as pilot:
         await play(pilot, source, 1)
-        screen = CgroupsScreen(pilot.app.app_state)
-        pilot.app.push_screen(screen)
+        screen = CgroupsScreen(app.app_state)
+        app.push_screen(screen)
         while not screen.query(TransportBar):
             await asyncio.sleep(0)
         assert not screen.query_one(TransportBar).query(TextLine)
@@ -26,4 +27,4 @@ async def test_a_screen_that_is_left_while_it_is_made_is_not_drawn() -> None:
         assert not screen.query_one(TransportBar).query(TextLine)
         screen.refresh_view()
         assert not screen.is_whole
-        pilot.app.pop_screen()
+        app.pop_screen()
