@@ -34,8 +34,8 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
         queue_ms: queue time per I/O.
         service_ms: service time per I/O.
     """
-    hot = busy_pct.copy()
-    busy = np.flatnonzero(busy_pct != 0)  # Few disks of thousands; those without busy time are at 0.
+    hot = np.zeros(len(busy_pct))
+    busy = np.flatnonzero(busy_pct != 0)  # Few disks of thousands.
     parts = (
         (QUEUE_WEIGHT, _share(queue_ms[busy], queue_ms[busy] + service_ms[busy])),
         (SHARE_WEIGHT, _share(in_flight[busy], _sum(in_flight))),
@@ -45,7 +45,7 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
         known = ~np.isnan(share)
         weight = weight + np.where(known, part, 0.0)
         score = score + np.where(known, part * share, 0.0)
-    hot[busy] = np.minimum(hot[busy] * score / weight, 100.0)
+    hot[busy] = np.minimum(busy_pct[busy] * score / weight, 100.0)
     return hot
 
 
