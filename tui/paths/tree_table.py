@@ -77,7 +77,7 @@ def branches(topology: Topology) -> Branches:
 
 @functools.lru_cache(maxsize=2)
 def tree_layout(topology: Topology, opened: frozenset[str], *, everything: bool) -> TreeLayout:
-    """Lay out the nodes of open branches, or of all; cached, as a grid orders names anew for other rows."""
+    """Lay out the nodes of open branches, or of all; cached, because a grid sorts all names when its rows change."""
     tree = branches(topology)
     nodes = list(tree.roots())
     parents = [-1] * len(nodes)

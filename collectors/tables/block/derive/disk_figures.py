@@ -40,9 +40,6 @@ _TIERS_WHEN_IDLE = {
 }
 """Fields with a tier that varies by disk, and the tier of an idle disk."""
 
-_ONLY_SAMPLED = ("queue_ms", "service_ms", "in_flight_peak")
-"""Those of them that only samples give."""
-
 _ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
 """Fields besides the rates that are 0 on an idle disk; all others are means per I/O."""
 
@@ -168,7 +165,7 @@ def figures_of(
     figures["busy_pct"] = 100.0 * np.where(by_ticks, ratio(sums["busy_s"], sums["elapsed_s"]), sampled.busy_share)
     figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
     figures["in_flight_peak"] = interval.peaks.copy()
-    tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _ONLY_SAMPLED}
+    tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _TIERS_WHEN_IDLE}
     tiers["busy_pct"] = np.where(by_ticks, _marked(figures["busy_pct"], Tier.KERNEL), np.uint8(Tier.SAMPLED))
     return figures, tiers
 
