@@ -56,8 +56,13 @@ class EventLog:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def start(self) -> None:
+        """Log anew: what was logged before is dropped."""
+        (self._folder / "trace").write_text("")
+        (self._folder / "tracing_on").write_text("1")
+
     def truth(self) -> Truth:
-        """Everything logged so far."""
+        """Stop logging, and return everything logged since the start."""
         (self._folder / "tracing_on").write_text("0")
         return _truth((self._folder / "trace").read_text().splitlines())
 
@@ -67,6 +72,7 @@ def event_log(major: int, minor: int) -> Iterator[EventLog]:
     folder = tracefs() / "instances" / f"lunscope-test-{os.getpid()}"
     folder.mkdir()
     try:
+        (folder / "tracing_on").write_text("0")
         (folder / "trace_clock").write_text("mono")
         (folder / "buffer_size_kb").write_text(str(BUFFER_KB))
         for event in EVENTS:

@@ -161,21 +161,21 @@ def test_slow_ios_are_few_and_contain_the_slowest(make_loop: Callable[..., str],
     with opened(device) as descriptor:
         target = OpenFile(descriptor, device, SIZE_BYTES, 4096)
         with running("uring", [target], Knobs(queue_depth=8)):
-            most = 0
-            for _ in range(5):
+            most, intervals = 0, 0
+            deadline_s = time.monotonic() + 3 * PATIENCE_S
+            # The threshold falls step by step: after a long pause of the machine it needs intervals to find many again.
+            while intervals < 5 or most < 8:
+                assert time.monotonic() < deadline_s, f"at most {most} slow I/Os in each of {intervals} intervals"
                 time.sleep(0.2)
-                deadline_s = time.monotonic() + PATIENCE_S
-                while not (seen := read_device(tracer, device))["latency_max_ns"]:
-                    assert time.monotonic() < deadline_s, "no I/O came to its end"
-                    time.sleep(0.2)
+                if not (seen := read_device(tracer, device))["latency_max_ns"]:
+                    continue
                 values, _ = tracer.slowest()
                 mine = values[values[:, 1] == row_of(tracer, device)]
                 latencies = mine[:, _native.SLOW_COLUMNS.index("latency_ns")]
                 assert latencies[0] == seen["latency_max_ns"]
                 assert np.all(np.diff(latencies.astype(np.int64)) <= 0)
-                most = max(most, len(mine))
-    assert most >= 8
-    assert len(values) <= 128 * (os.cpu_count() or 1)
+                assert len(values) <= 128 * (os.cpu_count() or 1)
+                most, intervals = max(most, len(mine)), intervals + 1
 
 
 def test_a_device_of_which_many_are_slow_does_not_push_out_the_slowest_of_another(
