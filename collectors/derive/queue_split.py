@@ -94,6 +94,11 @@ _BATCH = 4.0
 """Successive I/Os where several are in flight: their samples are correlated."""
 _NEARLY_ALWAYS = 0.95
 """Share of samples that found an I/O from which on the share itself is accurate enough."""
+_MOST = 0.9
+"""Share of the I/Os, and of their time, that samples must describe to be used for all of them.
+
+Of several intervals some may lack samples: in a recording those before exact time was ready have them, others do not.
+"""
 _WHOLE = 0.99
 """Share of an interval that samples must cover to give its busy time."""
 
@@ -133,7 +138,7 @@ def sampled_times(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: b
     """Divide the kernel's time of the I/Os into queue and service time, and estimate busy time.
 
     Args:
-        sums: sums defined in collectors.derive.inflight_samples.
+        sums: those of collectors.derive.disk_interval.DiskInterval.
         unsplit: disks without a driver queue, or on a kernel that does not count it separately: they have neither
             queue nor service time.
         counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
@@ -177,12 +182,20 @@ def _queue_and_service_ms(sums: Mapping[str, Values], samples: _Samples, unsplit
     within = samples.enough & (high_ms <= _SERVICE_BOUNDS * low_ms) & _near(samples.agreement, _AGREE_IN_RATIO)
     within &= await_ms >= MIN_SERVICE_MS
     valid = np.where(samples.has_both, within, sums["paired_sample_count"] >= MIN_BUSY_SAMPLES)
-    valid &= ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS)
+    valid &= ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS) & _describe_most(sums)
     service_ms = np.where(samples.has_both, _between(low_ms, high_ms), in_driver_ms)
     queue_ms = np.where(samples.has_both, queued_ms, await_ms - in_driver_ms)
     noise = queue_ms <= QUEUE_NOISE_MS + QUEUE_NOISE_SHARE * await_ms
     service_ms = np.where(noise, service_ms + queue_ms, service_ms)
     return np.where(valid, np.where(noise, 0.0, queue_ms), np.nan), np.where(valid, service_ms, np.nan)
+
+
+def _describe_most(sums: Mapping[str, Values]) -> Mask:
+    """Whether the samples describe nearly all I/Os of the time that is asked for, and nearly all of their time."""
+    ios = sums["reads"] + sums["writes"] + np.fmax(sums["discards"], 0.0)
+    time_ms = sums["read_ms"] + sums["write_ms"]
+    most: Mask = (sums["paired_ios"] >= _MOST * ios) & (sums["paired_ms"] >= _MOST * time_ms)
+    return most
 
 
 def _busy_share(sums: Mapping[str, Values], samples: _Samples, share: Values) -> Values:

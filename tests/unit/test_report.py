@@ -125,16 +125,21 @@ def test_averages_outlive_wraps_resets_and_late_comers() -> None:
     assert (vdb[1], vdb[2], vdb[4]) == ("vdb", "8.0", "10.00")
 
 
-def test_samples_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
+@pytest.mark.parametrize(
+    ("first_ios", "split"),
+    [pytest.param(1_000, ["-", "-"], id="of half of the I/Os"), pytest.param(50, ["0.000~", "8.000~"], id="of most")],
+)
+def test_samples_over_part_of_the_report_do_not_speak_for_all_of_it(first_ios: int, split: list[str]) -> None:
+    """The I/Os before the samples took 1 ms each, those that the samples describe 8."""
     who = raw.rows("vda")
     busy_samples = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
-    begun = {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **raw.NO_SAMPLES}
-    ended = {**begun, "reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **busy_samples}
+    begun = {"reads": first_ios, "read_ms": first_ios, "busy_ms": 100, **raw.NO_SAMPLES}
+    ended = {**begun, "reads": first_ios + 1_000, "read_ms": first_ios + 8_000, "busy_ms": 200, **busy_samples}
     steps = chain(*(raw.sample(tick, disks=raw.disks(who, row)) for tick, row in enumerate(({}, begun, ended))))
     lines = list(report_text(steps))
     assert lines[-5].split()[-1] == "100.0~"
     assert lines[-1].split()[-1] == "10.0:"
-    assert lines[-1].split()[5:7] == ["0.000~", "8.000~"]
+    assert lines[-1].split()[5:7] == split
 
 
 def test_a_gap_is_said_and_not_averaged() -> None:
