@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Values, ratio
+from collectors.derive.counter_deltas import Values, present, ratio
 
 
 class AtEnds(Struct, frozen=True, eq=False):
@@ -192,7 +192,7 @@ def _queue_and_service_ms(sums: Mapping[str, Values], samples: _Samples, unsplit
 
 def _describe_most(sums: Mapping[str, Values]) -> Mask:
     """Whether the samples describe nearly all I/Os of the time that is asked for, and nearly all of their time."""
-    ios = sums["reads"] + sums["writes"] + np.fmax(sums["discards"], 0.0)
+    ios = sums["reads"] + sums["writes"] + present(sums["discards"], sums["discards"])
     time_ms = sums["read_ms"] + sums["write_ms"]
     most: Mask = (sums["paired_ios"] >= _MOST * ios) & (sums["paired_ms"] >= _MOST * time_ms)
     return most
