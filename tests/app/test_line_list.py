@@ -107,6 +107,27 @@ async def test_the_cursor_stays_within_a_list_that_gets_shorter() -> None:
         assert app.chosen == [102]
 
 
+async def test_the_cursor_is_put_where_it_is_wanted_and_is_in_sight_there() -> None:
+    async with listed(range(3)) as (app, pilot):
+        app.listing.put(range(100), app._line, cursor=50)
+        await pilot.pause()
+        assert app.listing.chosen == 50
+        assert any(line.startswith("item 50 ") for line in shown(app))
+        app.listing.put(range(10), app._line, cursor=0)
+        await pilot.pause()
+        assert shown(app)[0].startswith("item 0 ")
+        app.listing.put(range(0), app._line, cursor=0)
+        assert app.listing.chosen is None
+
+
+async def test_the_cursor_stays_in_sight_of_a_window_that_gets_smaller() -> None:
+    async with listed(range(100)) as (app, pilot):
+        app.listing.move_to(HEIGHT - 1)
+        await pilot.resize_terminal(WIDTH, 2)
+        await pilot.pause()
+        assert shown(app)[-1].startswith(f"item {HEIGHT - 1} ")
+
+
 async def test_a_click_chooses_the_line_below_it_but_none_beyond_the_end() -> None:
     async with listed(range(3)) as (app, pilot):
         await pilot.click(LineList, offset=(2, 1))

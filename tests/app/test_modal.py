@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import pytest
 from rich.style import Style
+from textual import on
+from textual.app import App, ComposeResult
 from textual.events import Click
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
+from textual.widgets.option_list import Option
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.screens.overview import OverviewScreen
+from tui.widgets.line_list import LineList
+from tui.widgets.lister import Options
+
+
+class OptionsApp(App[None]):
+    """A list of two options; notes which were selected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.selected: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Options("one", "two")
+
+    @on(Options.OptionSelected)
+    def _note(self, event: Options.OptionSelected) -> None:
+        self.selected.append(str(event.option.prompt))
 
 
 def is_closed(pilot: Pilot[None]) -> bool:
@@ -70,29 +90,42 @@ async def test_a_click_selects_what_was_clicked_though_the_list_has_changed() ->
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:
         palette = await opened(pilot, source, "ctrl+p")
-        listing = palette.query_one(OptionList)
-        position = next(at for at, option in enumerate(listing.options) if "Next theme" in str(option.prompt))
+        listing = palette.query_one(LineList)
+        position = next(at for at, each in enumerate(listing.items) if "Next theme" in each.line().plain)
         assert position > 0
-        clicked = OptionList.OptionSelected(listing, listing.options[position], position)
+        clicked = LineList.Chosen(listing.items[position])
         await pilot.press(*"help")
-        await until(pilot, lambda: listing.option_count <= position)
+        await until(pilot, lambda: len(listing.items) <= position)
         listing.post_message(clicked)
         await until(pilot, lambda: is_closed(pilot))
         await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
 
 
-async def test_a_click_on_a_line_that_is_gone_does_nothing() -> None:
+async def test_a_click_below_the_last_line_does_nothing() -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:
         palette = await opened(pilot, source, "ctrl+p")
-        listing = palette.query_one(OptionList)
-        last = listing.option_count - 1
-        await pilot.press(*"help")
-        await until(pilot, lambda: listing.option_count <= last)
-        drawn_before = Style.from_meta({"option": last})
-        listing._forward_event(Click(listing, 3, 3, 0, 0, 1, False, False, False, style=drawn_before))
-        await pilot.pause()
+        listing = palette.query_one(LineList)
+        await pilot.press(*"next the")
+        await until(pilot, lambda: len(listing.items) < 9)
+        await pilot.click(LineList, offset=(3, len(listing.items)))
         assert pilot.app.screen is palette
+        await pilot.click(LineList, offset=(3, 0))
+        await until(pilot, lambda: is_closed(pilot))
+
+
+async def test_a_click_on_an_option_that_is_gone_does_nothing() -> None:
+    app = OptionsApp()
+    async with app.run_test() as pilot:
+        listing = app.query_one(Options)
+        drawn_before = Style.from_meta({"option": 1})
+        listing.set_options([Option("alone")])
+        listing._forward_event(Click(listing, 3, 1, 0, 0, 1, False, False, False, style=drawn_before))
+        await pilot.pause()
+        assert not app.selected
+        listing._forward_event(Click(listing, 3, 0, 0, 0, 1, False, False, False, style=Style.from_meta({"option": 0})))
+        await pilot.pause()
+        assert app.selected == ["alone"]
 
 
 async def test_what_is_typed_after_tab_and_click_goes_to_the_filter() -> None:

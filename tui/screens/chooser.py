@@ -11,12 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
+from textual.widgets import Input
 
 from tui.theme.laid_out import Modal
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption, Options
+from tui.widgets.line_list import LineList
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""
@@ -42,15 +41,23 @@ class ChooserLine(Struct, Generic[Value], frozen=True):
         text = f"{self.group} {self.title} {self.note}".lower()
         return all(word in text for word in words)
 
-    def line(self, *, starts_group: bool = False) -> Content:
+
+class _Listed(Struct, Generic[Value], frozen=True):
+    """A line that typing left, and whether it is the first of its group."""
+
+    choice: ChooserLine[Value]
+    starts_group: bool
+
+    def line(self) -> Content:
         """Draw the line."""
-        if self.group:
-            heading = (self.group if starts_group else "").ljust(GROUP_WIDTH)
-            note = self.note if len(self.note) <= KEY_WIDTH else self.note.split()[0]
-            return Content.assemble((heading, "bold"), (note.ljust(KEY_WIDTH), "bold $accent"), " ", self.title)
-        if not self.note:
-            return Content(self.title)
-        return Content.assemble(self.title.ljust(NOTE_COLUMN), " ", (self.note, "dim"))
+        title, note, group = self.choice.title, self.choice.note, self.choice.group
+        if group:
+            heading = (group if self.starts_group else "").ljust(GROUP_WIDTH)
+            note = note if len(note) <= KEY_WIDTH else note.split()[0]
+            return Content.assemble((heading, "bold"), (note.ljust(KEY_WIDTH), "bold $accent"), " ", title)
+        if not note:
+            return Content(title)
+        return Content.assemble(title.ljust(NOTE_COLUMN), " ", (note, "dim"))
 
 
 class Chooser(Modal[Value | None], Generic[Value]):
@@ -73,7 +80,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
         border: round $accent; padding: 0 1; background: $surface;
     }
     Chooser.-grouped Vertical { width: 84; height: 22; }
-    Chooser OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
+    Chooser LineList { height: 1fr; }
     """
 
     def __init__(
@@ -90,7 +97,6 @@ class Chooser(Modal[Value | None], Generic[Value]):
         self._choices = choices
         self._present = present
         self._verb = verb
-        self._listed: Sequence[ChooserLine[Value]] = ()
 
     def offer(self, choices: Sequence[ChooserLine[Value]]) -> None:
         """Replace the lines; call this before it is shown again."""
@@ -102,7 +108,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
         box.border_title = self._title
         with box:
             yield Input(placeholder="type part of a name", compact=True)
-            listing = Options(markup=False, compact=True)
+            listing = LineList[_Listed[Value]]()
             listing.can_focus = False  # What is typed always goes to the filter.
             yield listing
             yield TextLine(" ")
@@ -121,33 +127,29 @@ class Chooser(Modal[Value | None], Generic[Value]):
         words = typed.lower().split()
         found = [choice for choice in self._choices if choice.holds(words)]
         found.sort(key=lambda choice: not choice.title.lower().startswith(typed.strip().lower()))
-        self._listed = found[:MOST_LISTED]
-        listing = self.query_one(OptionList)
-        listing.clear_options()
-        groups = [None, *(choice.group for choice in self._listed)]
-        lines = (
-            each.line(starts_group=each.group != before) for each, before in zip(self._listed, groups, strict=False)
-        )
-        listing.add_options(ItemOption(line, choice) for line, choice in zip(lines, self._listed, strict=True))
-        if self._listed:
-            listing.highlighted = next((at for at, one in enumerate(self._listed) if one.value == self._present), 0)
+        chosen = found[:MOST_LISTED]
+        groups = [None, *(choice.group for choice in chosen)]
+        listed = [_Listed(each, each.group != before) for each, before in zip(chosen, groups, strict=False)]
+        present = next((at for at, choice in enumerate(chosen) if choice.value == self._present), 0)
+        self._listing.put(listed, _Listed.line, cursor=present)
         rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""
         count = f"{len(found)} of {len(self._choices)}{rest}"
         self.query_one(TextLine).put(f"{count}   Enter: {self._verb}   Esc: cancel")
 
+    @property
+    def _listing(self) -> LineList[_Listed[Value]]:
+        return self.query_one(LineList)
+
     def action_move(self, lines: int) -> None:
         """Move the cursor of the list while typing."""
-        listing = self.query_one(OptionList)
-        if self._listed:
-            listing.highlighted = min(max((listing.highlighted or 0) + lines, 0), len(self._listed) - 1)
+        self._listing.move_to((self._listing.cursor or 0) + lines)
 
     @on(Input.Submitted)
     def _take_highlighted(self) -> None:
-        self._take(self.query_one(OptionList).highlighted_option)
+        listed = self._listing.chosen
+        self.dismiss(None if listed is None else listed.choice.value)
 
-    @on(OptionList.OptionSelected)
-    def _take_clicked(self, event: OptionList.OptionSelected) -> None:
-        self._take(event.option)
-
-    def _take(self, option: Option | None) -> None:
-        self.dismiss(option.item.value if isinstance(option, ItemOption) else None)
+    @on(LineList.Chosen)
+    def _take_clicked(self, event: LineList.Chosen) -> None:
+        if isinstance(event.item, _Listed):
+            self.dismiss(event.item.choice.value)

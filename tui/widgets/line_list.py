@@ -68,42 +68,69 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         self._written: dict[int, tuple[Content, str, Strip]] = {}
         """By number of a line in sight, what it was drawn from, and in which style."""
 
-    def put(self, items: Sequence[Item], line_of: Callable[[Item], Content]) -> None:
-        """Show these items; `line_of` writes the line of one when it comes into sight."""
+    @property
+    def items(self) -> Sequence[Item]:
+        """What the lines are of, from the top down."""
+        return self._items
+
+    @property
+    def cursor(self) -> int | None:
+        """Number of the line under the cursor, None while it is nowhere."""
+        return self._cursor
+
+    @property
+    def chosen(self) -> Item | None:
+        """The item under the cursor, None while it is nowhere."""
+        return None if self._cursor is None else self._items[self._cursor]
+
+    def put(self, items: Sequence[Item], line_of: Callable[[Item], Content], *, cursor: int | None = None) -> None:
+        """Show these items; `line_of` writes the line of one when it comes into sight.
+
+        `cursor` is the line to move the cursor to; without it the cursor stays on its line number.
+        """
         self._items, self._line_of = items, line_of
-        if self._cursor is not None:
-            self._cursor = min(self._cursor, len(items) - 1) if items else None
+        wanted = self._cursor if cursor is None else cursor
+        self._cursor = min(wanted, len(items) - 1) if items and wanted is not None else None
         self.set_line_count(len(items))
+        if cursor is not None:
+            self._scroll_to_cursor()
         self.repaint()
 
     def action_step(self, lines: int) -> None:
         """Move the cursor, round the end of the list; it comes from beyond the end."""
         if self._items:
             before = (-1 if lines > 0 else len(self._items)) if self._cursor is None else self._cursor
-            self._move_to((before + lines) % len(self._items))
+            self.move_to((before + lines) % len(self._items))
+
+    def move_to(self, line: int) -> None:
+        """Move the cursor to the line, or to the first or last one."""
+        if self._items:
+            self._cursor = max(0, min(line, len(self._items) - 1))
+            self._scroll_to_cursor()
+            self.repaint()
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by pages, to the end at most."""
-        self._move_to((self._cursor or 0) + pages * self.area.height)
+        self.move_to((self._cursor or 0) + pages * self.area.height)
 
     def action_first(self) -> None:
         """Move the cursor to the first line."""
-        self._move_to(0)
+        self.move_to(0)
 
     def action_last(self) -> None:
         """Move the cursor to the last line."""
-        self._move_to(len(self._items) - 1)
+        self.move_to(len(self._items) - 1)
 
     def action_select(self) -> None:
         """Choose the line under the cursor."""
         if self._cursor is not None:
-            self.post_message(self.Chosen(self._items[self._cursor]))
+            self.post_message(self.Chosen(self.chosen))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked line."""
         clicked = self._line_at(event)
         if clicked is not None:
-            self._move_to(clicked)
+            self.move_to(clicked)
             self.action_select()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -124,14 +151,14 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         line = None if offset is None else offset.y + self.scroll_offset.y
         return line if line is not None and line < len(self._items) else None
 
-    def _move_to(self, line: int) -> None:
-        if not self._items:
-            return
-        self._cursor = cursor = max(0, min(line, len(self._items) - 1))
-        top, height = self.scroll_offset.y, self.area.height
-        if not top <= cursor < top + height:
+    def on_resize(self) -> None:
+        """Keep the cursor in sight."""
+        self._scroll_to_cursor()
+
+    def _scroll_to_cursor(self) -> None:
+        cursor, top, height = self._cursor, self.scroll_offset.y, self.area.height
+        if cursor is not None and height and not top <= cursor < top + height:
             self.scroll_to(y=cursor if cursor < top else cursor - height + 1, animate=False, force=True)
-        self.repaint()
 
     # ------------------------------------------------------------------ drawing
 
