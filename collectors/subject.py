@@ -225,8 +225,8 @@ class AddedSums:
         sums: Sums,
         figures: Figures,
         *,
-        counted: str = "reads",
-        latest: tuple[str, ...] = ("in_flight",),
+        counted: str,
+        latest: tuple[str, ...],
     ) -> None:
         self._table, self._raw = table, raw.name
         self._make_sums, self._make_figures = sums, figures

@@ -267,7 +267,7 @@ class CgroupAverages:
     """Figures of a report: sums added up, the percentile from all histograms."""
 
     def __init__(self) -> None:
-        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST)
+        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, counted="reads", latest=_LATEST)
         self._parts: list[Histograms] = []
 
     def add(self, step: Step) -> None:
