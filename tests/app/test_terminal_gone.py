@@ -232,6 +232,7 @@ def knob_turns(recording: Path) -> list[Event]:
         return [event for event in reader.events() if event.kind is EventKind.KNOB]
 
 
+@pytest.mark.waits
 @needs.io_uring
 def test_a_terminal_that_reads_nothing_holds_nothing_up(terminals: list[Terminal], tmp_path: Path) -> None:
     recording = tmp_path / "a.luns"

@@ -57,6 +57,7 @@ def _figures(folder: Path, a: str, b: str, *words: object) -> tuple[int, dict[st
     return done.returncode, {field["id"]: field for field in row["fields"]}
 
 
+@pytest.mark.waits
 def test_same_load_is_neither_better_nor_worse_at_a_wide_delta(folder: Path) -> None:
     code, figures = _figures(folder, "first.luns", "second.luns", "--delta", "1000%", "--fail-on", "worse")
     assert code == 0

@@ -70,6 +70,7 @@ def _texts(path: Path, kind: EventKind) -> list[str]:
         return [event.text for event in reader.events() if event.kind is kind]
 
 
+@pytest.mark.waits
 @needs.root
 @needs.loop
 def test_live_epochs_get_a_verdict_and_a_note_is_recorded(

@@ -71,6 +71,7 @@ def _members(group: Path) -> list[int]:
     return [int(line) for line in (group / "cgroup.procs").read_text().split()]
 
 
+@pytest.mark.waits
 def test_each_point_has_its_seconds_and_the_cap_holds_and_it_goes_on_from_the_points_kept(
     begun: subprocess.Popen[str], command: list[str], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def _recorded(path: Path) -> RecordedIsolation:
     return found
 
 
+@pytest.mark.waits
 def test_pause_skip_and_stop_keep_what_was_measured(begun: _Screen, tmp_path: Path) -> None:
     begun.shows("1/8 points")
     _wait_for(begun.terminal, lambda: bool(_groups()))

@@ -43,6 +43,7 @@ def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
     assert all(f"({preset.source})" in done.stdout for preset in PRESETS.values())
 
 
+@pytest.mark.waits
 def test_skytap_measures_its_figures_on_scratch_files(tmp_path: Path) -> None:
     points = ("--vary", "bs=4k,64k", "--qd", "4", "--vary", "stripe_width=1,2")
     done = _preset(tmp_path, "skytap", *points, "--runtime", "2.5s", "--size", "16m", "--json")
@@ -234,6 +235,7 @@ def _flashcache(tmp_path: Path, command: str) -> subprocess.CompletedProcess[str
     return _preset(tmp_path, "flashcache", *points, "--runtime", FIGURES, "--json", "--toggle", command)
 
 
+@pytest.mark.waits
 def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> None:
     done = _flashcache(tmp_path, f"echo switched; touch {tmp_path}/switched")
     assert done.returncode == 0, done.stderr

@@ -93,6 +93,7 @@ def test_verb_searches_the_rate_of_a_scratch_file(tmp_path: Path) -> None:
             assert lower["rate"] < upper["rate"]
 
 
+@pytest.mark.waits
 def test_closed_curve_and_open_rate_come_together(tmp_path: Path) -> None:
     trials = tmp_path / "trials"
     arguments = (

@@ -38,6 +38,7 @@ def _running(control: LoadControl, *axes: str) -> SweepPlan:
     return plan
 
 
+@pytest.mark.waits
 def test_trials_of_a_real_load_are_its_epochs(control: LoadControl) -> None:
     plan = _running(control, "qd=1,4", "bs=4k,16k")
     result = SweepRunner(plan, control).run()

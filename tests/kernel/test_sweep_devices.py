@@ -102,6 +102,7 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
         assert rates[Path(slow).name] <= 750
 
 
+@pytest.mark.waits
 def test_the_verb_measures_both_loops_and_its_file_has_host_and_devices(make_loop: MakeLoop, tmp_path: Path) -> None:
     device, trials = make_loop(16 * MIB, folder=tmp_path), tmp_path / "trials"
     arguments = ("-t", device, "--vary", "qd=2", "--rate", "5000", "--tier", "kernel", "--open-loop", "--json")

@@ -107,6 +107,7 @@ def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str, tier: str
     assert any("queue depth" in text and text.endswith("-> 1") for text in knobs)
 
 
+@pytest.mark.waits
 def test_sweep_of_a_scratch_file(terminals: list[Terminal], tmp_path: Path) -> None:
     _sweep(terminals, tmp_path, "--size=4m", tier="kernel")
     assert not list((tmp_path / "scratch").iterdir())

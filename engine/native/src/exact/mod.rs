@@ -6,6 +6,7 @@ mod grouping;
 mod healing;
 mod histograms;
 mod layout;
+mod loading;
 mod mapping;
 mod maps;
 mod process_places;

@@ -4,16 +4,15 @@ use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::raw_trace_point::RawTracePointLink;
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, RawTracePoint};
-use aya::{Btf, Ebpf, EbpfLoader, Endianness};
 
 use super::failure::Failure;
+use super::loading::{self, missing};
 use super::sizes::Sizes;
-
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lunscope.bpf.o");
 
 /// Program and tracepoint, by name: no type information of the tracepoint is needed, so that it loads on any kernel.
 const TAG_SLEEP: (&str, &str) = ("on_tag_sleep", "block_rq_tag_wait");
@@ -87,29 +86,9 @@ pub struct Programs {
 impl Programs {
     /// Creates the maps and loads all programs; nothing runs yet.
     pub fn load(sysfs: &Path, sizes: &Sizes) -> Result<Self, Failure> {
-        let path = sysfs.join("kernel/btf/vmlinux");
-        let btf = Btf::parse_file(&path, Endianness::default())
-            .map_err(|error| Failure::library(path.display(), &error))?;
-        let mut loader = EbpfLoader::new();
-        loader.btf(Some(&btf));
-        loader.set_global("io_set_bits", &sizes.io_set_bits, true);
-        loader.set_global("process_bits", &sizes.process_bits, true);
-        loader.set_global("process_shard_bits", &sizes.process_shard_bits, true);
-        for (map, entries) in sizes.of_maps() {
-            loader.set_max_entries(map, entries);
-        }
-        let mut ebpf = loader
-            .load(OBJECT)
-            .map_err(|error| Failure::library("creating the maps", &error))?;
-        for (name, tracepoint) in Part::ALL.into_iter().flat_map(Part::programs) {
-            program(&mut ebpf, name)?
-                .load(tracepoint, &btf)
-                .map_err(|error| {
-                    Failure::library(format_args!("loading {name} for {tracepoint}"), &error)
-                })?;
-        }
+        let programs = Part::ALL.into_iter().flat_map(Part::programs).copied();
         Ok(Self {
-            ebpf,
+            ebpf: loading::load(sysfs, sizes, programs)?,
             attached: Vec::new(),
             tag_sleeps: None,
         })
@@ -231,8 +210,4 @@ fn program<'ebpf>(ebpf: &'ebpf mut Ebpf, name: &str) -> Result<&'ebpf mut BtfTra
     ebpf.program_mut(name)
         .and_then(|program| program.try_into().ok())
         .ok_or_else(|| missing(name))
-}
-
-fn missing(name: &str) -> Failure {
-    Failure::Value(format!("{name} is missing in the embedded object"))
 }

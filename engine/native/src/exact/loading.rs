@@ -1,0 +1,95 @@
+//! The embedded object: its maps created, its programs loaded.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+
+use aya::programs::Program;
+use aya::{Btf, Ebpf, EbpfLoader, Endianness};
+
+use super::failure::Failure;
+use super::sizes::Sizes;
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lunscope.bpf.o");
+
+/// More threads would wait for the longest program.
+const MOST_THREADS: usize = 4;
+
+/// Creates the maps and loads `programs`, given by name and tracepoint; nothing runs yet.
+pub fn load<'name>(
+    sysfs: &Path,
+    sizes: &Sizes,
+    programs: impl Iterator<Item = (&'name str, &'name str)>,
+) -> Result<Ebpf, Failure> {
+    let path = sysfs.join("kernel/btf/vmlinux");
+    let btf = Btf::parse_file(&path, Endianness::default())
+        .map_err(|error| Failure::library(path.display(), &error))?;
+    let mut loader = EbpfLoader::new();
+    loader.btf(Some(&btf));
+    loader.set_global("io_set_bits", &sizes.io_set_bits, true);
+    loader.set_global("process_bits", &sizes.process_bits, true);
+    loader.set_global("process_shard_bits", &sizes.process_shard_bits, true);
+    for (map, entries) in sizes.of_maps() {
+        loader.set_max_entries(map, entries);
+    }
+    let mut ebpf = loader
+        .load(OBJECT)
+        .map_err(|error| Failure::library("creating the maps", &error))?;
+    verify(&mut ebpf, &btf, programs)?;
+    Ok(ebpf)
+}
+
+/// Most of a start is the kernel's verification of the programs, each on its own: as many at once as there are cores.
+fn verify<'name>(
+    ebpf: &mut Ebpf,
+    btf: &Btf,
+    programs: impl Iterator<Item = (&'name str, &'name str)>,
+) -> Result<(), Failure> {
+    let mut embedded: Vec<_> = ebpf.programs_mut().collect();
+    let mut waiting = Vec::new();
+    for (name, tracepoint) in programs {
+        let place = embedded
+            .iter()
+            .position(|(other, _)| *other == name)
+            .ok_or_else(|| missing(name))?;
+        waiting.push((name, tracepoint, embedded.swap_remove(place).1));
+    }
+    let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS));
+    let waiting = Mutex::new(waiting.into_iter());
+    let next = || waiting.lock().ok()?.next();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    while let Some((name, tracepoint, program)) = next() {
+                        verify_one(name, tracepoint, program, btf)?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
+}
+
+fn verify_one(
+    name: &str,
+    tracepoint: &str,
+    program: &mut Program,
+    btf: &Btf,
+) -> Result<(), Failure> {
+    let Program::BtfTracePoint(program) = program else {
+        return Err(missing(name));
+    };
+    program
+        .load(tracepoint, btf)
+        .map_err(|error| Failure::library(format_args!("loading {name} for {tracepoint}"), &error))
+}
+
+pub fn missing(name: &str) -> Failure {
+    Failure::Value(format!("{name} is missing in the embedded object"))
+}
