@@ -80,7 +80,7 @@ $(VENV)/.collected: | dev
 	@touch $@
 
 test: dev ## everything: lint, Rust tests, Python tests
-	$(TWO_AT_A_TIME) $(VENV)/.collected lint-python lint-rust test-rust
+	$(TWO_AT_A_TIME) lint-rust lint-python test-rust $(VENV)/.collected
 	$(BIN)/pytest $(PARALLEL) -m 'not alone'
 	$(BIN)/pytest $(WAITING) -m 'alone and waits' $(call MARKED,waits)
 	$(BIN)/pytest -m 'alone and not waits' $(call MARKED,alone)
