@@ -201,17 +201,18 @@ class SlotLoop:
         epoch = self._stats.issue(target, knobs)
         if epoch is None:
             return
-        chosen = io.direction == READ and self._stats.choose(time.monotonic_ns())
+        issued_ns = time.monotonic_ns()
+        chosen = io.direction == READ and self._stats.choose(issued_ns)
         try:
             with self._stats.waiting(target):
                 moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
         except OSError as error:
-            self._stats.fail(epoch, target, io, error.errno or 0)
+            self._stats.fail(epoch, target, io, error.errno or 0, time.monotonic_ns())
             return
         if moved != io.length:
-            self._stats.fail(epoch, target, io, 0)
+            self._stats.fail(epoch, target, io, 0, time.monotonic_ns())
             return
-        self._stats.complete(epoch, target, io, latency_ns, time.monotonic_ns())
+        self._stats.complete(epoch, target, io, latency_ns, time.monotonic_ns(), issued_ns=issued_ns)
         if chosen:
             self._stats.judge(target, slot.head(io.length))
 

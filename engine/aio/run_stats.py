@@ -33,12 +33,24 @@ class _TargetStats(Struct):
     tallies: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
     in_flight: int = 0
     errors_in_row: int = 0
+    failing_since_ns: int = 0
     called_ns: int = 0
     """Duration of all calls that have returned, of those that failed and of fsyncs too."""
 
     @property
     def failing(self) -> bool:
         return self.errors_in_row >= FAILING_AFTER
+
+    def failed(self, now_ns: int) -> None:
+        """Note an I/O that failed."""
+        self.errors_in_row += 1
+        if self.errors_in_row == FAILING_AFTER:
+            self.failing_since_ns = now_ns
+
+    def answered(self, issued_ns: int) -> None:
+        """Note an I/O that succeeded; one issued before the target was found failing says nothing about it."""
+        if not self.failing or issued_ns > self.failing_since_ns:
+            self.errors_in_row = 0
 
     def take_row(self, index: int, epoch: Epoch, waited_ns: int) -> tuple[int, ...]:
         """Columns of the raw table load of the target with this index; the peaks are reset.
@@ -153,11 +165,11 @@ class RunStats:
             self._targets[target].in_flight += 1
             return self._epoch.index
 
-    def complete(self, epoch: int, target: int, io: PlannedIo, latency_ns: int, now_ns: int) -> None:
-        """Count one I/O that succeeded."""
+    def complete(self, epoch: int, target: int, io: PlannedIo, latency_ns: int, now_ns: int, *, issued_ns: int) -> None:
+        """Count one I/O that succeeded; its result may be seen much later than `latency_ns` after it was issued."""
         with self._lock:
             self._return(epoch, target)
-            self._targets[target].errors_in_row = 0
+            self._targets[target].answered(issued_ns)
             if io.is_fsync:
                 self._epoch.record_fsync(target, latency_ns)
                 return
@@ -168,11 +180,11 @@ class RunStats:
             self._slowest.offer((latency_ns, target, io.direction, io.offset, io.length, now_ns - latency_ns))
             self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
 
-    def fail(self, epoch: int, target: int, io: PlannedIo, errno: int) -> None:
+    def fail(self, epoch: int, target: int, io: PlannedIo, errno: int, now_ns: int) -> None:
         """Count one I/O that failed; errno 0 is a short transfer."""
         with self._lock:
             self._return(epoch, target)
-            self._targets[target].errors_in_row += 1
+            self._targets[target].failed(now_ns)
             self._targets[target].tallies[io.direction].errors += 1
             self._note_error(target, io.direction, errno, io.offset)
             self._epoch.record_error(target, io.direction)

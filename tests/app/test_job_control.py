@@ -25,6 +25,11 @@ PATIENCE_S = 40.0
 STOPPED_S = 4.0
 ASKS, LAST_ASKS = b"\x1b[6n", b"\x1b[5n"
 ANSWERS = {ASKS: "\x1b[?2026;2$y\x1b[24;1R", LAST_ASKS: "\x1b[0n"}
+BLOCKED = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGWINCH})
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 READ_ALL = """
 import os, select, sys, termios, tty
 modes = termios.tcgetattr(0)
@@ -166,6 +171,19 @@ def test_it_draws_on_the_terminal_wherever_output_leads(redirection: str, tmp_pa
     terminal.wait(PATIENCE_S)
     assert terminal.close() == 0
     assert log.read_bytes() == b""
+
+
+def test_resizes_are_seen_where_the_parent_blocks_their_signal() -> None:
+    terminal = Terminal(
+        [sys.executable, "-c", BLOCKED, sys.executable, "-m", "tui", "watch", "--tier", "kernel"], 100, 30
+    )
+    assert terminal.drain(PATIENCE_S, until=b"Help"), terminal.output
+    terminal.resize(60, 20)
+    terminal.output.clear()
+    assert terminal.drain(PATIENCE_S, until=b"Help")
+    terminal.press("q")
+    terminal.wait(PATIENCE_S)
+    assert terminal.close() == 0
 
 
 @pytest.mark.parametrize("answer_after_s", [0.0, 0.15])

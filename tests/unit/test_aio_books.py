@@ -38,11 +38,11 @@ def test_measuring_waits_for_the_settling_time_and_for_older_ios() -> None:
     assert (new, stats.knobs.queue_depth) == (1, 2)
     stats.settle(turned_ns + 2 * SETTLE_NS)
     assert stats.epochs()[1].start_ns is None, "an I/O of the epoch before is still outstanding"
-    stats.complete(old, 0, IO, 1000, turned_ns + 2 * SETTLE_NS)
+    stats.complete(old, 0, IO, 1000, turned_ns + 2 * SETTLE_NS, issued_ns=0)
     stats.settle(turned_ns + SETTLE_NS - 1)
     assert stats.epochs()[1].start_ns is None, "the settling time is not over"
     stats.settle(turned_ns + 3 * SETTLE_NS)
-    stats.complete(new, 0, IO, 3000, turned_ns + 4 * SETTLE_NS)
+    stats.complete(new, 0, IO, 3000, turned_ns + 4 * SETTLE_NS, issued_ns=0)
     first, second = stats.epochs()
     assert first.end_ns == turned_ns
     assert (second.transient_ios, second.counts[0, READ].tolist()) == (1, [1, 4096, 3000, 3000, 3000, 0])
@@ -54,7 +54,7 @@ def test_peaks_are_taken_and_everything_else_stays() -> None:
     stats = RunStats(2, Knobs(queue_depth=7, stripe_width=1))
     for latency_ns in (500, 900):
         epoch = issue(stats)
-        stats.complete(epoch, 0, IO, latency_ns, 0)
+        stats.complete(epoch, 0, IO, latency_ns, 0, issued_ns=0)
     assert stats.counters()[0, 3] == 900
     again = stats.counters()
     assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0]
@@ -66,12 +66,13 @@ def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target() -> 
     for offset in range(FAILING_AFTER):
         assert not stats.failing(0)
         epoch = issue(stats)
-        stats.fail(epoch, 0, PlannedIo(WRITE, 4096 * (offset + 3), 4096), 5)
+        stats.fail(epoch, 0, PlannedIo(WRITE, 4096 * (offset + 3), 4096), 5, now_ns=offset)
     assert stats.failing(0)
     assert stats.errors() == [(0, "write", 5, 12288, FAILING_AFTER)]
     assert stats.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 0, 1]
-    epoch = issue(stats)
-    stats.complete(epoch, 0, IO, 1, 0)
+    stats.complete(issue(stats), 0, IO, 1, FAILING_AFTER + 1, issued_ns=FAILING_AFTER - 1)
+    assert stats.failing(0), "an old success is no answer"
+    stats.complete(issue(stats), 0, IO, 1, FAILING_AFTER + 1, issued_ns=FAILING_AFTER)
     assert not stats.failing(0)
 
 
@@ -81,7 +82,7 @@ def test_average_peak_is_of_the_seconds_that_had_any() -> None:
     stats.settle(SETTLE_NS)
     for at_s, latency_ns in ((0.1, 10), (0.9, 30), (3.5, 50)):
         epoch = issue(stats)
-        stats.complete(epoch, 0, IO, latency_ns, SETTLE_NS + int(at_s * 1e9))
+        stats.complete(epoch, 0, IO, latency_ns, SETTLE_NS + int(at_s * 1e9), issued_ns=0)
     assert stats.epochs()[0].peaks[0].tolist() == [[80, 2], [0, 0], [80, 2]]
 
 

@@ -171,6 +171,8 @@ class TerminalDriver(Driver):
     # ---------------------------------------------------------------- signals
 
     def _take_signals(self) -> None:
+        # `perf record lunscope` starts it with the signal of resizes blocked.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGWINCH})
         for number in _JOB_SIGNALS:
             self._handlers.setdefault(number, signal.signal(number, self._on_signal))
 
