@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.derive import pair
+from bench.derive import samples
 from collectors.exact.tracer import SCALE
 from collectors.metrics.collection import MetricsCollection
 from collectors.metrics.registry import chosen_levels
@@ -51,7 +51,7 @@ def _library_ms(text: bytes, rounds: int) -> float:
 
 
 def _collection(levels: str, *, traced: bool) -> MetricsCollection:
-    before, sample = pair(DEVICES, 1.0)
+    before, sample, _ = samples(DEVICES, 1.0)
     if traced:
         random = np.random.default_rng(1)
         rows = sample.tables["disk"].rows

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,31 +47,30 @@ class PathErrors:
         """Read the counters of all paths; None if there are none."""
         scsi = [path for path in graph.paths if path.address.count(":") == 3]
         nvme = [path for path in graph.paths if path.address.startswith("nvme")]
-        found = [*self._read(scsi, _SCSI, _SCSI_AT), *self._read(nvme, _NVME, _NVME_AT)]
-        if not found:
+        values = np.concatenate((self._read(scsi, _SCSI, _SCSI_AT), self._read(nvme, _NVME, _NVME_AT)))
+        counts = (values != MISSING).any(axis=1)
+        if not counts.any():
             return None
-        keys = tuple(path.key for path, _ in found)
+        found = list(compress(chain(scsi, nvme), counts))
+        keys = tuple(path.key for path in found)
         if keys != self._rows.keys:
-            self._rows = Rows(keys, tuple(path.name for path, _ in found))
-        return Table(PATH_ERRORS, self._rows, np.array([values for _, values in found], np.uint64))
+            self._rows = Rows(keys, tuple(path.name for path in found))
+        return Table(PATH_ERRORS, self._rows, values[counts])
 
-    def _read(
-        self, paths: Sequence[Path], attributes: Sequence[str], at: Sequence[int]
-    ) -> Iterator[tuple[Path, list[int]]]:
-        """Yield each path that has counters, with a value per column of the table."""
+    def _read(self, paths: Sequence[Path], attributes: Sequence[str], at: Sequence[int]) -> NDArray[np.uint64]:
+        """Return a value per path and column of the table, MISSING where there is no counter."""
+        values = np.full((len(paths), len(_PATH_COLUMNS)), MISSING, np.uint64)
         try:
             entries = [sysfs_name(path.name) for path in paths]
             texts = read_attributes(self._folder, entries, attributes, threads=_THREADS)
         except OSError:
-            return
-        for path, found in zip(paths, texts, strict=True):
-            values = [int(MISSING)] * len(_PATH_COLUMNS)
-            for position, text in zip(at, found, strict=True):
-                values[position] = counted(text)
-            if any(value != MISSING for value in values):
-                yield path, values
+            return values
+        for position, column in zip(at, zip(*texts, strict=True), strict=False):
+            values[:, position] = np.fromiter(map(counted, column), np.uint64, len(paths))
+        return values
 
 
+@lru_cache(maxsize=1024)
 def counted(text: bytes | None) -> int:
     """Parse a count, 0x1f or 31; MISSING if there is none, or if all bits are set ("not supported")."""
     try:

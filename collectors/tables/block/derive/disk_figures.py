@@ -131,7 +131,9 @@ def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes
     columns = dict.fromkeys((field.id for field in BLOCK_FIELDS[table]), np.full(rows, np.nan))
     columns |= dict(zip(zeros, np.zeros((len(zeros), rows)), strict=True))
     columns |= dict(zip(means, np.full((len(means), rows), np.nan), strict=True))
-    return columns, {field_id: np.full(rows, tier, np.uint8) for field_id, tier in _TIERS_WHEN_IDLE.items()}
+    codes = np.empty((len(_TIERS_WHEN_IDLE), rows), np.uint8)
+    codes.T[:] = list(_TIERS_WHEN_IDLE.values())
+    return columns, dict(zip(_TIERS_WHEN_IDLE, codes, strict=True))
 
 
 @lru_cache
@@ -165,13 +167,11 @@ def figures_of(
     figures["busy_pct"] = 100.0 * np.where(by_ticks, ratio(sums["busy_s"], sums["elapsed_s"]), sampled.busy_share)
     figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
     figures["in_flight_peak"] = interval.peaks.copy()
-    tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _TIERS_WHEN_IDLE}
-    tiers["busy_pct"] = np.where(by_ticks, _marked(figures["busy_pct"], Tier.KERNEL), np.uint8(Tier.SAMPLED))
+    known = ~np.isnan([figures[field_id] for field_id in _TIERS_WHEN_IDLE])
+    tiers = dict(zip(_TIERS_WHEN_IDLE, known * np.uint8(Tier.SAMPLED), strict=True))
+    busy_tiers = tiers["busy_pct"]
+    busy_tiers[by_ticks & (busy_tiers > 0)] = Tier.KERNEL
     return figures, tiers
-
-
-def _marked(values: Values, tier: Tier) -> Codes:
-    return ~np.isnan(values) * np.uint8(tier)
 
 
 def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
