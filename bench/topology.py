@@ -63,9 +63,10 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
         found["states"].append(seconds(partial(poll.changed, graph)))
         found["errors"].append(seconds(partial(PathErrors(str(kernel.sysfs)).take, graph)))
         for name, topology in (("plain", Topology(devices)), ("rolled_up", Topology(devices, graph=graph))):
-            steps = samples(table, topology)
-            frame = derive(*steps)
-            found[name].append(cpu_seconds(partial(derive, *steps)))
+            first, second, third = samples(table, topology)
+            derive(first, second)
+            found[name].append(cpu_seconds(partial(derive, second, third)))
+            frame = derive(second, third)
         judge_paths(frame)
         found["judged"].append(cpu_seconds(partial(judge_paths, frame)))
     cold, change, states, errors, plain, rolled_up, judged = (statistics.median(found[name]) for name in parts)
@@ -125,12 +126,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def samples(table: Table, topology: Topology) -> tuple[Sample, Sample]:
-    """One second with I/O on every device."""
+def samples(table: Table, topology: Topology) -> tuple[Sample, Sample, Sample]:
+    """Two seconds with I/O on every device."""
     random = np.random.default_rng(1)
-    before = table.values.copy()
-    after = before.copy()
-    after[:, :11] += random.integers(1, 900, (len(after), 11)).astype(np.uint64)
-    after[:, 8] = 0
-    first = Sample(1, 10**9, topology, {"disk": replace(table, values=before)})
-    return first, Sample(2, 2 * 10**9, topology, {"disk": replace(table, values=after)})
+    grown = np.zeros_like(table.values)
+    grown[:, :11] = random.integers(1, 900, (len(grown), 11))
+    grown[:, 8] = 0
+    values = table.values.copy()
+    values[:, 8] = 0
+    first, second, third = (
+        Sample(at_s, at_s * 10**9, topology, {"disk": replace(table, values=values + at_s * grown)})
+        for at_s in range(1, 4)
+    )
+    return first, second, third
