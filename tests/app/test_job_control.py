@@ -159,10 +159,7 @@ def under_shell(command: str) -> Terminal:
     return Terminal(["/bin/sh", "-c", command], 100, 30)
 
 
-@pytest.mark.parametrize("redirection", ["2>", ">"])
-def test_it_draws_on_the_terminal_wherever_output_leads(redirection: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    terminal = under_shell(f"exec {LUNSCOPE} watch {redirection}{log}")
+def redrawn_after_a_resize(terminal: Terminal) -> None:
     assert terminal.drain(PATIENCE_S, until=b"Help"), terminal.output
     terminal.resize(60, 20)
     terminal.output.clear()
@@ -170,6 +167,13 @@ def test_it_draws_on_the_terminal_wherever_output_leads(redirection: str, tmp_pa
     terminal.press("q")
     terminal.wait(PATIENCE_S)
     assert terminal.close() == 0
+
+
+@pytest.mark.parametrize("redirection", ["2>", ">"])
+def test_it_draws_on_the_terminal_wherever_output_leads(redirection: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    terminal = under_shell(f"exec {LUNSCOPE} watch {redirection}{log}")
+    redrawn_after_a_resize(terminal)
     assert log.read_bytes() == b""
 
 
@@ -177,13 +181,7 @@ def test_resizes_are_seen_where_the_parent_blocks_their_signal() -> None:
     terminal = Terminal(
         [sys.executable, "-c", BLOCKED, sys.executable, "-m", "tui", "watch", "--tier", "kernel"], 100, 30
     )
-    assert terminal.drain(PATIENCE_S, until=b"Help"), terminal.output
-    terminal.resize(60, 20)
-    terminal.output.clear()
-    assert terminal.drain(PATIENCE_S, until=b"Help")
-    terminal.press("q")
-    terminal.wait(PATIENCE_S)
-    assert terminal.close() == 0
+    redrawn_after_a_resize(terminal)
 
 
 @pytest.mark.parametrize("answer_after_s", [0.0, 0.15])
