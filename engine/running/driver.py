@@ -137,6 +137,15 @@ class LoadDriver(ObservedRun):
         self._knobs.put(knobs, epoch)
         return epoch
 
+    def turned_ns(self, epoch: int) -> int | None:
+        """CLOCK_MONOTONIC of the turn that opened an epoch; None if it has not begun, or the load has ended.
+
+        A thread that turned may run again only milliseconds after the workers have the new knobs.
+        """
+        prepared_run = self._prepared_run
+        epochs = () if prepared_run is None else prepared_run.engine.epochs()
+        return next((each.turned_ns for each in reversed(epochs) if each.index == epoch), None)
+
     def _turn_live(self, prepared_run: PreparedRun, knobs: Knobs) -> int:
         written, before = prepared_run.require_writable(knobs), self._knobs.knobs
         if before.read_pct >= 100 or knobs.stripe_width > before.stripe_width:

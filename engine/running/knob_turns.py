@@ -67,9 +67,10 @@ class KnobTurns:
             if driver is None or self._status_store.status.state not in _TURNED_IN_DRIVER:
                 self.state.put(knobs, None)
                 return
-            if driver.turn(knobs) is not None:
+            epoch = driver.turn(knobs)
+            if epoch is not None:
                 self._status_store.change(message=driver.message, badges=driver.badges)
-                self._note(before, self.state.now)
+                self._note(before, self.state.now, driver.turned_ns(epoch))
 
     def request(self, knobs: Knobs, done: Done) -> None:
         """Turn a running load in a thread of its own, unless others are requested before it begins; never blocks.
@@ -125,7 +126,7 @@ class KnobTurns:
             return str(error) or type(error).__name__
         return ""
 
-    def _note(self, before: InForce, after: InForce) -> None:
+    def _note(self, before: InForce, after: InForce, turned_ns: int | None) -> None:
         for change in knob_changes(before.knobs, after.knobs):
             data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": after.epoch}
-            self._status_store.note(EventKind.KNOB, change.text, data)
+            self._status_store.note(EventKind.KNOB, change.text, data, turned_ns)

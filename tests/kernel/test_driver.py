@@ -125,6 +125,35 @@ def test_a_knob_event_says_what_was_turned_and_which_epoch_it_opened(control: Lo
     assert control.take_events() == ()
 
 
+@pytest.mark.parametrize("backend", ENGINES)
+def test_the_event_of_a_turn_has_the_time_from_which_the_knobs_are_in_force(
+    control: LoadControl, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = LoadDriver.turn
+
+    def goes_on_late(driver: LoadDriver, knobs: Knobs) -> int | None:
+        epoch = turn(driver, knobs)
+        time.sleep(0.05)
+        return epoch
+
+    monkeypatch.setattr(LoadDriver, "turn", goes_on_late)
+    control.arm(scratch_job(backend=backend), NOTHING)
+    control.start()
+    wait_until(lambda: settled(control))
+    control.turn(Knobs(queue_depth=16))
+    late_ns = time.monotonic_ns()
+    event = control.take_events()[-1]
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert event.kind is EventKind.KNOB
+    before = result.epochs[0]
+    assert before.start_s is not None
+    turned_s = (event.monotonic_ns - result.about.started_ns) / 1e9
+    assert turned_s == pytest.approx(before.start_s + before.duration_s, abs=0.01)
+    assert late_ns - event.monotonic_ns >= 50_000_000
+
+
 def test_the_event_of_the_start_has_the_time_from_which_elapsed_time_counts(
     control: LoadControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,9 @@ class SlowDriver:
         self.state.put(knobs, len(self.turns))
         return len(self.turns)
 
+    def turned_ns(self, epoch: int) -> int:
+        return epoch
+
 
 class Stage:
     """A running load whose driver is slow."""
@@ -81,7 +84,8 @@ def test_what_was_asked_for_is_known_at_once_and_in_force_when_it_was_taken(stag
     stage.driver.may_go_on.release()
     stage.wait()
     assert (stage.state.asked, stage.state.now.epoch) == (Knobs(queue_depth=2), 1)
-    assert [event.text for event in stage.board.take_events()] == ["queue depth 1 -> 2"]
+    (event,) = stage.board.take_events()
+    assert (event.text, event.monotonic_ns) == ("queue depth 1 -> 2", 1)
 
 
 def test_of_what_is_asked_for_during_a_turn_the_last_is_taken(stage: Stage) -> None:
