@@ -70,7 +70,7 @@ test-rust:
 PARALLEL := -n $(shell echo $$((4 * $$(nproc)))) --dist worksteal
 COMPUTING := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 # A worker for each group of tests that wait: none of them takes a tenth of a core.
-WAITING := -n 4 --dist loadgroup
+WAITING := -n 5 --dist loadgroup
 # To collect the other files takes longer than many of the tests do.
 MARKED = $(shell grep -rlE --include='test_*.py' 'mark\.$(1)\b' tests/kernel tests/fuzz)
 
