@@ -86,9 +86,18 @@ class KnobTurns:
         with self._lock:
             self.state.ask(knobs)
             self._next = knobs, done
-            if not self._is_at_work:
-                threading.Thread(target=self._work, name="lunscope-knobs", daemon=True).start()
-                self._is_at_work = True
+            is_at_work, self._is_at_work = self._is_at_work, True
+        if not is_at_work:
+            self._start()
+
+    def _start(self) -> None:
+        """Start the thread without the lock: it would wait for that, and then until the screens have drawn a frame."""
+        try:
+            threading.Thread(target=self._work, name="lunscope-knobs", daemon=True).start()
+        except RuntimeError:  # no room for a thread: the next request tries again
+            with self._lock:
+                self._is_at_work = False
+            raise
 
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs, if the load runs."""

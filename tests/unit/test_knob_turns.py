@@ -133,3 +133,17 @@ def test_the_knobs_of_a_running_load_are_turned_only(stage: Stage) -> None:
         stage.state.end()
     stage.state.prepare(Knobs(queue_depth=2))
     assert stage.state.asked.queue_depth == 2
+
+
+def test_without_room_for_a_thread_the_next_request_tries_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_room)
+        with pytest.raises(RuntimeError, match="new thread"):
+            stage.request(Knobs(queue_depth=2))
+    stage.driver.may_go_on.release()
+    stage.request(Knobs(queue_depth=3))
+    stage.wait()
+    assert stage.state.knobs.queue_depth == 3
