@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -106,8 +107,14 @@ class Database:
         _refuse_other_files(path)
         self._connection, self.notice = _open(path)
         """Missing parts of the file, in one line; empty if none."""
-        self.damage = structure_damage(self._connection, self.size_bytes())
-        """First finding of a check of a small file; empty if none, or if the file is too large to check."""
+
+    @cached_property
+    def damage(self) -> str:
+        """First finding of a check of a small file; empty if none, or if the file is too large to check.
+
+        Checked when first asked for, and not by opening: the check reads the whole file.
+        """
+        return structure_damage(self._connection, self.size_bytes())
 
     def select(self, query: str, *values: int) -> list[tuple[Any, ...]]:
         """All rows of a query.
