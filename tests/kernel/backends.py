@@ -15,10 +15,10 @@ import pytest
 from engine import _native
 from engine.aio import AioEngine, AioTarget
 from engine.backend.protocol import LoadBackend, LoadSettings
-from engine.job.spec import BlockShare, Knobs
+from engine.job.spec import Backend, BlockShare, Knobs
 from tests import needs
 
-BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads"), pytest.param("aio")]
+BACKENDS = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO]
 """Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
 
 READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5

@@ -20,10 +20,10 @@ from engine.results.result_text import summary_lines
 from engine.running.driver import LoadDriver
 from engine.syscalls import cached_bytes
 from tests import needs
+from tests.kernel.backends import BACKENDS
 
 MIB = 1 << 20
 MakeLoop = Callable[..., str]
-ENGINES = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO]
 
 
 def run(
@@ -65,7 +65,7 @@ def fill(device: str, size_bytes: int) -> None:
 
 
 @needs.loop
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_device_never_written_is_known_before_and_while_it_is_read(backend: Backend, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     result, before = run([device], backend, Knobs(queue_depth=2), Permissions())
@@ -83,7 +83,7 @@ def test_a_device_never_written_is_known_before_and_while_it_is_read(backend: Ba
 
 
 @needs.loop
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_filled_device_has_no_badge(backend: Backend, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     fill(device, 8 * MIB)
@@ -93,7 +93,7 @@ def test_a_filled_device_has_no_badge(backend: Backend, make_loop: MakeLoop) -> 
 
 
 @needs.loop
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_targets_are_judged_by_themselves(backend: Backend, make_loop: MakeLoop) -> None:
     """One is full of text, one half zeros, one filled."""
     text, half, full = (make_loop(8 * MIB) for _ in range(3))

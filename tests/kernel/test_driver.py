@@ -22,10 +22,11 @@ from engine.results.result_document import run_document
 from engine.running.control import LoadControl, LoadState
 from engine.running.driver import LoadDriver
 from tests import needs
+from tests.kernel.backends import BACKENDS
 
 SIZE = 4 << 20
 NOTHING = Permissions()
-ENGINES = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO, Backend.AUTO]
+CHOICES = [*BACKENDS, Backend.AUTO]
 
 
 def wait_until(happened: Callable[[], object], timeout_s: float = 30.0) -> None:
@@ -74,7 +75,7 @@ def settled(control: LoadControl) -> bool:
     return epoch.index == control.status.epoch and epoch.split.total.ios > 0
 
 
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", CHOICES)
 def test_turned_knobs_make_events_and_epochs_that_add_up(control: LoadControl, backend: Backend) -> None:
     control.arm(scratch_job(3, backend=backend), NOTHING)
     assert len(control.status.targets) == 3
@@ -125,7 +126,7 @@ def test_a_knob_event_says_what_was_turned_and_which_epoch_it_opened(control: Lo
     assert control.take_events() == ()
 
 
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", CHOICES)
 def test_the_event_of_a_turn_has_the_time_from_which_the_knobs_are_in_force(
     control: LoadControl, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +189,7 @@ def test_knobs_turned_before_the_start_are_those_it_starts_with(control: LoadCon
     assert all(target.split.total.ios for target in result.epochs[0].targets)
 
 
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", CHOICES)
 def test_the_runtime_ends_a_run_and_the_last_counters_are_still_read(control: LoadControl, backend: Backend) -> None:
     collector = LoadCollector(control)
     assert collector.read().tables == {}
@@ -361,7 +362,7 @@ def test_a_target_replaced_between_arming_and_starting_is_refused(control: LoadC
     assert control.status.state is LoadState.FAILED
 
 
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", CHOICES)
 def test_a_target_that_shrinks_is_noted_and_the_others_go_on(
     control: LoadControl, tmp_path: Path, backend: Backend
 ) -> None:
@@ -424,7 +425,7 @@ def test_a_queue_depth_above_the_device_is_noticed(control: LoadControl, make_lo
 
 
 @needs.loop
-@pytest.mark.parametrize("backend", ENGINES)
+@pytest.mark.parametrize("backend", CHOICES)
 def test_a_loop_device_that_loses_its_backing_fails_in_words(
     control: LoadControl, make_loop: Callable[..., str], tmp_path: Path, backend: Backend
 ) -> None:

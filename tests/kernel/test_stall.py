@@ -20,13 +20,13 @@ from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.ended import has_ended
+from tests.kernel.backends import BACKENDS
 from tests.kernel.forked_command import Forked
 from tests.kernel.stalling import StallingDisk, stalling_disk
 
 pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
 
 ROOT = Path(__file__).parents[2]
-BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads", "aio"]
 SECOND_SIGNALS = [
     pytest.param("uring", signal.SIGTERM, marks=needs.io_uring),
     ("threads", signal.SIGTERM),

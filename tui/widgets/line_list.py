@@ -156,9 +156,8 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         self._scroll_to_cursor()
 
     def _scroll_to_cursor(self) -> None:
-        cursor, top, height = self._cursor, self.scroll_offset.y, self.area.height
-        if cursor is not None and height and not top <= cursor < top + height:
-            self.scroll_to(y=cursor if cursor < top else cursor - height + 1, animate=False, force=True)
+        if self._cursor is not None:
+            self.scroll_to_line(self._cursor, self.area.height)
 
     # ------------------------------------------------------------------ drawing
 

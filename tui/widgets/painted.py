@@ -160,6 +160,15 @@ class Paged(Painted, ScrollView, inherit_bindings=False):
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
 
+    def is_visible_line(self, line: int, height: int) -> bool:
+        """Whether a line is among the `height` lines from the scroll position on."""
+        return self.scroll_offset.y <= line < self.scroll_offset.y + height
+
+    def scroll_to_line(self, line: int, height: int) -> None:
+        """Scroll by as little as shows the line, where `height` lines can be seen; none while nothing is laid out."""
+        if height > 0 and not self.is_visible_line(line, height):
+            self.scroll_to(y=min(line, max(self.scroll_offset.y, line - height + 1)), animate=False, force=True)
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Draw the lines that scroll into view."""
         self.forget_lines()

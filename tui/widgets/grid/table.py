@@ -315,8 +315,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
             self._choose_sort(Sorting(field_id, again and not self.sorting.reverse))
 
     def _cursor_is_visible(self) -> bool:
-        top = self.scroll_offset.y
-        return top <= self._view.cursor < top + self._body_height
+        return self.is_visible_line(self._view.cursor, self._body_height)
 
     def _after_change(self, *, follow_cursor: bool, moved_only: bool = False) -> None:
         """Update sizes, scroll position and screen from the view, and report a new row under the cursor.
@@ -326,10 +325,8 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         if not moved_only:
             self._painter = None
         self.set_line_count(self.row_count + self._header_height)
-        if follow_cursor and not self._cursor_is_visible():
-            top = self.scroll_offset.y
-            below = self._view.cursor - self._body_height + 1
-            self.scroll_to(y=self._view.cursor if self._view.cursor < top else below, animate=False, force=True)
+        if follow_cursor:
+            self.scroll_to_line(self._view.cursor, self._body_height)
         self.repaint()
         if self.cursor_key is not None and self.cursor_key != self._announced_key:
             self.post_message(self.RowHighlighted(self, self.cursor_key))
