@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from collectors.field import Field, Unit
@@ -9,7 +10,8 @@ from collectors.latency.subjects import LOAD, TRACE, LatencySubject, Part, disk_
 from collectors.model import Frame
 from collectors.subject import Subject
 
-_PEAKS = frozenset({"max_ms", "service_max_ms", "queue_max_ms", "in_flight_peak"})
+_PEAK_ID = re.compile(r"(.+_)?max_ms|in_flight_peak")
+_PERCENTILE_ID = re.compile(r"(.+_)?p\d+_ms")
 _LOAD_SERVICE = "load_service"
 
 Distribution = tuple[str, Part]
@@ -49,7 +51,7 @@ def percentile_of(field: Field) -> tuple[float, Distribution] | None:
 
 def is_peak(field: Field) -> bool:
     """Whether it is the largest value of an interval: comparable only between intervals of equal length."""
-    return field.id in _PEAKS
+    return _PEAK_ID.fullmatch(field.id) is not None
 
 
 def weight_of(field: Field, known: frozenset[str]) -> str:
@@ -73,9 +75,15 @@ def latency_subject(table: str, key: str, frame: Frame) -> LatencySubject | None
 
 
 def compared_fields(subject: Subject) -> tuple[Field, ...]:
-    """Fields of a subject that are figures of an interval, but percentiles whose histograms are not collected."""
-    fields = (field for field in subject.fields if not field.since_start)
-    return tuple(field for field in fields if field.id not in _OF_DISKS or percentile_of(field) is not None)
+    """Fields of a subject that are figures of an interval, but percentiles whose histograms are not collected.
+
+    A mean of the percentiles of intervals is not the percentile of all of their I/Os.
+    """
+    return tuple(field for field in subject.fields if not field.since_start and _is_mergeable(field))
+
+
+def _is_mergeable(field: Field) -> bool:
+    return percentile_of(field) is not None or not _PERCENTILE_ID.fullmatch(field.id)
 
 
 def collected_fields(subject: Subject, wanted: Sequence[Field]) -> tuple[Field, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collectors.advice.device_figures import FIELDS
 from collectors.advice.figures import DeviceFigures, LoadFigures, RunFigures, TargetFigures
 from collectors.advice.finding import Confidence, Finding, FindingKind, finding_lines, findings_document
 from collectors.advice.run_rules import run_findings
@@ -43,6 +44,7 @@ def load(*targets: TargetFigures, **more: Any) -> LoadFigures:
 def disk(name: str = "sda", **more: Any) -> DeviceFigures:
     """As the load above sees it from the outside, by kernel counters alone."""
     figures = {"iops": 8000.0, "await_ms": 0.99, "in_flight": 7.9, "busy_pct": 100.0} | more.pop("figures", {})
+    assert figures.keys() <= set(FIELDS), "no run has these figures"
     values: dict[str, Any] = {"key": name, "targets": (f"/dev/{name}",), "is_top": True, "is_lowest": True}
     return DeviceFigures(name, figures=figures, **values | more)
 

@@ -140,7 +140,7 @@ def _check_fields(tables: tuple[str, ...], options: CompareOptions) -> None:
     for field_id in options.fields:
         if field_id not in known:
             name = safe_text(short_text(field_id, 80))
-            raise UsageError(f"field {name!r}: not in {', '.join(tables)}, or no figure of an interval")
+            raise UsageError(f"field {name!r}: not in {', '.join(tables)}, or cannot be merged from intervals")
 
 
 def _share(option: str, text: str, least: float, most: float) -> float:

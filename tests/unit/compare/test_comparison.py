@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from collectors.all_subjects import SUBJECTS
 from collectors.compare.comparison import CompareOptions, Comparison, compare
-from collectors.compare.measures import compared_fields
+from collectors.compare.measures import compared_fields, is_peak
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.model import Tier
@@ -120,6 +121,18 @@ def test_direction_of_a_field_is_declared_or_that_of_its_unit() -> None:
     assert directions["hbas", "new_timeouts"] is directions["cgroups", "psi_full_pct"] is Better.LOWER
     assert directions["disks", "busy_pct"] is directions["cgroups", "read_limit_per_s"] is Better.NEITHER
     assert not {("load", "errors"), ("paths", "timeouts"), ("processes", "pid")} & directions.keys()
+
+
+def test_percentiles_come_from_histograms_and_each_largest_value_is_a_peak() -> None:
+    fields = [field for subject in SUBJECTS for field in compared_fields(subject)]
+    percentiles = {field.table for field in fields if re.search(r"p\d+_ms$", field.id)}
+    assert percentiles == {"disks", "paths", "hbas", "load", "load_total"}
+    largest = {(field.table, field.id) for field in fields if is_peak(field)}
+    assert {("disks", "queue_max_ms"), ("load", "max_ms"), ("nfs", "rtt_max_ms")} <= largest
+    assert {field_id for _, field_id in largest} == {
+        *("max_ms", "service_max_ms", "queue_max_ms", "in_flight_peak"),
+        *("rtt_max_ms", "execute_max_ms"),
+    }
 
 
 def _side(tier: Tier, interval_s: float, seed: int) -> Side:

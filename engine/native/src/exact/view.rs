@@ -83,3 +83,37 @@ impl View {
 pub fn ended_epoch(maps: &Maps) -> usize {
     (maps.control().epoch.load(Acquire) as usize + 1) % EPOCHS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LOSSES;
+
+    /// Names of the kernel side in its order, without its number of counters.
+    fn kernel_names() -> Vec<&'static str> {
+        let layout = include_str!("../../bpf/layout.h");
+        let (_, counters) = layout.split_once("enum loss {").unwrap();
+        let (counters, _) = counters.split_once("COUNTERS =").unwrap();
+        counters
+            .lines()
+            .filter_map(|line| Some(line.split_once(',')?.0.trim()))
+            .collect()
+    }
+
+    #[test]
+    fn losses_are_in_the_order_of_the_kernel_side() {
+        let meanings = [
+            ("LOSS_TABLE_FULL", "table_full"),
+            ("LOSS_UNSEEN", "unseen"),
+            ("LOSS_STALE", "stale"),
+            ("LOSS_UNTRACKED", "untracked_devices"),
+            ("LOSS_NO_HISTOGRAM", "series_without_histogram"),
+            ("LOSS_UNSTAMPED", "unstamped"),
+            ("COUNT_RESCUED", "rescued"),
+            ("COUNT_REQUEUED", "requeued"),
+            ("LOSS_NO_PROCESS", "without_process"),
+        ];
+        let found: Vec<_> = kernel_names().into_iter().zip(LOSSES).collect();
+        assert_eq!(found, meanings);
+        assert_eq!(kernel_names().len(), LOSSES.len());
+    }
+}
