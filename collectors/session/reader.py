@@ -138,12 +138,21 @@ class SessionReader:
 
     @property
     def notice(self) -> str:
-        """Notice about missing parts of the file read so far; empty if none."""
+        """Notice about missing parts of the file read so far; empty if none.
+
+        The first time it checks the structure of a small file, which takes up to 0.1 s.
+        """
         with self._lock:
-            parts = [part for part in (self._ending(), self._damage.notice(), self._events.notice()) if part]
+            parts = [part for part in (self._ending(), self.damage_read) if part]
             if self._database.damage and not any("damaged" in part for part in parts):
                 parts.append(f"damaged: what was read is sound, but not all of the file is ({self._database.damage})")
             return "; ".join(parts)
+
+    @property
+    def damage_read(self) -> str:
+        """Damage that reading has come by so far; empty if none."""
+        with self._lock:
+            return "; ".join(filter(None, (self._damage.notice(), self._events.notice())))
 
     def sample_at(self, index: int) -> Sample | None:
         """Return a sample, None if it cannot be read.

@@ -152,7 +152,7 @@ class ReplaySource:
     @property
     def notice(self) -> str:
         """Notice about missing parts of the file; empty if none."""
-        return self._reader.notice or self._history.notice
+        return self._reader.notice or self._history.damage_read
 
     def pause(self, paused: bool) -> None:
         """Pause or resume."""
@@ -201,6 +201,7 @@ class ReplaySource:
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield steps when due or requested, until `stop` is set; at the end of the recording it waits for either."""
+        self._reader.notice  # noqa: B018 (the first time it checks the file, which would hold up the keys of a screen)
         while (step := self._next(stop)) is not None:
             yield step
 
