@@ -201,7 +201,9 @@ class ReplaySource:
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield steps when due or requested, until `stop` is set; at the end of the recording it waits for either."""
-        self._reader.notice  # noqa: B018 (the first time it checks the file, which would hold up the keys of a screen)
+        with self._changed:
+            if not self._closed:
+                self._reader.notice  # noqa: B018 (the first time it checks the file, which would hold up a screen's keys)
         while (step := self._next(stop)) is not None:
             yield step
 

@@ -12,6 +12,7 @@ from threading import Event as StopFlag
 import pytest
 
 from collectors.model import Sample, SeekableSource, Step
+from collectors.session import database
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.replay import ReplaySource
@@ -104,6 +105,28 @@ def test_it_is_a_seekable_source(path: Path) -> None:
     assert (source.paused, source.speed, source.notice) == (False, 1.0, "")
     assert [event.text for event in source.events()] == ["e3", "e43", "e83", "e123", "e163"]
     source.close()
+    source.close()
+
+
+def test_a_source_that_was_closed_before_it_began_has_no_steps(path: Path) -> None:
+    source = ReplaySource(path)
+    source.close()
+    assert list(source.steps(StopFlag())) == []
+
+
+def test_its_file_is_checked_once_before_the_first_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+
+    def check(_connection: sqlite3.Connection, size_bytes: int) -> str:
+        checked.append(size_bytes)
+        return ""
+
+    monkeypatch.setattr(database, "structure_damage", check)
+    source = ReplaySource(path)
+    assert checked == []
+    next(source.steps(StopFlag()))
+    assert checked == [path.stat().st_size]
+    assert (source.notice, len(checked)) == ("", 1)
     source.close()
 
 

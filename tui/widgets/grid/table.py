@@ -80,7 +80,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         `labels` gives names by key to show instead of the table's own, `texts` the fields for the filter that are no
         figures.
         """
-        was_visible = self._cursor_is_visible()
+        was_visible = self.is_visible_line(self._view.cursor, self._body_height)
         self._view.show(table, labels, texts)
         self._after_change(follow_cursor=self._view.pinned and was_visible)
 
@@ -313,9 +313,6 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
         if field_id is not None:
             again = field_id == self.sorting.field_id
             self._choose_sort(Sorting(field_id, again and not self.sorting.reverse))
-
-    def _cursor_is_visible(self) -> bool:
-        return self.is_visible_line(self._view.cursor, self._body_height)
 
     def _after_change(self, *, follow_cursor: bool, moved_only: bool = False) -> None:
         """Update sizes, scroll position and screen from the view, and report a new row under the cursor.
