@@ -10,6 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
+from collectors.derive.known_sums import KnownSums, enlarged
 from collectors.field import Field
 from collectors.graph import Graph
 from collectors.model import (
@@ -212,10 +213,10 @@ Figures = Callable[[Mapping[str, Values]], Mapping[str, Values]]
 
 
 class AddedSums:
-    """Adds up the sums of intervals, each row over the time in which it was measured.
+    """Adds up the sums of intervals, each quantity over the time in which it was measured.
 
-    `sums` computes the quantities of an interval, one value per row, and `figures` the fields of such sums. `counted`
-    is a quantity that is NaN for rows that were not measured; `latest` are not additive: the last value is used.
+    `sums` computes the quantities of an interval, one value per row, and `figures` the fields of such sums; `elapsed_s`
+    among them is NaN for rows without an interval. `latest` are not additive: the last value is used.
     """
 
     def __init__(
@@ -225,34 +226,43 @@ class AddedSums:
         sums: Sums,
         figures: Figures,
         *,
-        counted: str,
         latest: tuple[str, ...],
     ) -> None:
         self._table, self._raw = table, raw.name
         self._make_sums, self._make_figures = sums, figures
-        self._counted, self._latest = counted, latest
+        self._latest_names = latest
         self._names: dict[str, str] = {}
-        self._sums: dict[str, dict[str, float]] = {}
+        self._slots: dict[str, int] = {}
+        self._sums = KnownSums()
+        self._latest: dict[str, Values] = {}
+        self._elapsed_s = np.zeros(0)
 
     def add(self, step: Step) -> None:
         """Add the interval of a step; one without a previous sample has none."""
         table, elapsed_s = step.current.tables.get(self._raw), interval_s(step.previous, step.current)
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
-        sums = self._make_sums(step.previous.tables.get(self._raw), table, elapsed_s)
-        for row, (key, name) in enumerate(zip(table.rows.keys, table.rows.names, strict=True)):
-            self._names[key] = name
-            total = self._sums.setdefault(key, dict.fromkeys(sums, 0.0))
-            if not np.isnan(sums[self._counted][row]):
-                for quantity, values in sums.items():
-                    value = float(values[row])
-                    total[quantity] = value if quantity in self._latest else total[quantity] + value
+        sums = dict(self._make_sums(step.previous.tables.get(self._raw), table, elapsed_s))
+        self._names |= zip(table.rows.keys, table.rows.names, strict=True)
+        at = np.array([self._slots.setdefault(key, len(self._slots)) for key in table.rows.keys], np.intp)
+        measured = ~np.isnan(sums["elapsed_s"])
+        self._put(at[measured], {quantity: values[measured] for quantity, values in sums.items()})
+
+    def _put(self, at: NDArray[np.intp], sums: dict[str, Values]) -> None:
+        slots = len(self._slots)
+        for quantity in self._latest_names:
+            held = self._latest[quantity] = enlarged(self._latest.get(quantity), slots)
+            held[at] = sums.pop(quantity)
+        elapsed_s = sums.pop("elapsed_s")
+        self._elapsed_s = enlarged(self._elapsed_s, slots)
+        self._elapsed_s[at] += elapsed_s
+        self._sums.add(slots, at, sums, elapsed_s)
 
     def tables(self) -> dict[str, FrameTable]:
         """Figures of all rows ever present; no table if there were none."""
         if not self._names:
             return {}
-        quantities = next(iter(self._sums.values()))
-        sums = {name: np.array([self._sums[key][name] for key in self._names]) for name in quantities}
+        latest = {quantity: enlarged(values, len(self._slots)) for quantity, values in self._latest.items()}
+        sums = {**self._sums.totals(self._elapsed_s), **latest, "elapsed_s": self._elapsed_s}
         rows = Rows(tuple(self._names), tuple(self._names.values()))
         return {self._table: FrameTable(rows, dict(self._make_figures(sums)))}

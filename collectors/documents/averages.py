@@ -14,7 +14,7 @@ from collectors.documents.recorded import Recorded
 from collectors.field import Unit
 from collectors.hotness import verdict
 from collectors.model import Frame, FrameTable, Tier
-from collectors.registry import get_field
+from collectors.registry import get_field, subject_of
 from collectors.reports.page import LEGEND, figure_text, printed_unit, report_fields, report_of, shown_rows
 from collectors.subject import Subject
 
@@ -65,7 +65,14 @@ def _hottest(found: Recorded) -> str:
     if not hot:
         return ""
     whole = Frame(found.end_ns, 0, found.measured_s, found.tables, found.topology)
-    return f"Hottest disk over the recording: {verdict(whole, found.tables['disks'].rows.positions[hot[0]])}"
+    disks = found.tables["disks"]
+    return f"Hottest disk over the recording: {verdict(whole, disks.rows.positions[hot[0]])}{_not_judged(disks)}"
+
+
+def _not_judged(disks: FrameTable) -> str:
+    """Say how many disks did I/O and may be hotter: without busy time they have no hotness."""
+    unknown = int(np.count_nonzero((disks.columns["iops"] > 0) & np.isnan(disks.columns["heat"])))
+    return f"; busy time of {subject_of('disks').counted(unknown)} with I/O is not known" if unknown else ""
 
 
 def _average_grids(found: Recorded, options: DocumentOptions) -> Iterator[DocumentTable]:

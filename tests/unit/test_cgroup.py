@@ -284,6 +284,22 @@ def test_a_group_held_up_altogether_is_worth_a_line() -> None:
     assert CGROUPS.active(derived(idle, raw(**_BEGIN, psi_some_us=900_000, psi_full_us=0))).all()
 
 
+def test_averages_of_pressure_and_of_io_are_each_over_the_time_in_which_they_are_known() -> None:
+    """The counters of I/O fell in the second of three seconds, those of pressure in the third."""
+    moments = [
+        raw(**(_BEGIN | {"reads": reads}), psi_some_us=stalled_us)
+        for reads, stalled_us in ((0, 0), (100, 500_000), (40, 600_000), (340, 0))
+    ]
+    samples = [replace(sample(at), tables={"cgroup": table}) for at, table in enumerate(moments)]
+    assert CGROUPS.report is not None
+    averages = CGROUPS.report.averages()
+    for before, now in itertools.pairwise(samples):
+        averages.add(Step(before, now))
+    table = averages.tables()["cgroups"]
+    assert table.value("iops", 0) == pytest.approx(200)
+    assert table.value("psi_some_pct", 0) == pytest.approx(30)
+
+
 def test_the_report_averages_what_it_could_measure() -> None:
     moments = [raw(**(_BEGIN | {"reads": reads}), psi_some_us=0, psi_full_us=0) for reads in (0, 100, 100, 400)]
     samples = [replace(sample(at), tables={"cgroup": table}) for at, table in enumerate(moments)]

@@ -11,9 +11,9 @@ import pytest
 from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.exact.tracer import SCALE
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
-from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
+from collectors.model import Device, Frame, Rows, Sample, Step, Tier, Topology
 from collectors.rates import derive
-from collectors.tables.block.averages import TracedSum
+from collectors.tables.block.averages import BlockAverages, TracedSum
 from collectors.tables.block.derive.traced import traced
 from collectors.tables.block.schema import NO_TAG_WAITS, TAG_WAITS_TIMED, TRACE
 from tests.unit import raw_samples as raw
@@ -200,6 +200,22 @@ def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
     assert total is not None
     assert total.values["busy_ns"].tolist() == [500 * MS]
     assert total.values["lost_in_driver_ns"].tolist() == [40 * MS]
+
+
+def test_averages_leave_out_the_intervals_to_which_lost_ios_added_busy_time() -> None:
+    """As that of the second of two is not known, busy time is 25 %, as in the first, and the peak is not known."""
+    lossy = {name: 2 * value for name, value in BUSY.items()} | {"lost_in_driver_ns": 400 * MS, "busy_ns": 900 * MS}
+    samples = [
+        traced_sample(at, SDA, values, disks=[{name: at * value for name, value in COUNTED.items()}])
+        for at, values in enumerate(({}, BUSY, lossy))
+    ]
+    report = BlockAverages()
+    for before, now in itertools.pairwise(samples):
+        report.add(Step(before, now))
+    disks = report.tables()["disks"]
+    assert disks.columns["busy_pct"][0] == pytest.approx(25.0)
+    assert disks.tiers["busy_pct"][0] == Tier.EXACT
+    assert np.isnan(disks.columns["in_flight_peak"][0])
 
 
 def test_busy_time_of_a_session_without_the_time_of_lost_ios_is_exact() -> None:

@@ -142,6 +142,30 @@ def test_samples_over_part_of_the_report_do_not_speak_for_all_of_it(first_ios: i
     assert lines[-1].split()[5:7] == split
 
 
+def test_an_interval_without_busy_time_leaves_that_of_the_others() -> None:
+    """Of three seconds the second claims more busy time than it has (io_ticks of 6.1 and 6.12); no I/O is left out."""
+    who = raw.rows("vda")
+    busy_ms = (0, 500, 5_500, 6_200)
+    counted = ({"reads": 100 * at, "read_ms": 300 * at, "busy_ms": ms} for at, ms in enumerate(busy_ms))
+    lines = list(report_text(chain(*(raw.sample(at, disks=raw.disks(who, row)) for at, row in enumerate(counted)))))
+    assert [line.split()[-1] for line in lines if " vda " in line] == ["50.0:", "-", "70.0:", "60.0:"]
+    assert lines[-1].split()[2] == "100.0"
+
+
+def test_a_disk_that_is_new_to_its_figures_has_the_share_of_its_own_time() -> None:
+    """Its busy time is unknown in the first of the two seconds in which it was there."""
+    one, both = raw.rows("vda"), raw.rows("vda", "vdb")
+    vda = {"reads": 1}
+    steps = chain(
+        raw.sample(0, disks=raw.disks(one, vda)),
+        raw.sample(1, disks=raw.disks(both, vda, {"reads": 0})),
+        raw.sample(2, disks=raw.disks(both, vda, {"reads": 10, "read_ms": 900, "busy_ms": 3_000})),
+        raw.sample(3, disks=raw.disks(both, vda, {"reads": 30, "read_ms": 1_700, "busy_ms": 3_800})),
+    )
+    vdb = list(report_text(steps))[-1].split()
+    assert (vdb[1], vdb[2], vdb[-1]) == ("vdb", "15.0", "80.0:")
+
+
 def test_a_gap_is_said_and_not_averaged() -> None:
     steps = run()
     steps[2] = Step(None, steps[2].current)

@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_samples
+from collectors.derive.known_sums import KnownSums, enlarged
+from collectors.graph import Graph
 from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.block_tables import block_interval, block_tables
 from collectors.tables.block.derive.disk_figures import with_hotness
 from collectors.tables.block.derive.exact import with_exact
-from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced, TracedCells
-from collectors.tables.block.schema import DISK
+from collectors.tables.block.derive.traced import LARGEST, Traced, TracedCells
+from collectors.tables.block.derive.traced_levels import levels
+from collectors.tables.block.schema import DISK, LOST_BUSY_SHARE
+from engine.replacing import replace
 
 _MOST_CELLS = 1 << 20
 """Cells buffered before equal ones are merged."""
 
-_OF_TIME = ("busy_ns", "lost_in_driver_ns")
-"""Extrapolated quantities: busy time, and the part of it that is in doubt."""
+_UNKNOWN_ONCE = "in_driver_peak"
+"""A maximum that one interval without it makes unknown: a lost I/O may have been the one that made it."""
 
 _Codes = NDArray[np.int64]
 _Counts = NDArray[np.uint64]
@@ -30,13 +34,12 @@ _Counts = NDArray[np.uint64]
 class TracedSum:
     """Adds up intervals of any devices; the sum has the form that `collectors.tables.block.derive.exact` takes.
 
-    An interval in which a device or group was unknown is left out for it, and its busy time is extrapolated from the
-    other intervals.
+    What was unknown in an interval is extrapolated from the other intervals.
     """
 
     def __init__(self) -> None:
-        self._devices = _KeyedSums((*SUMMED, *LARGEST))
-        self._groups = _KeyedSums(("busy_ns",))
+        self._devices = _KeyedSums()
+        self._groups = _KeyedSums()
         self._cells: list[tuple[_Codes, _Counts]] = []
         self._held = 0
         self._scale: HistogramScale | None = None
@@ -96,13 +99,13 @@ class TracedSum:
 class _KeyedSums:
     """Sums and maxima by key, one position for each key ever added."""
 
-    def __init__(self, quantities: tuple[str, ...]) -> None:
+    def __init__(self) -> None:
         self._positions: dict[str, int] = {}
         self._names: list[str] = []
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
-        self._values = {name: np.zeros(0) for name in quantities}
-        self._unknown_s = np.zeros(0)
+        self._sums = KnownSums()
+        self._largest: dict[str, NDArray[np.float64]] = {}
 
     def rows(self) -> Rows:
         """Everyone."""
@@ -117,27 +120,44 @@ class _KeyedSums:
                     self._names.append(name)
             self._rows = rows
             self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
-            missing = len(self._positions) - len(self._unknown_s)
-            self._unknown_s = np.pad(self._unknown_s, (0, missing))
-            self._values = {name: np.pad(values, (0, missing)) for name, values in self._values.items()}
         return self._at
 
     def add(self, at: NDArray[np.intp], values: Mapping[str, NDArray[np.float64]], elapsed_s: float) -> None:
-        """Add an interval at some positions; those with an unknown busy time are left out."""
-        known = ~np.isnan(values["busy_ns"])
-        for name, mine in self._values.items():
-            if name in LARGEST:
-                mine[at[known]] = np.fmax(mine[at[known]], values[name][known])
-            else:
-                mine[at[known]] += values[name][known]
-        self._unknown_s[at[~known]] += elapsed_s
+        """Add an interval at some positions."""
+        slots = len(self._positions)
+        self._sums.add(slots, at, {name: each for name, each in values.items() if name not in LARGEST}, elapsed_s)
+        for name in LARGEST:
+            if name in values:
+                mine = self._largest[name] = enlarged(self._largest.get(name), slots)
+                larger = np.maximum if name == _UNKNOWN_ONCE else np.fmax
+                mine[at] = larger(mine[at], values[name])
 
     def values(self, elapsed_s: float) -> dict[str, NDArray[np.float64]]:
-        """Return sums and maxima; busy times are extrapolated to `elapsed_s`, NaN if no interval was known."""
-        known_s = elapsed_s - self._unknown_s
-        stretch = elapsed_s / np.where(known_s > 0, known_s, np.nan)
-        return self._values | {name: self._values[name] * stretch for name in _OF_TIME if name in self._values}
+        """Return sums over `elapsed_s` and maxima."""
+        slots = len(self._positions)
+        largest = {name: enlarged(values, slots) for name, values in self._largest.items()}
+        return self._sums.totals(np.full(slots, elapsed_s)) | largest
 
+
+def _without_doubt(interval: Traced, disk_rows: Rows, graph: Graph) -> Traced:
+    """Leave out the busy time of devices to which lost I/Os may have added too much, and that of their groups.
+
+    The rule is that of a single interval, `exact_figures`: what is unknown there is not known here.
+    """
+    lost_ns, busy_ns = (interval.values[name] for name in ("lost_in_driver_ns", "busy_ns"))
+    doubtful = lost_ns > LOST_BUSY_SHARE * busy_ns
+    if not doubtful.any():
+        return interval
+    hidden = {name: np.where(doubtful, np.nan, interval.values[name]) for name in _DOUBTFUL}
+    group_busy_ns = interval.group_busy_ns.copy()
+    for level in levels(interval.rows, interval.group_rows, disk_rows, graph).values():
+        rows = level.row_of_device[interval.at[doubtful]]
+        groups = level.group_at[rows[rows >= 0]]
+        group_busy_ns[groups[groups >= 0]] = np.nan
+    return replace(interval, values={**interval.values, **hidden}, group_busy_ns=group_busy_ns)
+
+
+_DOUBTFUL = ("busy_ns", "lost_in_driver_ns", "in_driver_peak")
 
 _SPEAKS = 0.9
 """Share of a report that exact counters must cover to be used for it, and in which a disk must have been present."""
@@ -153,7 +173,8 @@ class BlockAverages:
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
         self._names: list[str] = []
-        self._sums: dict[str, NDArray[np.float64]] = {}
+        self._sums = KnownSums()
+        self._elapsed_s = np.zeros(0)
         self._peaks = np.zeros(0)
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
@@ -170,10 +191,11 @@ class BlockAverages:
         reduced = block_interval(step.previous, step.current)
         self._topology = step.current.topology
         self._assign_slots(table.rows)
-        self._sum("elapsed_s")[self._at] += elapsed_s
+        self._elapsed_s = enlarged(self._elapsed_s, len(self._slots))
+        self._elapsed_s[self._at] += elapsed_s
         self._sampled_groups = added_group_samples(self._sampled_groups, reduced.sampled_groups)
         if reduced.traced is not None:
-            self._traced.add(reduced.traced)
+            self._traced.add(_without_doubt(reduced.traced, table.rows, self._topology.graph))
         for interval in reduced.moved:
             self._add(interval, elapsed_s)
 
@@ -183,11 +205,11 @@ class BlockAverages:
         Peaks are the maximum of all intervals. Paths belong to LUNs as in the last sample.
         """
         rows = Rows(tuple(self._slots), tuple(self._names))
-        sums = {quantity: self._sum(quantity) for quantity in self._sums}
-        elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
+        sums = self._sums.totals(self._elapsed_s) | {"elapsed_s": self._elapsed_s}
+        elapsed_s = float(self._elapsed_s.max(initial=0.0)) if len(rows) else np.nan
         if "reads" not in sums:
             return with_hotness(block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)))
-        moved = DiskInterval(slice(len(rows)), sums, self._enlarged(self._peaks, np.nan))
+        moved = DiskInterval(slice(len(rows)), sums, enlarged(self._peaks, len(rows), np.nan))
         silent = sums["reads"] + sums["writes"] == 0
         tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, sampled_groups=self._sampled_groups)
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
@@ -209,18 +231,8 @@ class BlockAverages:
         """Add the sums of active disks; the time of a disk without figures in this interval is not counted."""
         slots = self._at[interval.at]
         measured = ~np.isnan(interval.sums["reads"])
-        for quantity, values in interval.sums.items():
-            if quantity != "elapsed_s":
-                self._sum(quantity)[slots] += np.where(measured, values, 0.0)
-        self._sum("elapsed_s")[slots[~measured]] -= elapsed_s
-        self._peaks = self._enlarged(self._peaks, np.nan)
+        added = {quantity: values[measured] for quantity, values in interval.sums.items() if quantity != "elapsed_s"}
+        self._sums.add(len(self._slots), slots[measured], added, elapsed_s)
+        self._elapsed_s[slots[~measured]] -= elapsed_s
+        self._peaks = enlarged(self._peaks, len(self._slots), np.nan)
         self._peaks[slots] = np.fmax(self._peaks[slots], interval.peaks)
-
-    def _sum(self, quantity: str) -> NDArray[np.float64]:
-        """Sum of a quantity so far, one value per slot."""
-        total = self._sums[quantity] = self._enlarged(self._sums.get(quantity, np.zeros(0)), 0.0)
-        return total
-
-    def _enlarged(self, values: NDArray[np.float64], fill: float) -> NDArray[np.float64]:
-        missing = len(self._slots) - len(values)
-        return np.concatenate((values, np.full(missing, fill))) if missing else values

@@ -185,7 +185,7 @@ CACHES = Subject(
             "blocked_per_s",
         ),
         distribution_columns=_COLUMNS,
-        averages=lambda: AddedSums(TABLE, CACHE, cache_sums, cache_figures, counted="elapsed_s", latest=GAUGES),
+        averages=lambda: AddedSums(TABLE, CACHE, cache_sums, cache_figures, latest=GAUGES),
     ),
     columns=tuple(field.id for field in FIELDS),
     active=any_above("used_bytes", "size_bytes", "hits_per_s", "misses_per_s", "bypasses_per_s", "blocked_per_s"),

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, present, ratio, share_pct
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
 from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
 from collectors.field import Field, Shown, Thresholds, Unit, with_sources
 from collectors.model import Column, FrameTable, Histograms, Rows, Step, Table, Topology
@@ -164,18 +164,10 @@ def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dic
     elapsed = np.full(deltas.rows, elapsed_s)
     shares = {f"{name}_s": share_pct(deltas[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
     return {
-        **{name: deltas[name] for name in (*COUNTS, *COSTS, *_LATEST)},
-        **_throttle_sums(deltas, elapsed),
+        **{name: deltas[name] for name in (*COUNTS, *COSTS, *THROTTLED, *_LATEST)},
         **shares,
         "elapsed_s": elapsed,
     }
-
-
-def _throttle_sums(deltas: Deltas, elapsed: Values) -> dict[str, Values]:
-    """Return the waits with the time in which they were timed, which begins some time after the first sample."""
-    known = ~np.isnan(deltas[THROTTLED[0]])
-    sums = {name: np.where(known, deltas[name], 0.0) for name in THROTTLED}
-    return {**sums, "throttle_elapsed_s": np.where(known, elapsed, 0.0)}
 
 
 _STALLS = ("psi_some", "psi_full")
@@ -200,7 +192,7 @@ def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
         "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
         "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
         "cost_vrate": sums[VRATE] / 100.0,
-        "throttled_per_s": ratio(sums["throttle_ios"], sums["throttle_elapsed_s"]),
+        "throttled_per_s": ratio(sums["throttle_ios"], sums["elapsed_s"]),
         "throttle_wait_ms": ratio(sums["throttle_wait_ns"] / 1e6, sums["throttle_ios"]),
     }  # fmt: skip
 
@@ -267,7 +259,7 @@ class CgroupAverages:
     """Figures of a report: sums added up, the percentile from all histograms."""
 
     def __init__(self) -> None:
-        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, counted="reads", latest=_LATEST)
+        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST)
         self._parts: list[Histograms] = []
 
     def add(self, step: Step) -> None:

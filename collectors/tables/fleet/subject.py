@@ -214,7 +214,7 @@ FLEET_HOSTS = Subject(
         ),
         distribution_columns=("iops", "await_ms", "p50_ms", "p99_ms", "p999_ms"),
         unasked=False,
-        averages=lambda: AddedSums("fleet", FLEET, fleet_sums, fleet_figures, counted="reads", latest=_LATEST),
+        averages=lambda: AddedSums("fleet", FLEET, fleet_sums, fleet_figures, latest=_LATEST),
     ),
     columns=tuple(field.id for field in _FIELDS if field.table == "fleet"),
     active=any_above("iops", "load_iops", "clock_bound_ms"),

@@ -133,7 +133,7 @@ NFS_MOUNTS = Subject(
         ),
         distribution_columns=_DISTRIBUTION,
         averages=lambda: TimedAverages(
-            AddedSums(OPERATIONS, NFS_OPERATION, operation_sums, operation_figures, counted="operations", latest=()),
+            AddedSums(OPERATIONS, NFS_OPERATION, operation_sums, operation_figures, latest=()),
             OPERATIONS,
             rows_of_operation,
         ),
@@ -179,7 +179,6 @@ NFS_TRANSPORTS = Subject(
                 NFS_TRANSPORT,
                 transport_sums,
                 transport_figures,
-                counted="sends",
                 latest=(*TRANSPORT_GAUGES, "mount_transports"),
             ),
             TRANSPORTS,

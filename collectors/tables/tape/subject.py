@@ -187,7 +187,7 @@ TAPES = Subject(
             "busy_pct",
         ),
         distribution_columns=_COLUMNS,
-        averages=lambda: AddedSums("tapes", TAPE, tape_sums, tape_figures, counted="reads", latest=("in_flight",)),
+        averages=lambda: AddedSums("tapes", TAPE, tape_sums, tape_figures, latest=("in_flight",)),
     ),
     facts=_facts,
     identity=_identity,

@@ -17,6 +17,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.replacing import replace
 from tests.session_samples import SECOND_NS, Machine
+from tests.unit import raw_samples as raw
 from tests.unit.documents.hostile import HOSTILE, hostile_recording
 from tests.unit.documents.parsed import Page
 from tui.cli import run_cli
@@ -133,6 +134,15 @@ def test_gaps_and_late_samples_are_named(tmp_path: Path) -> None:
     disturbed = _recorded(tmp_path / "slept.luns", [*samples[:5], *slept])
     assert "1 sample late by more than half an interval, by up to 0.75 s" in disturbed
     assert "1 gap in the recording" in disturbed
+
+
+def test_the_hottest_disk_says_how_many_could_not_be_judged(tmp_path: Path) -> None:
+    """More busy time in a second than it has is none."""
+    who = raw.rows("vda", "vdb")
+    rows = [[{"reads": 90 * at, "busy_ms": busy_ms * at} for busy_ms in (900, 5_000)] for at in range(4)]
+    samples = [raw.sample(at, disks=raw.disks(who, *row)) for at, row in enumerate(rows)]
+    text = _recorded(tmp_path / "some.luns", samples)
+    assert re.search(r"Hottest disk over the recording: vda: .*; busy time of 1 disk with I/O is not known", text)
 
 
 @pytest.mark.slow
