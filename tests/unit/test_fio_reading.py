@@ -109,6 +109,8 @@ def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
         ("rw=randread\nrandom_distribution=random", Permutation()),
         ("rw=randread\nnorandommap=0", Permutation()),
         ("rw=randread\nnorandommap", Uniform()),
+        ("rw=randread\nnorandommap\nrandom_generator=tausworthe64", Uniform()),
+        ("rw=randread\nnorandommap\nrandom_generator=lfsr", Permutation()),
         ("rw=read", Uniform()),
         ("rw=randread\nrandom_distribution=zipf:1.2", Zipf(1.2)),
         ("rw=randread\nrandom_distribution=pareto:0.2", Pareto(0.2)),
@@ -250,6 +252,51 @@ def test_without_filename_every_clone_has_a_file_of_its_own(tmp_path: Path) -> N
     assert found.scratch_folder == Path("/mnt/x")
 
 
+def targets(folder: Path, text: str) -> list[str | None]:
+    return [target.path for target in read(folder, text).scenarios[0].job.targets]
+
+
+def test_a_section_named_as_a_device_works_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("elsewhere")
+    (tmp_path / "plain").write_text("")
+    assert targets(tmp_path, "[/dev/zero]\nrw=randread\nnumjobs=3\nsize=1m\n") == ["/dev/zero"]
+    assert targets(tmp_path, "[/dev/zero]\nfilename_format=$jobnum\nsize=1m\n") == ["/dev/zero"]
+    assert targets(tmp_path, "[link]\nsize=1m\n") == ["link"]
+    for scratch in ("[plain]\n", "[nothing]\n", "[/dev/zero]\nnrfiles=2\n"):
+        assert set(targets(tmp_path, scratch + "size=1m\nioengine=libaio\niodepth=2\n")) == {None}
+    assert "directory: does not go with" in refusal(tmp_path, "[/dev/zero]\ndirectory=/mnt\nsize=1m\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ("filename_format=/dev/$jobname", ["/dev/loop6"]),
+        ("filename_format=/dev/$JobName.$clientuid", ["/dev/loop6."]),
+        ("filename_format=f.$filenum\nnrfiles=2\nnumjobs=2", ["f.0", "f.1"]),
+        ("filename_format=$jobname-$jobnum.$filenum\nnumjobs=2", ["loop6-0.0", "loop6-1.0"]),
+        ("filename_format=$filenum\ndirectory=/mnt", ["/mnt/0"]),
+        ("filename_format=scratch", ["./scratch"]),
+        ("filename_format=$jobname\nfilename=/dev/x", ["/dev/x"]),
+        ("filename_format=", [None]),
+    ],
+)
+def test_names_that_fio_makes_are_made(tmp_path: Path, lines: str, names: list[str | None]) -> None:
+    body = "rw=randread\nsize=1m\nioengine=libaio\niodepth=2\n"
+    assert targets(tmp_path, f"[loop6]\n{body}{lines}\n") == names
+
+
+def test_one_name_for_several_files_is_refused(tmp_path: Path) -> None:
+    text = "[a]\nsize=1m\nnrfiles=2\niodepth=2\nioengine=libaio\nfilename_format=x\n"
+    assert "filename_format: makes one name for several files" in refusal(tmp_path, text)
+
+
+def test_a_file_that_fio_would_find_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.0.0").write_text("left by fio")
+    (warning,) = read(tmp_path, f"[a]\ndirectory={tmp_path}\nsize=1m\nfadvise_hint=0\ninvalidate=0\n").warnings
+    assert f"fio would use {tmp_path}/a.0.0, which exists" in warning
+
+
 def test_the_size_is_that_of_all_files_together(tmp_path: Path) -> None:
     made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=3\nsize=10m\nbs=8k").scenarios[0].job
     assert made.size_bytes == 10 * (1 << 20) // 3 // 8192 * 8192
@@ -263,6 +310,9 @@ def test_sections_that_differ_in_their_disks_are_one_load(tmp_path: Path) -> Non
     made = read(tmp_path, f"[global]\n{body}[d1]\nfilename=/dev/x\n[d2]\nfilename=/dev/y\n").scenarios[0].job
     assert made.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
     assert (made.knobs.queue_depth, made.knobs.stripe_width, made.knobs.rate_iops) == (8, 2, 200)
+    assert made.name == "d1, d2"
+    many = "".join(f"[d{number}]\nfilename=/dev/x{number}\n" for number in range(9))
+    assert read(tmp_path, f"[global]\n{body}{many}").scenarios[0].job.name == "d0, d1, d2, 6 more"
 
 
 NEXT = "[b]\nstonewall\nfilename=/dev/x\nioengine=io_uring\ndirect=1\n"
@@ -485,12 +535,21 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("flow=8\nrate_iops=9\nrate_process=poisson", "flow: with rate_process=poisson it is not driven"),
         ("exitall\nexit_what=all", "exit_what: 'all' is not driven"),
         ("wait_for=b", "wait_for: no section of that name is above it"),
+        ("filename=a:b\niodepth=2\nfile_service_type=zipf:1.2", "file_service_type: only all files in turn"),
+        ("filename=a:b\niodepth=2\nopenfiles=1", "openfiles: all files are used at once"),
+        ("rw=write\nloops=2\nsize=1m\ntime_based=0\nunlink_each_loop", "unlink_each_loop: each loop would write a new"),
+        ("filename=/nowhere/x\nallow_file_create=0", "allow_file_create: /nowhere/x does not exist"),
+        ("direct=0\nlockmem=1g", "lockmem: takes memory from the page cache"),
+        ("mem=cudamalloc", "mem: buffers in 'cudamalloc' are not driven"),
+        ("iomem=mmap:/dev/dax0.0", "iomem: buffers in 'mmap:/dev/dax0.0' are not driven"),
+        ("iodepth=8\niodepth_batch_complete=5", "iodepth_batch_complete: the queue drains before it is filled again"),
+        ("prioclass=3", "prioclass: changes the load"),
         ("percentage_random=50", "percentage_random: changes the load"),
         ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
         ("iodept=4", "iodept: changes the load and is not driven here: take it out; did you mean 'iodepth'?"),
         ("\x1b[31m=4", "\\x1b[31m: changes the load"),
         ("[b", "write a section as [name]"),
-        ("[b]\nfilename=/dev/y\nrw=randread\nstartdelay=3", "startdelay: beside jobs with other settings"),
+        ("[b]\nfilename=/dev/y\nrw=randread\nstartdelay=3", "startdelay: beside other jobs it is not driven"),
         ("".join(f"[{index}]\nbs={512 * (index + 1)}\n" for index in range(64)), "65 jobs with unlike settings"),
         ("include x.fio", "include: "),
         ("include nowhere.fio", "nowhere.fio"),
@@ -533,6 +592,29 @@ def test_what_does_not_matter_is_named_in_one_warning(tmp_path: Path) -> None:
     assert all(name in everything.warnings[0] for name in WITHOUT_EFFECT)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "file_service_type=sequential\nopenfiles=1",
+        "filename=a:b\niodepth=2\nfile_service_type=random:4\nopenfiles=2",
+        "rw=write\nunlink_each_loop",
+        "filename=/dev/null\nallow_file_create=0",
+        "lockmem=1g",
+        "mem=mmaphuge:/mnt/huge/file\niomem=malloc",
+        "iodepth=8\niodepth_batch_complete_min=4",
+        "buffer_compress_percentage=50",
+    ],
+)
+def test_what_chooses_nothing_beside_these_options_is_a_warning(tmp_path: Path, lines: str) -> None:
+    (warning,) = [text for text in read(tmp_path, HEAD + lines).warnings if "evenly" not in text]
+    assert "without effect on the load: " in warning
+
+
+def test_what_a_file_is_made_of_matters_to_those_who_read_it(tmp_path: Path) -> None:
+    text = "[a]\nrw=randread\nsize=1m\nbuffer_compress_percentage=50\n"
+    assert "buffer_compress_percentage: changes the load" in refusal(tmp_path, text)
+
+
 def what_is_wrong(path: Path) -> str:
     try:
         validate_scenario(read_fio(path).scenarios[0])
@@ -545,6 +627,8 @@ def what_is_wrong(path: Path) -> str:
     ("lines", "words"),
     [
         ("rw=read\nbssplit=4k/50:8k/50", "at one of the smallest"),
+        ("rw=randwrite\nverify=md5\nverify_backlog=8", "fio reads back while it writes"),
+        ("rw=read\ndirect=0", "fio tells the kernel their order"),
         ("rw=read\ndirect=0", "fio drops its files from the page cache"),
         ("rw=randread\nbssplit=4k/50:8k/50", "fio shortens those"),
         ("rw=randread\nnorandommap\nrandom_distribution=normal:10", "fio scatters the bell"),
@@ -566,7 +650,7 @@ def test_both_ways_to_flush_are_driven_as_fio_does(tmp_path: Path, flush: Flush)
 def test_a_usual_job_has_nothing_to_warn_of(tmp_path: Path) -> None:
     lines = "rw=randrw\nbs=8k\niodepth=32\nnumjobs=4\nrate_iops=400\nsize=1g\n"
     assert read(tmp_path, HEAD + lines).warnings == ()
-    assert read(tmp_path, HEAD + "rw=read\ndirect=0\ninvalidate=0\n").warnings == ()
+    assert read(tmp_path, HEAD + "rw=read\ndirect=0\ninvalidate=0\nfadvise_hint=0\n").warnings == ()
 
 
 _NAMES = DRIVEN

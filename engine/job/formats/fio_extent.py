@@ -132,7 +132,7 @@ def _percent_of(option: Option, clones: Clones) -> int:
     percent, files = int(option.text.removesuffix("%")), clones.files
     if percent > 100:
         raise option.error(f"{percent} % is out of range: up to 100%")
-    if not files.shared:
+    if not files.names:
         raise option.error("a share of files that are still to be made: give it in bytes")
     parts = {_file_bytes(option, target) * percent // 100 for target in files.targets}
     if len(parts) > 1:

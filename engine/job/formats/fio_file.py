@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.errors import UsageError
 from engine.job.distribution import Permutation
-from engine.job.formats.fio_flow import refuse_delay
+from engine.job.formats.fio_flow import is_delayed
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
@@ -24,6 +24,7 @@ from engine.job.spec import Access, Backend, JobSpec, Knobs
 from engine.replacing import replace
 from engine.text import safe_text
 
+_MOST_NAMES = 4
 _CHOOSE = "run one of them with --section NAME"
 
 
@@ -92,6 +93,10 @@ def _together(phase: Sequence[SectionJob]) -> JobSpec | LoadGroup:
     first = phase[0].job
     if len(phase) == 1:
         return first
+    for each in phase:
+        delay = is_delayed(each.section)
+        if delay is not None:
+            raise delay.error("beside other jobs it is not driven, all begin together: take it out")
     if any(section.load.flow or _is_unlike(section.job, first) for section in phase):
         return _group(phase)
     knobs, many = first.knobs, len(phase)
@@ -102,7 +107,12 @@ def _together(phase: Sequence[SectionJob]) -> JobSpec | LoadGroup:
         rate_iops=None if knobs.rate_iops is None else knobs.rate_iops * many,
         threads=1 if first.backend is Backend.THREADS else knobs.threads * many,
     )
-    return replace(first, targets=targets, knobs=knobs)
+    return replace(first, targets=targets, knobs=knobs, name=_names_of([each.section.name for each in phase]))
+
+
+def _names_of(names: Sequence[str]) -> str:
+    shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
+    return ", ".join(shown)
 
 
 def _is_unlike(job: JobSpec, first: JobSpec) -> bool:
@@ -113,8 +123,6 @@ def _is_unlike(job: JobSpec, first: JobSpec) -> bool:
 
 
 def _group(phase: Sequence[SectionJob]) -> LoadGroup:
-    for each in phase:
-        refuse_delay(each.section)
     if len(phase) > MOST_LOADS:
         section = phase[MOST_LOADS].section
         raise section.location.error(

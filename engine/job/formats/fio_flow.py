@@ -49,12 +49,7 @@ def _wait_s(option: Option | None) -> float | None:
     return None if option is None else seconds(option, "us") or None
 
 
-def refuse_delay(section: FioSection) -> None:
-    """Refuse a job that begins later than those beside it.
-
-    Raises:
-        UsageError: it has a `startdelay`.
-    """
-    for option in section.options:
-        if option.name == "startdelay" and option.value not in ("0", "0s"):
-            raise option.error("beside jobs with other settings it is not driven, all begin together: take it out")
+def is_delayed(section: FioSection) -> Option | None:
+    """Find the option with which a job begins later than those beside it."""
+    delays = [option for option in section.options if option.name == "startdelay"]
+    return delays[-1] if delays and delays[-1].value not in ("0", "0s") else None

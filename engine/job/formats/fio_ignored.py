@@ -6,10 +6,14 @@ Names are those of fio(1). What is in neither table is refused like what changes
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
 
 from engine.job.formats.fio_sections import Option
 from engine.job.formats.text_file import quoted
+from engine.text import safe_text
 
 
 def _names(text: str) -> frozenset[str]:
@@ -26,16 +30,16 @@ WITHOUT_EFFECT = _names("""
     log_alternate_epoch log_alternate_epoch_clock_id log_compression log_compression_cpus log_store_compressed
     block_error_percentiles clat_percentiles lat_percentiles slat_percentiles percentile_list
     gtod_reduce gtod_cpu clocksource disable_lat disable_clat disable_slat disable_bw disable_bw_measurement
-    randrepeat allrandrepeat softrandommap random_generator
-    fallocate fadvise_hint create_serialize create_fsync create_on_open allow_file_create file_service_type openfiles
-    filename_format unique_filename unlink unlink_each_loop overwrite allow_mounted_write
-    nice prio prioclass cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy
-    mem iomem mem_align iomem_align hugepage-size lockmem
+    randrepeat allrandrepeat softrandommap
+    fallocate create_serialize create_fsync create_on_open
+    unique_filename unlink overwrite allow_mounted_write
+    nice cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy
+    mem_align iomem_align hugepage-size
     fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
-    iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min iodepth_batch_complete_max
+    iodepth_batch iodepth_batch_submit iodepth_batch_complete_max
     continue_on_error ignore_error error_dump startdelay flow_watermark
     rwmixcycle thinktime_spin verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_offset
-    verify_pattern verify_pattern_interval verify_backlog verify_backlog_batch verifysort verifysort_nr
+    verify_pattern verify_pattern_interval verify_backlog_batch verifysort verifysort_nr
     verify_state_save verify_header_seed serialize_overlap experimental_verify
     refill_buffers scramble_buffers
 """)
@@ -66,13 +70,88 @@ _FIXES = {
 _OTHERWISE = "changes the load and is not driven here: take it out"
 
 
-def judge_left_over(options: Sequence[Option], known: Sequence[str], *, writes: bool) -> Iterator[str]:
+class Beside(Struct, frozen=True):
+    """What of a job decides whether one of its options has an effect."""
+
+    targets: Sequence[str]
+    """Files and devices by name; none where it makes its files."""
+    files: int
+    """On how many of them each clone works."""
+    depth: int
+    """What each clone keeps outstanding."""
+    loops: int
+    writes: bool
+    direct: bool
+
+
+def _files_in_order(option: Option, job: Beside) -> str:
+    in_turn = option.text.partition(":")[0] in ("roundrobin", "random")
+    return "" if in_turn or job.files == 1 else "only all files in turn are driven: use roundrobin"
+
+
+def _open_files(option: Option, job: Beside) -> str:
+    fewer = option.text not in ("0", str(job.files)) and job.files > 1
+    return "all files are used at once, of which this leaves some out: take it out, or use sections" if fewer else ""
+
+
+def _made_anew(option: Option, job: Beside) -> str:
+    return (
+        ""
+        if option.value == "0" or job.loops < 2 or not job.writes
+        else "each loop would write a new file: use loops=1"
+    )
+
+
+def _no_new_file(option: Option, job: Beside) -> str:
+    missing = [name for name in job.targets if option.value == "0" and not Path(name).exists()]
+    return f"{safe_text(missing[0])} does not exist and may not be made: make it, or take this out" if missing else ""
+
+
+def _locked_memory(option: Option, job: Beside) -> str:
+    return "" if option.value == "0" or job.direct else "takes memory from the page cache: use direct=1, or take it out"
+
+
+def _buffer_memory(option: Option, _: Beside) -> str:
+    kind, _colon, file = option.text.partition(":")
+    plain = kind in ("malloc", "shm", "shmhuge", "mmaphuge") or (kind in ("mmap", "mmapshared") and not file)
+    return "" if plain else f"buffers in {quoted(option.text)} are not driven: take it out"
+
+
+def _draining(option: Option, job: Beside) -> str:
+    drains = not option.text.isdecimal() or int(option.text) > max(1, job.depth // 2)
+    return "the queue drains before it is filled again, here it is kept full: take it out" if drains else ""
+
+
+def _written_data(_: Option, job: Beside) -> str:
+    return (
+        "changes the load, which writes data that no storage can make smaller: take it out"
+        if job.writes or not job.targets
+        else ""
+    )
+
+
+_CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
+    "file_service_type": _files_in_order,
+    "openfiles": _open_files,
+    "unlink_each_loop": _made_anew,
+    "allow_file_create": _no_new_file,
+    "lockmem": _locked_memory,
+    "mem": _buffer_memory,
+    "iomem": _buffer_memory,
+    "iodepth_batch_complete": _draining,
+    "iodepth_batch_complete_min": _draining,
+    **dict.fromkeys(_OF_WRITTEN_DATA, _written_data),
+}
+"""Options that choose what is measured beside some others: each says how, or nothing where it does not."""
+
+
+def judge_left_over(options: Sequence[Option], known: Sequence[str], job: Beside) -> Iterator[str]:
     """Name every option that was not read: yields those without an effect on the load.
 
     Args:
         options: what is left.
         known: names that are driven, to guess what a misspelt one was meant to be.
-        writes: whether the job writes, so that the data written matter.
+        job: what they stand beside.
 
     Raises:
         UsageError: an option changes the load.
@@ -80,12 +159,13 @@ def judge_left_over(options: Sequence[Option], known: Sequence[str], *, writes: 
     for option in options:
         if option.name in _UNHEARD or option.value in _NEUTRAL.get(option.name, ()):
             continue
-        if option.name in WITHOUT_EFFECT or (option.name in _OF_WRITTEN_DATA and not writes):
+        changes = _CHOOSES[option.name](option, job) if option.name in _CHOOSES else None
+        if changes == "" or option.name in WITHOUT_EFFECT:
             yield option.name
         else:
-            raise option.error(_FIXES.get(option.name) or _guess(option.name, known))
+            raise option.error(changes or _FIXES.get(option.name) or _guess(option.name, known))
 
 
 def _guess(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, [*known, *WITHOUT_EFFECT], n=1, cutoff=0.8)
+    near = difflib.get_close_matches(name, [*known, *WITHOUT_EFFECT, *_CHOOSES], n=1, cutoff=0.8)
     return f"{_OTHERWISE}; did you mean {quoted(near[0])}?" if near else _OTHERWISE

@@ -13,7 +13,7 @@ from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_r
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_flow import NAMES as TIES
 from engine.job.formats.fio_flow import take_ties
-from engine.job.formats.fio_ignored import judge_left_over
+from engine.job.formats.fio_ignored import Beside, judge_left_over
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
 from engine.job.formats.fio_search import SEARCHING, take_search
@@ -100,12 +100,22 @@ def take_seed(given: Given, units: Units) -> int:
 
 
 DRIVEN = (
-    *("directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
+    *("filename_format", "directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
     *("offset", "offset_align", "offset_increment", "blockalign", "ba", "rw", "readwrite", "ioengine"),
     *("rate_min", "rate_iops_min", "ratecycle", "runtime", "timeout", "time_based", "ramp_time"),
     *("thinktime", "thinktime_blocks", "randseed", "verify"),
     *SEARCHING,
-    *("do_verify", "invalidate", "stonewall", "wait_for_previous", "wait_for", "kb_base"),
+    *(
+        "do_verify",
+        "verify_backlog",
+        "random_generator",
+        "invalidate",
+        "fadvise_hint",
+        "stonewall",
+        "wait_for_previous",
+        "wait_for",
+        "kb_base",
+    ),
     *TIES,
     *(name for knob in KNOBS.values() for name in knob.fio or ()),
 )
@@ -115,6 +125,10 @@ _EVENLY = "several files: what is outstanding is held evenly on them, fio sends 
 _CACHED = (
     "buffered reads: fio drops its files from the page cache before it begins, here they stay in it (a badge says how "
     "much is read from it)"
+)
+_ADVISED = (
+    "buffered reads: fio tells the kernel their order, which sets how far it reads ahead; here the kernel finds out by "
+    "itself, as with fadvise_hint=0"
 )
 _ALIGNED = "blocks of several sizes: each is at a multiple of its own size, in fio at one of the smallest"
 
@@ -190,7 +204,15 @@ def section_job(section: FioSection) -> SectionJob:
     notes += [*extent.notes, *verify_notes]
     search = take_search(given, job.knobs.queue_depth)
     load = take_ties(given, units, workers, job)
-    left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
+    beside = Beside(
+        files.names,
+        files=len(files.targets) // (1 if files.shared else workers.jobs),
+        depth=workers.depth,
+        loops=job.loops or 1,
+        writes=read_pct < 100,
+        direct=job.knobs.mode is Mode.DIRECT,
+    )
+    left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, beside))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
     return SectionJob(section, load, waits, waits_for, files.folder, search, tuple(notes))
 
@@ -198,8 +220,11 @@ def section_job(section: FioSection) -> SectionJob:
 def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
     mode = take_mode(given, writes=knobs.read_pct < 100)
     drops_cache = switch(given.take("invalidate"), default=True)
-    cached = drops_cache and mode is not Mode.DIRECT and knobs.read_pct > 0
-    return replace(knobs, mode=mode), [_CACHED] if cached else []
+    hint = given.take("fadvise_hint")
+    advises = hint is None or hint.value not in ("0", "none")
+    if mode is Mode.DIRECT or knobs.read_pct == 0:
+        return replace(knobs, mode=mode), []
+    return replace(knobs, mode=mode), [_CACHED] * drops_cache + [_ADVISED] * advises
 
 
 def _with_distribution(given: Given, units: Units, knobs: Knobs, access: Access) -> tuple[Knobs, int | None, list[str]]:

@@ -154,7 +154,9 @@ def take_distribution(given: Given, *, one_size: bool) -> tuple[Distribution, Di
         UsageError: the distribution is none that is driven, or a number is out of range.
     """
     option = given.take("random_distribution")
-    without_map = switch(given.take("norandommap"))
+    generator = given.take("random_generator")
+    # The register visits every block once and needs no map for it (fio, io_u.c).
+    without_map = switch(given.take("norandommap")) and (generator is None or generator.value != "lfsr")
     if option is None or option.value == "random":
         if without_map:
             return Uniform(), None, []
