@@ -122,7 +122,7 @@ arch = _need("arch", _library("arch"))
 
 def _extra(module: str, extra: str) -> Callable[[], str]:
     found = importlib.util.find_spec(module) is not None
-    return lambda: "" if found else f"not installed: pip install 'lunscope[{extra}]'"
+    return lambda: "" if found else f"not installed: pip install '.[{extra}]'"
 
 
 def _prometheus_tool(name: str) -> Callable[[], str]:
@@ -144,14 +144,14 @@ prometheus_client = _need("prometheus_client", _extra("prometheus_client", "metr
 
 def _fleet() -> str:
     if importlib.util.find_spec("ClusterShell") is None:
-        return "ClusterShell is not installed: pip install 'lunscope[fleet]'"
+        return "ClusterShell is not installed: pip install '.[fleet]'"
     if shutil.which("ssh") is None or not Path("/usr/sbin/sshd").exists():
         return "no ssh or no sshd here: install openssh-server"
     return _root()
 
 
 cluster_shell = _need(
-    "ClusterShell", lambda: "" if importlib.util.find_spec("ClusterShell") else "pip install 'lunscope[fleet]'"
+    "ClusterShell", lambda: "" if importlib.util.find_spec("ClusterShell") else "pip install '.[fleet]'"
 )
 fleet = _need("sshd of its own and ClusterShell", _fleet)
 network_namespaces = _need("network namespaces", lambda: _root() or _tool("ip")())

@@ -27,6 +27,7 @@ from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
 from collectors.fleet.summary import Summary
 from collectors.sampling.schedule import SECOND_NS
+from engine.extras import INSTALL_THERE
 from engine.text import safe_text, short_text
 from engine.version import version
 
@@ -376,7 +377,8 @@ def _state_of(host: FleetHost, now_ns: int) -> HostState:
 def _why_ended(host: FleetHost, code: int | None, words: str) -> str:
     if not host.is_greeted and code == _NOT_THERE:
         return (
-            f"{words or 'command not found'}: install lunscope there: uv tool install lunscope, or name it with --agent"
+            f"{words or 'command not found'}: install lunscope there ({INSTALL_THERE}), "
+            "copy it with --push, or name it with --agent"
         )
     if host.is_greeted and code == _OF_SSH:
         return words or "ssh: the connection was closed"

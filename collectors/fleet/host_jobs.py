@@ -11,8 +11,8 @@ from engine.job.spec import JobSpec, Knobs, TargetSpec
 from engine.replacing import replace
 from engine.text import safe_text
 
-Expand = Callable[[str], Sequence[str]]
-"""Names of the hosts of a node set; raises UsageError where it is none."""
+Expand = Callable[[str, str], Sequence[str]]
+"""Names of the hosts of a node set that an option or file gives, which errors name; UsageError where it is none."""
 
 
 class HostJob(Struct, frozen=True):
@@ -33,8 +33,17 @@ class HostJob(Struct, frozen=True):
         return next((node for node in nodes if node not in self.allow_write), "")
 
 
-def host_jobs(job: JobSpec, allow_write: Iterable[str], hosts: Sequence[str], expand: Expand) -> dict[str, HostJob]:
+def host_jobs(
+    job: JobSpec, allow_write: Iterable[str], hosts: Sequence[str], expand: Expand, expand_target: Expand | None = None
+) -> dict[str, HostJob]:
     """Make the job of each host; a target without hosts is one of all.
+
+    Args:
+        job: the job of all.
+        allow_write: what may be written, as HOSTS:PATH.
+        hosts: all hosts.
+        expand: finds the hosts of a permission.
+        expand_target: those of a target, which may be somebody else's text; by default as of a permission.
 
     Raises:
         UsageError: a host has no target, one is unknown, or a permission names no host.
@@ -42,7 +51,7 @@ def host_jobs(job: JobSpec, allow_write: Iterable[str], hosts: Sequence[str], ex
     allowed = _permissions(allow_write, hosts, expand)
     targets: dict[str, list[TargetSpec]] = {host: [] for host in hosts}
     for target in job.targets:
-        for host, spec in _of_hosts(target, hosts, expand):
+        for host, spec in _of_hosts(target, hosts, expand_target or expand):
             targets[host].append(spec)
     idle = next((host for host in hosts if not targets[host]), None)
     if idle is not None:
@@ -89,8 +98,9 @@ def _split(text: str) -> tuple[str, str] | None:
 
 
 def _known(nodes: str, hosts: Sequence[str], expand: Expand, option: str) -> Sequence[str]:
-    found = expand(nodes)
-    unknown = next((host for host in found if host not in hosts), None)
+    found = expand(nodes, option)
+    known = frozenset(hosts)
+    unknown = next((host for host in found if host not in known), None)
     if unknown is not None:
         raise UsageError(f"{option}: {safe_text(unknown)} is not one of --hosts")
     return found

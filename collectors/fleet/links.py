@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from collectors.fleet.frames import MAX_LINE_BYTES
-from collectors.fleet.node_sets import NO_CLUSTER_SHELL
-from engine.errors import LunscopeError
+from engine.extras import missing_extra
 
 SSH_OPTIONS = (
     "-T -oBatchMode=yes -oServerAliveInterval=1 -oServerAliveCountMax=3 -oControlMaster=no -oControlPath=none "
@@ -77,7 +76,7 @@ class ClusterShellLinks:
         try:
             import ClusterShell.Task  # noqa: F401, PLC0415 (an extra)
         except ImportError:
-            raise LunscopeError(f"fleet: {NO_CLUSTER_SHELL}") from None
+            raise missing_extra("fleet", "ClusterShell", "fleet") from None
         self._ssh = ssh
         self._local = local
         self._gateways = gateways or {}

@@ -22,7 +22,7 @@ _NEEDS = ("numpy", "psutil", "pyudev", "click", "msgspec")
 # that the folder goes however the agent ends; sshd closes standard input when the controller is killed, which ends it.
 _BOOTSTRAP = """
 import sys
-FIX = ": install lunscope there: uv tool install lunscope"
+FIX = ": install lunscope there, or name another Python with --python"
 if sys.version_info < (3, 11):
     sys.exit("--push: Python %d.%d there, needs 3.11 or later" % sys.version_info[:2] + FIX)
 import hashlib, importlib.util, io, os, platform, shutil, signal, subprocess, tempfile, zipfile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from collectors.metrics.registry import ALWAYS, LEVELS
-from engine.errors import LunscopeError
+from engine.extras import missing_extra
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -43,9 +43,7 @@ def make_registry(text: Callable[[], bytes]) -> CollectorRegistry:
     try:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
-        raise LunscopeError(
-            "--listen: prometheus_client is not installed: pip install 'lunscope[metrics]', or use --textfile"
-        ) from error
+        raise missing_extra("--listen", "prometheus_client", "metrics", "use --textfile") from error
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(text))
     return registry

@@ -19,6 +19,7 @@ from collectors.reports.export import HEAD, Selection, sample_range
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError
+from engine.extras import missing_extra
 from engine.text import safe_text
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def write_parquet(
     try:
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
     except ImportError:
-        raise LunscopeError("--format parquet needs pyarrow: pip install 'lunscope[parquet]'") from None
+        raise missing_extra("--format parquet", "pyarrow", "parquet") from None
     shown = safe_text(str(output))
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

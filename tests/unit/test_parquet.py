@@ -94,6 +94,6 @@ def test_without_pyarrow_the_fix_is_named(
     reader: SessionReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(LunscopeError, match="needs pyarrow: pip install 'lunscope\\[parquet\\]'"):
+    with pytest.raises(LunscopeError, match=r"needs pyarrow: .*pip install '\.\[parquet\]'"):
         write_parquet(reader, tmp_path / "a.parquet")
     assert not (tmp_path / "a.parquet").exists()

@@ -69,7 +69,7 @@ def command(
     run it again.
 
     The format parquet has a column per figure, with its unit and tier in the metadata; it needs -o and pyarrow
-    (pip install 'lunscope[parquet]').
+    (in the sources of lunscope, pip install '.[parquet]').
     """
     if format_ == PARQUET and output is None:
         raise UsageError("--format parquet: name the new file with -o FILE")

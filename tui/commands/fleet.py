@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from threading import Event as StopFlag
@@ -13,12 +14,13 @@ import click
 
 from collectors.fleet.fleet_drive import FleetDrive, FleetWork
 from collectors.fleet.fleet_source import FleetSource, HostOrFleet
-from collectors.fleet.host_jobs import host_jobs
-from collectors.fleet.node_sets import expand
+from collectors.fleet.host_jobs import HostJob, host_jobs
+from collectors.fleet.node_sets import expand, expand_names
 from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
 from engine.job.scenario import Scenario
+from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.sweep.plan import SweepPlan
 from engine.sweep.presets.preset import HostSize
@@ -122,7 +124,7 @@ def run(
     scenario = only_scenario(job_file, LoadOptions(**knobs))
     on_screen = is_terminal() and not (headless or driving.as_json or scenario.turns)
     job = scenario.job if on_screen else bounded(scenario.job, scenario.last_turn_s)
-    jobs = host_jobs(job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
+    jobs = _jobs_of_hosts(job_file, job, allow_write, fleet, knobs)
     for each in jobs.values():
         validate(each.job)
     work = FleetWork(jobs, scenario.turns, driving.window_s, destroy_data, driving.partial)
@@ -138,6 +140,20 @@ def run(
     result, code = run_fleet(sampled, drive)
     print_fleet_result(result, as_json=driving.as_json)
     return recording_exit(recording, code)
+
+
+def _jobs_of_hosts(
+    job_file: Path | None, job: JobSpec, allow_write: tuple[str, ...], fleet: FleetOptions, knobs: Mapping[str, Any]
+) -> dict[str, HostJob]:
+    """Make the jobs of all hosts; only options name groups of hosts, for which groups.conf may run commands."""
+
+    def of_option(nodes: str, option: str) -> tuple[str, ...]:
+        return expand(nodes, None, option)
+
+    def of_file(nodes: str, _option: str) -> tuple[str, ...]:
+        return expand_names(nodes, f"{safe_text(str(job_file))}: target")
+
+    return host_jobs(job, allow_write, fleet.names, of_option, of_option if knobs.get("target") else of_file)
 
 
 def _run_on_screen(shown: HostOrFleet, recording: RecordingSource | None, drive: FleetDrive) -> int:
@@ -219,7 +235,7 @@ def sweep(
     scenario = only_scenario(job_file, LoadOptions(**knobs), scratch)
     if scenario.turns or scenario.job.verify or scenario.job.until_steady:
         raise UsageError("fleet sweep: takes a job without turns, verification and --until-steady: leave them out")
-    jobs = host_jobs(scenario.job, allow_write, fleet.names, lambda nodes: expand(nodes, None))
+    jobs = _jobs_of_hosts(job_file, scenario.job, allow_write, fleet, knobs)
     if study is None:
         lines: tuple[str, ...]
         plans: tuple[SweepPlan, ...] = (plan_fleet_sweep(jobs, vary, slo, destroy_data=destroy_data),)

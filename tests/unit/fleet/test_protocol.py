@@ -166,7 +166,7 @@ def test_gateways_have_the_same_number_of_hosts_and_none_of_their_own() -> None:
     assert shared_out(("n1",), ()) == {}
 
 
-def _expand(nodes: str) -> tuple[str, ...]:
+def _expand(nodes: str, _source: str) -> tuple[str, ...]:
     return tuple(nodes.split(","))
 
 

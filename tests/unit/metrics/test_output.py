@@ -114,5 +114,5 @@ def test_options_that_do_not_fit(arguments: tuple[str, ...], words: str) -> None
 
 def test_without_prometheus_client_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(LunscopeError, match=r"pip install 'lunscope\[metrics\]', or use --textfile"):
+    with pytest.raises(LunscopeError, match=r"pip install '\.\[metrics\]', or use --textfile"):
         make_app(lambda: b"")
