@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collectors.totals.level import WHOLE_HOST, CountSubject
+from engine.text import safe_text
 from tui.keys import BY_ID, keys_in_force
 from tui.screens.base import View
 from tui.screens.pages import open_page
 from tui.settings_actions import SettingsActions
 
+TUNE_CHECK_S = 1.0
+
 
 class DialogActions(SettingsActions):
     """Opens the dialogs of every screen, besides those of the other mixins."""
+
+    _checks_changes = False
 
     def action_view_help(self) -> None:
         """Keys and figures, those of the current screen first."""
@@ -73,6 +78,22 @@ class DialogActions(SettingsActions):
         if isinstance(view, View) and frame is not None:
             if self.app_state.tuning is None and self.app_state.tune_root is not None:
                 self.app_state.tuning = HeldChanges(self.app_state.tune_root)
+            if not self._checks_changes:
+                self._checks_changes = True
+                self.set_interval(TUNE_CHECK_S, self._check_changes)
             group = view.process_scope(frame)
             scopes = scopes_at(view.load_device(), view.latency_subject(), group, frame.topology)
             self.push_screen(TuneDrawer(self.app_state, scopes))
+
+    def _check_changes(self) -> None:
+        """Restore changes whose watchdog has failed, and say so; in a thread, as the kernel may block it."""
+        held = self.app_state.tuning
+        if held is None or not held.has_ended:
+            return
+
+        def restore() -> None:
+            for record in held.take_troubled():
+                text = safe_text(f"tune change {record.number}: {'; '.join(record.problems)}")
+                self.notify(text, severity="error", timeout=30, markup=False)
+
+        self.run_worker(restore, thread=True, exclusive=True, group="tune")

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from msgspec import Struct
 
-import engine
 from engine.errors import LunscopeError, UsageError
+from engine.helper_process import HelperProcess
 from engine.hostfs.cgroups import blkio_root, unified_root
-from engine.isolation.group_keeper import READY
+from engine.isolation.group_keeper import HASTY_S, remove_group
 
-_START = (
-    "import sys; sys.path.insert(0, sys.argv.pop()); from engine.isolation.group_keeper import main; sys.exit(main())"
-)
+_MODULE = "engine.isolation.group_keeper"
 
 
 class LimitHierarchy(Struct, frozen=True):
@@ -65,22 +61,14 @@ class AggressorGroup:
         """
         if self.folder.exists():
             raise LunscopeError(f"{self.folder}: it is there already: end its processes and remove it with rmdir")
-        package = Path(engine.__file__).parent.parent
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-c", _START, str(self.folder), str(package)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
+        self._keeper = HelperProcess(_MODULE, [str(self.folder)])
         try:
-            assert self._keeper.stdout is not None
-            if self._keeper.stdout.readline() != READY:
-                raise LunscopeError("the process that removes the control group did not start: nothing was made")
+            if not self._keeper.is_ready():
+                self._keeper.end()
+                raise LunscopeError(f"the process that removes the control group: {self._keeper.ending}")
             self._make()
         except BaseException:
-            self._end()
+            self._keeper.end()
             raise
         return self
 
@@ -93,12 +81,11 @@ class AggressorGroup:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
-        if self.folder.exists() and error is None:
-            raise LunscopeError(f"{self.folder}: a process in it does not end: remove it later with rmdir")
-
-    def _end(self) -> None:
-        for stream in (self._keeper.stdin, self._keeper.stdout):
-            if stream is not None:
-                stream.close()
-        self._keeper.wait()
+        self._keeper.end()
+        if not self.folder.exists():
+            return
+        failed = f"the process that removes it: {self._keeper.ending}"
+        is_gone = remove_group(self.folder, HASTY_S)
+        outcome = "it is removed" if is_gone else "a process in it does not end: remove it later with rmdir"
+        if error is None:
+            raise LunscopeError(f"{self.folder}: {failed}; {outcome}")

@@ -14,15 +14,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-READY = b"ready\n"
+from engine.helper_process import READY
+
 _PATIENCE_S = 120.0
 """I/Os that a limit holds may take so long; the group stays for as long as a process in it has not ended."""
+HASTY_S = 5.0
+"""Patience of a lunscope that removes a group whose keeper has failed."""
 _POLL_S = 0.02
 
 
-def remove_group(folder: Path) -> bool:
+def remove_group(folder: Path, patience_s: float = _PATIENCE_S) -> bool:
     """End the processes of a group and remove it; returns whether it is gone."""
-    until_s = time.monotonic() + _PATIENCE_S
+    until_s = time.monotonic() + patience_s
     while time.monotonic() < until_s:
         _kill_members(folder)
         try:
@@ -60,4 +63,7 @@ def main() -> int:
     os.write(1, READY)
     while os.read(0, 64):
         pass
-    return int(not remove_group(folder))
+    if remove_group(folder):
+        return 0
+    print(f"{folder}: a process in it does not end", file=sys.stderr)  # noqa: T201 (its lunscope reads it)
+    return 1

@@ -240,6 +240,6 @@ class IsolationRunner(SkippingPoints):
             try:
                 yield
             finally:
-                left = change.end().left
-            if left:
-                raise LunscopeError(f"the cap was not removed: {left[0]}")
+                problems = change.end().problems
+            if problems:
+                raise LunscopeError(f"the cap of the group: {problems[0]}")

@@ -57,8 +57,10 @@ class SweepTuning:
         self._now = {}
         while held.in_force:
             record = held.undo()
-            if record is not None and record.left:
-                raise LunscopeError(f"not restored: {record.left[0]}")
+            if record is not None and record.problems:
+                raise LunscopeError(record.problems[0])
+        for record in held.take_troubled():
+            raise LunscopeError(record.problems[0])
         held.make(held.plan(self._scopes, wanted), wanted, None)
         self._now = wanted
 
@@ -66,7 +68,7 @@ class SweepTuning:
         """Restore everything; yields what could not be."""
         held, self._held, self._now = self._held, None, {}
         for record in () if held is None else held.close():
-            yield from (f"not restored: {line}" for line in record.left)
+            yield from record.problems
 
     def _open(self) -> HeldChanges:
         if self._held is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.errors import LunscopeError, words_of
-from engine.tune.record import ChangeRecord, State, Who
+from engine.tune.record import ChangeRecord, State, Who, problems_of
 
 AUDIT_FILE = "audit.jsonl"
 MOST_BYTES = 1 << 20
@@ -32,13 +32,13 @@ class AuditEntry(Struct, frozen=True):
     settings: str
     """As given: `nr_requests=64 scheduler=none`."""
     summary: tuple[str, ...]
-    left: tuple[str, ...]
+    problems: tuple[str, ...]
 
     @property
     def text(self) -> str:
         """As in `tune change 3 held: nr_requests 128 -> 64 on sda, by root, pid 812`."""
-        left = f"; not restored: {'; '.join(self.left)}" if self.left else ""
-        return f"tune change {self.number} {self.state}: {'; '.join(self.summary)}, by {self.who.text}{left}"
+        done = f"tune change {self.number} {self.state}: {'; '.join(self.summary)}, by {self.who.text}"
+        return "; ".join((done, *self.problems))
 
 
 def append_audit(folder: Path, record: ChangeRecord) -> None:
@@ -60,6 +60,7 @@ def append_audit(folder: Path, record: ChangeRecord) -> None:
         "settings": " ".join(f"{name}={value}" for name, value in record.settings),
         "summary": record.summary,
         "left": record.left[:10],
+        "trouble": record.trouble,
     }
     try:
         with suppress(FileNotFoundError):
@@ -81,9 +82,10 @@ def parse_audit(line: bytes) -> AuditEntry | None:
         found = json.loads(line)
         who = Who(int(found["uid"]), str(found["user"]), str(found["login"]), int(found["pid"]))
         summary, left = (tuple(map(str, found[key])) for key in ("summary", "left"))
+        problems = problems_of(str(found.get("trouble", "")), left)
         state, number = State(found["state"]), int(found["change"])
         return AuditEntry(
-            int(found["time_ns"]), number, state, who, str(found["root"]), str(found["settings"]), summary, left
+            int(found["time_ns"]), number, state, who, str(found["root"]), str(found["settings"]), summary, problems
         )
     except (ValueError, KeyError, TypeError):
         return None

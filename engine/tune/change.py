@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
+from contextlib import suppress
 
-import engine
 from engine.errors import LunscopeError
+from engine.helper_process import HelperProcess
 from engine.replacing import replace
 from engine.text import safe_text
 from engine.tune.apply import Restored, apply_plan, check_unchanged, restore
@@ -18,31 +16,18 @@ from engine.tune.plan import TunePlan
 from engine.tune.record import ChangeRecord, State, names_text, summarize, who_is_this
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
-from engine.tune.watchdog import KEEP, READY, restore_record
+from engine.tune.watchdog import KEEP, restore_record
 
-_START = "import sys; sys.path.insert(0, sys.argv.pop()); from engine.tune.watchdog import main; sys.exit(main())"
-_PATIENCE_S = 30.0
+_MODULE = "engine.tune.watchdog"
+_CENTURY_S = 100 * 365.25 * 86400
+_DAY_S = 86400
 
 
-class Watchdog:
+class Watchdog(HelperProcess):
     """The process that restores a change; it has what it needs before the first value is written."""
 
     def __init__(self, journal: Journal, number: int, lock: int) -> None:
-        package = Path(engine.__file__).parent.parent
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(journal.folder), str(number), str(package)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-            pass_fds=[lock],
-        )
-
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        return self._process.pid
+        super().__init__(_MODULE, [str(journal.folder), str(number)], pass_fds=[lock])
 
     def wait_ready(self) -> None:
         """Wait until it has read the record.
@@ -50,41 +35,23 @@ class Watchdog:
         Raises:
             LunscopeError: it could not start.
         """
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != READY:
+        if not self.is_ready():
             self.end()
-            raise LunscopeError("the watchdog that restores the values did not start: nothing was changed")
+            raise LunscopeError(f"the watchdog that restores the values did not start: {self.ending}")
 
     def hold(self, duration_s: float | None) -> None:
-        """Restore after a time; None: when this process ends."""
+        """Restore after a time; None: when this process ends.
+
+        Raises:
+            LunscopeError: it has ended.
+        """
         if duration_s is not None:
-            assert self._process.stdin is not None
-            self._process.stdin.write(f"{duration_s}\n".encode())
-            self._process.stdin.flush()
+            self.send(f"{duration_s}\n".encode())
 
     def keep(self) -> None:
         """Have it restore nothing."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(KEEP)
-        self._process.stdin.flush()
-
-    def has_ended(self, timeout_s: float) -> bool:
-        """Wait for its end, which is the end of the change."""
-        try:
-            self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def end(self) -> None:
-        """Have it finish and wait for that."""
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue
-        self._process.wait()
+        with suppress(LunscopeError):
+            self.send(KEEP)
 
 
 class TunableChange:
@@ -95,8 +62,13 @@ class TunableChange:
         self.record = record
 
     def has_ended(self, timeout_s: float) -> bool:
-        """Wait for the end of its time."""
+        """Wait for the end of its time, or of its watchdog."""
         return self._watchdog.has_ended(timeout_s)
+
+    @property
+    def watchdog_ending(self) -> str:
+        """Say how its watchdog ended."""
+        return self._watchdog.ending
 
     def keep(self) -> ChangeRecord:
         """Leave it in force until it is undone; return its record.
@@ -105,7 +77,8 @@ class TunableChange:
             LunscopeError: its time is over, or its record cannot be written.
         """
         if self.has_ended(0):
-            raise LunscopeError(f"change {self.record.number} is over: its values are restored; set them again")
+            over = "; ".join((f"change {self.record.number} is over", *self.end().problems))
+            raise LunscopeError(f"{over}: set its values again")
         self._journal.write(replace(self.record, state=State.KEPT, until_ns=None))
         self._watchdog.keep()
         return self.end()
@@ -119,8 +92,8 @@ class TunableChange:
             # Somebody has removed the folder: what the watchdog has not restored this process does.
             record = self.record
         if record.state in {State.CHANGING, State.HELD}:
-            # The watchdog was killed.
-            record = restore_record(self._tree, self._journal, record)
+            trouble = f"its watchdog failed: {self._watchdog.ending}"
+            record = restore_record(self._tree, self._journal, record, trouble)
         os.close(self._lock)
         self.record = record
         return record
@@ -143,7 +116,7 @@ def make_change(
         plan: what to write.
         settings: as given, for the record.
         keep: leave it in force until it is undone; otherwise until `Change.end`, or the end of this process.
-        duration_s: restore it after this time at the latest.
+        duration_s: restore it after this time at the latest; more than a century is for as long as this process runs.
         nearest: keep values that the kernel made of those given.
         journal: where records are; of this user by default.
 
@@ -152,13 +125,14 @@ def make_change(
             the message says which are not.
     """
     journal = Journal() if journal is None else journal
+    duration_s = None if duration_s is None or duration_s > _CENTURY_S else duration_s
     with journal.locked():
         refuse_held(journal, tree, plan)
         journal.remove_old()
         record = _new_record(journal, tree, plan, settings)
         journal.write(record)
         lock = journal.hold(record.number)
-    change = TunableChange(tree, journal, record, Watchdog(journal, record.number, lock), lock)
+    change = TunableChange(tree, journal, record, _start_watchdog(journal, record, lock), lock)
     try:
         change._watchdog.wait_ready()
         check_unchanged(tree, plan)
@@ -177,6 +151,15 @@ def make_change(
     return change
 
 
+def _start_watchdog(journal: Journal, record: ChangeRecord, lock: int) -> Watchdog:
+    try:
+        return Watchdog(journal, record.number, lock)
+    except LunscopeError as error:
+        os.close(lock)
+        journal.write(record.end(State.FAILED))
+        raise LunscopeError(f"the watchdog that restores the values did not start: {error}") from None
+
+
 def _new_record(journal: Journal, tree: KernelTree, plan: TunePlan, settings: dict[Tunable, str]) -> ChangeRecord:
     given = tuple((tunable.id, value) for tunable, value in settings.items())
     number, who = journal.next_number(), who_is_this()
@@ -190,10 +173,11 @@ def _in_force(record: ChangeRecord, applied: TunePlan, *, keep: bool, duration_s
 
 
 def _outcome(record: ChangeRecord) -> str:
-    if record.left:
-        more = f" and {len(record.left) - 1:,} more" if len(record.left) > 1 else ""
-        return f"not restored: {record.left[0]}{more}"
-    return "all values are as before"
+    problems = record.problems
+    if not problems:
+        return "all values are as before"
+    more = f" and {len(problems) - 1:,} more" if len(problems) > 1 else ""
+    return f"{problems[0]}{more}{'' if record.left else '; all values are as before'}"
 
 
 def refuse_held(journal: Journal, tree: KernelTree, plan: TunePlan) -> None:
@@ -219,7 +203,9 @@ def refuse_held(journal: Journal, tree: KernelTree, plan: TunePlan) -> None:
 def _until(record: ChangeRecord) -> str:
     if record.until_ns is None:
         return ""
-    return time.strftime(", until %H:%M:%S", time.localtime(record.until_ns / 1e9))
+    until_s = record.until_ns / 1e9
+    day = "%Y-%m-%d " if until_s - time.time() > _DAY_S else ""
+    return time.strftime(f", until {day}%H:%M:%S", time.localtime(until_s))
 
 
 def undo(tree: KernelTree, journal: Journal, record: ChangeRecord, *, force: bool = False) -> Restored:

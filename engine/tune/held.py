@@ -53,6 +53,7 @@ class HeldChanges:
         self._undone: HeldChange | None = None
         """What a flip makes again."""
         self._closed = False
+        self._troubled: list[ChangeRecord] = []
         self.in_force: tuple[HeldChange, ...] = ()
         """Oldest first; replaced as a whole, so that it may be read without waiting."""
 
@@ -163,20 +164,37 @@ class HeldChanges:
                     found[write.tunable.id, write.target.key] = SavedSetting(write.tunable, write.target, write.after)
         return configuration(self.tree, found.values())
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the time of a change is over, or its watchdog has ended; without waiting."""
+        return bool(self._troubled) or any(held.change.has_ended(0) for held in self.in_force)
+
     def drop_ended(self) -> None:
-        """Forget changes whose time is over."""
+        """Forget changes whose time is over, and restore those whose watchdog has failed."""
         with self._lock:
             for held in self.in_force:
                 if held.change.has_ended(0):
                     self._drop(held)
-                    held.change.end()
+                    record = held.change.end()
+                    if record.problems:
+                        self._troubled.append(record)
+
+    def take_troubled(self) -> list[ChangeRecord]:
+        """Return the records of changes that did not end as asked, each once."""
+        with self._lock:
+            self.drop_ended()
+            found, self._troubled = self._troubled, []
+            return found
 
     def close(self) -> list[ChangeRecord]:
-        """Restore everything that is not kept, the newest first; returns the records of what was in force."""
+        """Restore everything that is not kept, the newest first.
+
+        Returns the records of what was in force, and of what did not end as asked.
+        """
         with self._lock:
             self._closed = True
-            self.drop_ended()
-            records = [held.change.end() for held in reversed(self.in_force)]
+            records = self.take_troubled()
+            records += [held.change.end() for held in reversed(self.in_force)]
             self.in_force = ()
             if self._tree is not None:
                 self._tree.close()
@@ -212,9 +230,9 @@ class HeldChanges:
         left: list[str] = []
         for held in reversed(below):
             self._drop(held)
-            left += held.change.end().left
+            left += held.change.end().problems
         if left:
-            raise LunscopeError(f"not restored: {left[0]}; nothing was set")
+            raise LunscopeError(f"{left[0]}; nothing was set")
 
     def _make_again(self, below: Sequence[HeldChange]) -> str:
         """Make changes again as they were; returns the problem, empty if there is none."""

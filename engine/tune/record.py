@@ -80,15 +80,28 @@ class ChangeRecord(Struct, frozen=True):
     ended_ns: int | None = None
     left: tuple[str, ...] = ()
     """What restoring it left as it was, a line each."""
+    trouble: str = ""
+    """Why its watchdog did not restore it at its end; empty if it did."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return what was wrong at its end, a line each; none if all was as asked."""
+        return problems_of(self.trouble, self.left)
 
     @property
     def text(self) -> str:
         """Return one line: what and who."""
         return f"change {self.number}: {'; '.join(self.summary)} by {self.who.text}"
 
-    def end(self, state: State, left: Iterable[str] = ()) -> ChangeRecord:
+    def end(self, state: State, left: Iterable[str] = (), trouble: str = "") -> ChangeRecord:
         """Return it as ended now; without its writes unless some of them are still in force."""
-        return replace(self, state=state, ended_ns=time.time_ns(), left=tuple(left), plan=TunePlan(()))
+        plan, now_ns = TunePlan(()), time.time_ns()
+        return replace(self, state=state, ended_ns=now_ns, left=tuple(left), trouble=trouble, plan=plan)
+
+
+def problems_of(trouble: str, left: Iterable[str]) -> tuple[str, ...]:
+    """Put what was wrong at the end of a change into lines."""
+    return (*((trouble,) if trouble else ()), *(f"not restored: {line}" for line in left))
 
 
 def who_is_this() -> Who:
@@ -161,6 +174,7 @@ def to_json(record: ChangeRecord) -> str:
         "until_ns": record.until_ns,
         "ended_ns": record.ended_ns,
         "left": record.left,
+        "trouble": record.trouble,
         "targets": [
             [one.subject, one.name, one.folder, one.device, one.holder, inode]
             for one, inode in zip(targets, inodes, strict=True)
@@ -213,4 +227,5 @@ def _read(document: dict[str, Any]) -> ChangeRecord:
         document["until_ns"],
         document["ended_ns"],
         tuple(map(str, document["left"])),
+        str(document.get("trouble", "")),
     )

@@ -6,35 +6,52 @@ a pipe that only its lunscope can write to: the kernel closes it after kill -9, 
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
 import sys
 import time
+from enum import Enum, auto
 from pathlib import Path
 
 from engine.errors import LunscopeError
+from engine.helper_process import READY
 from engine.text import decimal_number
 from engine.tune.apply import restore
 from engine.tune.journal import Journal
 from engine.tune.record import ChangeRecord, State
 from engine.tune.tree import KernelTree
 
-READY = b"ready\n"
 KEEP = b"keep\n"
+TOLD_TO_END = "its watchdog was told to end by SIGTERM"
+
+_LONGEST_WAIT_MS = 24 * 3600 * 1000
+"""poll(2) takes less than 2^31 ms, 24.8 days; a longer time is waited for in parts."""
 
 
-def restore_record(tree: KernelTree, journal: Journal, record: ChangeRecord) -> ChangeRecord:
-    """Restore a change that is not to be kept and write its record.
+def restore_record(tree: KernelTree, journal: Journal, record: ChangeRecord, trouble: str = "") -> ChangeRecord:
+    """Restore a change that is not to be kept and write its record, with what was wrong if anything was.
 
     One that was never completed may have left any value, so that its values are not compared.
     """
     unfinished = record.state is State.CHANGING
     restored = restore(tree, record.plan, force=unfinished)
-    ended = record.end(State.FAILED if unfinished else State.REVERTED, restored.left)
+    ended = record.end(State.FAILED if unfinished else State.REVERTED, restored.left, trouble)
     if journal.folder.is_dir():
         journal.write(ended)
     return ended
+
+
+class Ending(Enum):
+    """What ends the wait for the end of a change."""
+
+    OVER = auto()
+    """Its time is over, or its lunscope has ended."""
+    TOLD = auto()
+    """SIGTERM."""
+    KEPT = auto()
+    """It is to be kept."""
 
 
 class _Pipe:
@@ -50,19 +67,19 @@ class _Pipe:
         self._poll.register(descriptor, select.POLLIN)
         self._poll.register(wake_read, select.POLLIN)
 
-    def wait(self) -> bool:
-        """Return whether the change is over; False if it is to be kept."""
+    def wait(self) -> Ending:
+        """Return what ends the change."""
         while True:
-            left_s = None if self._deadline_s is None else self._deadline_s - time.monotonic()
-            if left_s is not None and left_s <= 0:
-                return True
-            ready = dict(self._poll.poll(None if left_s is None else left_s * 1000 + 1))
+            left_s = math.inf if self._deadline_s is None else self._deadline_s - time.monotonic()
+            if left_s <= 0:
+                return Ending.OVER
+            ready = dict(self._poll.poll(min(left_s * 1000 + 1, _LONGEST_WAIT_MS)))
             if self._wake in ready:
-                return True
+                return Ending.TOLD
             if self._descriptor in ready:
                 message = os.read(self._descriptor, 64)
                 if message in {b"", KEEP}:
-                    return not message
+                    return Ending.KEPT if message else Ending.OVER
                 self._set_deadline(message)
 
     def _set_deadline(self, message: bytes) -> None:
@@ -81,14 +98,16 @@ def main() -> int:
     record = journal.read(change)
     with KernelTree(Path(record.root)) as tree:
         os.write(1, READY)
-        if not pipe.wait():
+        ending = pipe.wait()
+        if ending is Ending.KEPT:
             return 0
         try:
             record = journal.read(change)
-        except LunscopeError:
+        except LunscopeError as error:
             # Somebody has removed the folder: the record from before the change has all former values, too.
             restore(tree, record.plan, force=True)
+            print(error, file=sys.stderr)  # noqa: T201 (its stderr is read by its lunscope)
             return 1
         if record.state in {State.CHANGING, State.HELD}:
-            restore_record(tree, journal, record)
+            restore_record(tree, journal, record, TOLD_TO_END if ending is Ending.TOLD else "")
     return 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -156,6 +158,21 @@ async def test_values_that_arrive_after_the_drawer_was_left_are_dropped(kernel: 
         await until(pilot, lambda: not drawer.query(OptionList))
         drawer._finish(lambda: drawer._list(()))
         assert not drawer._is_busy
+
+
+async def test_a_change_whose_watchdog_was_killed_is_restored_and_said(kernel: FakeKernel) -> None:
+    source = ListSource(make_samples())
+    app = app_of(kernel, source)
+    held = app.app_state.tuning
+    assert held is not None
+    given = parse_settings(["nr_requests=64"])
+    made = held.make(held.plan(["sdc"], given), given, None)
+    assert made is not None
+    async with on_stage(app) as pilot:
+        await opened(pilot, source)
+        os.kill(made.change._watchdog.pid, signal.SIGKILL)
+        await until_requests(pilot, kernel, "128")
+        await until(pilot, lambda: any("was killed by SIGKILL" in note.message for note in app._notifications))
 
 
 async def test_leaving_restores_and_says_so(kernel: FakeKernel) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import LunscopeError
+from engine.isolation.aggressor_group import AggressorGroup, LimitHierarchy
 from tests import needs
 from tests.ended import has_ended
 from tests.kernel.conftest import Storage
@@ -117,6 +119,22 @@ def test_nothing_is_left_after_a_signal(begun: subprocess.Popen[str], number: si
         document = json.loads(out)
         assert (document["complete"], document["isolation"]["ended"]) == (False, "stopped")
         assert len(document["isolation"]["points"]) == 2
+
+
+def test_a_group_whose_keeper_was_killed_is_removed_and_that_is_said() -> None:
+    group = AggressorGroup(LimitHierarchy(BLKIO, unified=False))
+    killed = r"process \d+ was killed by SIGKILL; it is removed"
+    with subprocess.Popen(["sleep", "600"]) as member:
+        with pytest.raises(LunscopeError, match=killed):
+            _lose_keeper(group, member)
+        assert member.wait(_PATIENCE_S) == -signal.SIGKILL
+    assert not group.folder.exists()
+
+
+def _lose_keeper(group: AggressorGroup, member: subprocess.Popen[bytes]) -> None:
+    with group:
+        (group.folder / "cgroup.procs").write_text(str(member.pid))
+        os.kill(group._keeper.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 
 import click
 
+from engine.job.sizes import format_duration
 from engine.text import safe_text
 from engine.tune.change import TunableChange, make_change
 from engine.tune.plan import TunePlan
@@ -41,13 +42,14 @@ def make_and_end(
         if keep:
             say(f"change {change.record.number} is kept: `lunscope tune undo` restores it")
             return 0
-        status = _run(arguments, signals) if arguments else _hold(change, signals, duration_s or 0)
+        status = _run(arguments, signals, change) if arguments else _hold(change, signals, duration_s or 0)
         return _end(change) or status
 
 
 def _hold(change: TunableChange, signals: EndingSignals, duration_s: float) -> int:
     """Wait for the end of the time, or a signal."""
-    say(f"in force for {duration_s:g} s; Ctrl-C restores at once")
+    ends = "until Ctrl-C" if change.record.until_ns is None else f"for {format_duration(duration_s)}"
+    say(f"in force {ends}; Ctrl-C restores at once")
     while not change.has_ended(_POLL_S):
         ending = signals.wait(0)
         if ending is not None:
@@ -55,8 +57,8 @@ def _hold(change: TunableChange, signals: EndingSignals, duration_s: float) -> i
     return 0
 
 
-def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
-    """Run a command to its end, and return its exit code.
+def _run(arguments: list[str], signals: EndingSignals | None = None, change: TunableChange | None = None) -> int:
+    """Run a command to its end, and return its exit code; say at once if the watchdog of the change ends.
 
     It gets SIGTERM and SIGHUP; the terminal itself sends SIGINT to both.
     """
@@ -76,16 +78,18 @@ def _run(arguments: list[str], signals: EndingSignals | None = None) -> int:
                 passed_on = True
                 if ending is not signal.SIGINT:
                     process.send_signal(ending)
+            if change is not None and change.has_ended(0):
+                say(f"change {change.record.number}: its watchdog has ended: {change.watchdog_ending}")
+                change = None
 
 
 def _end(change: TunableChange) -> int:
     record = change.end()
-    if record.left:
-        for line in record.left:
-            say(f"not restored: {line}")
-        return 1
-    say(f"change {record.number}: restored")
-    return 0
+    for line in record.problems:
+        say(f"change {record.number}: {line}")
+    if not record.left:
+        say(f"change {record.number}: restored")
+    return 1 if record.problems else 0
 
 
 def say(text: str) -> None:

@@ -70,8 +70,8 @@ def change_lines(record: ChangeRecord, *, held: bool) -> Iterator[str]:
     yield f"{record.number:>4}  {when}  {in_force.get(record.state, record.state)}  by {record.who.text}"
     for line in record.summary:
         yield f"      {safe_text(line)}"
-    for line in record.left:
-        yield f"      not restored: {safe_text(line)}"
+    for line in record.problems:
+        yield f"      {safe_text(line)}"
 
 
 def values_document(values: Iterable[Value], tunables: Iterable[Tunable]) -> dict[str, Any]:

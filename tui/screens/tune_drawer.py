@@ -288,6 +288,6 @@ class TuneDrawer(TuneForm):
 def _outcome(record: ChangeRecord | None, words: str) -> str:
     if record is None:
         return "no change of this lunscope is in force"
-    if record.left:
-        return f"change {record.number}: not restored: {record.left[0]}"
+    if record.problems:
+        return f"change {record.number}: {record.problems[0]}"
     return f"change {record.number}: {words}"

@@ -33,5 +33,5 @@ def restore_all(held: HeldChanges, recording: Recording | None) -> list[str]:
 
 
 def _lines(record: ChangeRecord, what: str) -> list[str]:
-    lines = [] if record.left else [safe_text(f"tune change {record.number} undone: {what}")]
-    return lines + [safe_text(f"tune change {record.number}: not restored: {text}") for text in record.left]
+    lines = [] if record.left else [f"tune change {record.number} undone: {what}"]
+    return [safe_text(text) for text in (*lines, *(f"tune change {record.number}: {text}" for text in record.problems))]

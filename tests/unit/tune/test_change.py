@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import LunscopeError, UsageError
-from engine.tune.change import make_change, undo
+from engine.tune.change import Watchdog, make_change, undo
 from engine.tune.journal import Journal, state_folder
 from engine.tune.record import State, from_json, to_json
 from engine.tune.tree import KernelTree
@@ -57,6 +60,8 @@ class NoWatchdog:
 
     def end(self) -> None:
         pass
+
+    ending = "process 1 was killed by SIGKILL"
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -300,8 +305,60 @@ def test_a_second_lunscope_reports_who_holds_a_device(kernel: FakeKernel, tree: 
 def test_a_killed_watchdog_is_replaced_at_the_end(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
     made = change(tree, journal, ["nr_requests=64"], "sda")
     os.kill(made._watchdog.pid, signal.SIGKILL)
-    assert made.end().state is State.REVERTED
+    assert made.has_ended(PATIENCE_S)
+    record = made.end()
+    assert record.state is State.REVERTED
+    assert record.problems == (f"its watchdog failed: process {made._watchdog.pid} was killed by SIGKILL",)
     assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+
+
+def test_a_watchdog_that_fails_is_reported_with_its_words(
+    kernel: FakeKernel, tree: KernelTree, journal: Journal
+) -> None:
+    made = change(tree, journal, ["nr_requests=64"], "sda")
+    journal.path(1).write_text("{}")
+    (problem,) = made.end().problems
+    assert re.fullmatch(r"its watchdog failed: process \d+ ended with status 1: .*000001.json: no record .*", problem)
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+
+
+@pytest.mark.parametrize("days", [24.8, 25, 36500, 1e9, float("inf")])
+def test_a_time_of_any_length_is_held(kernel: FakeKernel, tree: KernelTree, journal: Journal, days: float) -> None:
+    made = change(tree, journal, ["nr_requests=64"], "sda", duration_s=days * 86400)
+    until_ns = made.record.until_ns
+    assert until_ns is None or until_ns == pytest.approx((time.time() + days * 86400) * 1e9, rel=1e-6)
+    # What it has read of its pipe it acts on before it waits again.
+    wait_for(lambda: unread(made._watchdog) == 0)
+    assert not made.has_ended(0.05)
+    assert made.end().problems == ()
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+
+
+def unread(watchdog: Watchdog) -> int:
+    assert watchdog._process.stdin is not None
+    buffer = fcntl.ioctl(watchdog._process.stdin.fileno(), termios.FIONREAD, bytes(4))
+    return int.from_bytes(buffer, sys.byteorder)
+
+
+def test_a_change_that_a_failed_watchdog_has_left_is_not_kept(
+    kernel: FakeKernel, tree: KernelTree, journal: Journal
+) -> None:
+    made = change(tree, journal, ["nr_requests=64"], "sda")
+    os.kill(made._watchdog.pid, signal.SIGKILL)
+    assert made.has_ended(PATIENCE_S)
+    with pytest.raises(LunscopeError, match=r"change 1 is over; its watchdog failed: .*SIGKILL: set its values again"):
+        made.keep()
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+
+
+def test_without_a_process_for_the_watchdog_nothing_is_changed(
+    kernel: FakeKernel, tree: KernelTree, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(LunscopeError, match=r"the watchdog .* did not start: .*No such file"):
+        change(tree, journal, ["nr_requests=64"], "sda")
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+    assert (journal.records()[0].state, journal.is_held(1)) == (State.FAILED, False)
 
 
 def test_the_end_of_the_watchdog_by_sigterm_restores(kernel: FakeKernel, tree: KernelTree, journal: Journal) -> None:
@@ -309,7 +366,9 @@ def test_the_end_of_the_watchdog_by_sigterm_restores(kernel: FakeKernel, tree: K
     os.kill(made._watchdog.pid, signal.SIGTERM)
     assert made.has_ended(PATIENCE_S)
     assert present(kernel, "queue/nr_requests", "sda") == ["128"]
-    assert made.end().state is State.REVERTED
+    record = made.end()
+    assert record.state is State.REVERTED
+    assert record.problems == ("its watchdog was told to end by SIGTERM",)
 
 
 _HOLDER = """

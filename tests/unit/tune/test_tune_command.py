@@ -198,7 +198,33 @@ def test_a_command_runs_even_if_nothing_is_to_change(kernel: FakeKernel) -> None
 
 def test_a_time_without_a_command(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
     assert tune(kernel, "set", "nr_requests=64", "--on", "sda", "--for", "100ms") == 0
-    assert "in force for 0.1 s" in capsys.readouterr().err
+    assert "in force for 0.1s" in capsys.readouterr().err
+    assert present(kernel, "queue/nr_requests", "sda") == ["128"]
+
+
+_KILLED = """
+for process in $(cat /proc/$PPID/task/*/children); do
+    grep -qa "engine.tune.watch[d]og" /proc/$process/cmdline && kill -KILL $process && watchdog=$process
+done
+while [ -e /proc/$watchdog ]; do sleep 0.02; done
+"""
+
+
+def test_a_killed_watchdog_is_said_at_once_and_its_change_restored(
+    kernel: FakeKernel, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command waits until the end of the watchdog is noticed, and has the value for as long as it runs."""
+    file = kernel.sysfs / kernel.disks["sda"].folder / "queue/nr_requests"
+    assert tune(kernel, "set", "nr_requests=64", "--on", "sda", "--", "sh", "-c", f"{_KILLED} cat {file}") == 1
+    printed = capfd.readouterr()
+    assert printed.out == "64\n"
+    said = [line.split("process")[0] for line in printed.err.splitlines()]
+    assert said[1:] == [
+        "lunscope: change 1: its watchdog has ended: ",
+        "lunscope: change 1: its watchdog failed: ",
+        "lunscope: change 1: restored",
+    ]
+    assert printed.err.count("was killed by SIGKILL") == 2
     assert present(kernel, "queue/nr_requests", "sda") == ["128"]
 
 
