@@ -17,6 +17,7 @@ from engine.job.values import (
     not_one_of,
     quoted,
     read_duration,
+    read_durations,
     read_jump,
     read_size,
     read_switch,
@@ -104,6 +105,10 @@ def _duration_text(duration_s: float | None) -> str | None:
     return None if duration_s is None else quoted(format_duration(duration_s))
 
 
+def _durations_text(durations_s: tuple[float, ...]) -> str | None:
+    return quoted(",".join(map(format_duration, durations_s))) if durations_s else None
+
+
 def _switch_text(*, on: bool) -> str:
     return "true" if on else "false"
 
@@ -139,6 +144,8 @@ TAIL = (
         lambda job: None if job.think_every == 1 else str(job.think_every),
         "think_every",
     ),
+    Setting("response_limits", read_durations, lambda job: _durations_text(job.response_limits_s), "response_limits_s"),
+    Setting("response_edges", read_durations, lambda job: _durations_text(job.response_edges_s), "response_edges_s"),
     Setting(
         "rate_min",
         lambda value: value if isinstance(value, RateFloor) else parse_rate_floor(read_text(value)),

@@ -124,6 +124,10 @@ class JobSpec:
     """Whether the load ends as soon as it is steady (engine/statistics/steady_state.py); the runtime is the limit."""
     steady_round_s: float = DEFAULT_STEADY_ROUND_S
     """Length of a round of that rule."""
+    response_limits_s: tuple[float, ...] = ()
+    """The share of the I/Os within each is reported, ascending."""
+    response_edges_s: tuple[float, ...] = ()
+    """Edges of a histogram of response times that is reported, ascending."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S

@@ -55,6 +55,7 @@ MIN_STRIPE_UNIT_BYTES = 4096
 MAX_SEED = 2**63 - 1
 MAX_LOOPS = 10**9
 MIN_STEADY_ROUND_S = 1.0
+MAX_RESPONSE_TIMES = 256
 
 
 def _outside(value: float, low: float, high: float) -> bool:
@@ -82,8 +83,18 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     if not MIN_STEADY_ROUND_S <= job.steady_round_s < math.inf:
         least = format_number(MIN_STEADY_ROUND_S)
         yield Problem("steady-round", f"{format_number(job.steady_round_s)} is out of range: {least}s or longer")
+    yield from _response_problems(job)
     if not 0 <= job.give_up_s < math.inf:
         yield Problem("give-up", f"{format_number(job.give_up_s)} is out of range: 0s or longer")
+
+
+def _response_problems(job: JobSpec) -> Iterator[Problem]:
+    for option, times_s in (("response-limits", job.response_limits_s), ("response-edges", job.response_edges_s)):
+        if len(times_s) > MAX_RESPONSE_TIMES:
+            yield Problem(option, f"{len(times_s)} times: give up to {MAX_RESPONSE_TIMES}")
+        for time_s in times_s:
+            if not 0 <= time_s < math.inf:
+                yield Problem(option, f"{format_number(time_s)} is out of range: 0s or longer")
 
 
 def _path_problems(target: TargetSpec) -> Iterator[Problem]:

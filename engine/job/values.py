@@ -76,6 +76,19 @@ def read_duration(value: object) -> float:
     raise WrongTypeError('a duration such as "30s", or seconds')
 
 
+def read_durations(value: object) -> tuple[float, ...]:
+    """Take durations, each once and in ascending order.
+
+    Raises:
+        UsageError: a text is no duration.
+    """
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list | tuple):
+        raise WrongTypeError('durations such as "5ms,10ms", or a list of them')
+    return tuple(sorted({read_duration(each) for each in value}))
+
+
 def word_reader(kind: type[_Word]) -> Callable[[object], _Word]:
     """Make a reader of the words of an enum."""
 

@@ -1,4 +1,4 @@
-"""Response times in the form of NDISK: the share of the I/Os within limits, and a histogram with given edges, by step.
+"""Response times in the form of NDISK: the share of the I/Os within limits of a job, and a histogram, by step.
 
 Latencies are counted in buckets of the engine's histogram, so that an edge is accurate to 1 %.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from engine.job.spec import JobSpec
 from engine.results.measured import Measured, share_between
 from engine.results.result import RunResult
 from engine.text import three_digits
@@ -17,13 +18,6 @@ from engine.text import three_digits
 _A_LINE = 8
 _LABEL, _CELL = 7, 9
 """Cells: eight limits fill 79 columns, which a terminal of 80 shows unbroken."""
-
-
-class ResponseTimes(Struct, frozen=True):
-    """What to report: ascending limits and edges, in seconds; none of either leaves it out."""
-
-    limits_s: tuple[float, ...] = ()
-    edges_s: tuple[float, ...] = ()
 
 
 class _Span(Struct, frozen=True):
@@ -54,9 +48,11 @@ def _between(edges_s: Sequence[float]) -> list[_Span]:
     return [_Span(above_s, to_s) for above_s, to_s in itertools.pairwise((None, *edges_s, None))]
 
 
-def response_lines(result: RunResult, wanted: ResponseTimes) -> Iterator[str]:
+def response_lines(result: RunResult) -> Iterator[str]:
     """Yield a table of the shares within the limits and one of the histogram, a line for each step and one for all."""
-    parts = ("share of the I/Os within", _within(wanted.limits_s)), ("histogram of the I/Os", _between(wanted.edges_s))
+    job = result.about.job
+    within, buckets = _within(job.response_limits_s), _between(job.response_edges_s)
+    parts = ("share of the I/Os within", within), ("histogram of the I/Os", buckets)
     for title, spans in parts:
         for start in range(0, len(spans), _A_LINE):
             shown = spans[start : start + _A_LINE]
@@ -67,22 +63,23 @@ def response_lines(result: RunResult, wanted: ResponseTimes) -> Iterator[str]:
                 yield _line(label, [_percent(span.share_pct(measured)) for span in shown])
 
 
-def response_document(result: RunResult, wanted: ResponseTimes) -> dict[str, object] | None:
+def response_document(result: RunResult) -> dict[str, object] | None:
     """Write both for all steps together and for each epoch; None if neither is wanted."""
-    if not (wanted.limits_s or wanted.edges_s):
+    job = result.about.job
+    if not (job.response_limits_s or job.response_edges_s):
         return None
     return {
-        **_document(result.total.total, wanted),
-        "epochs": [{"index": epoch.index, **_document(epoch.split.total, wanted)} for epoch in result.epochs],
+        **_document(result.total.total, job),
+        "epochs": [{"index": epoch.index, **_document(epoch.split.total, job)} for epoch in result.epochs],
     }
 
 
-def _document(measured: Measured, wanted: ResponseTimes) -> dict[str, object]:
+def _document(measured: Measured, job: JobSpec) -> dict[str, object]:
     return {
-        "within": [{"limit_s": span.to_s, "pct": _share(span, measured)} for span in _within(wanted.limits_s)],
+        "within": [{"limit_s": span.to_s, "pct": _share(span, measured)} for span in _within(job.response_limits_s)],
         "buckets": [
             {"above_s": span.above_s, "to_s": span.to_s, "ios": _ios(span, measured), "pct": _share(span, measured)}
-            for span in _between(wanted.edges_s)
+            for span in _between(job.response_edges_s)
         ],
     }
 

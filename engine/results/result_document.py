@@ -76,6 +76,8 @@ def _job(job: JobSpec) -> Document:
 def _setting(value: object) -> object:
     if isinstance(value, RateFloor):
         return value.text
+    if isinstance(value, tuple):
+        return list(value)
     return value.value if isinstance(value, Enum) else value
 
 

@@ -151,6 +151,18 @@ def test_jobs_that_follow_each_other(tmp_path: Path) -> None:
         save_job(tmp_path / "two.toml", [Scenario(BASE), Scenario(other)])
 
 
+def test_what_is_reported_of_response_times_is_saved_or_said_to_be_left_out(tmp_path: Path) -> None:
+    asked = replace(BASE, response_limits_s=(0.005, 0.01), response_edges_s=(0.002,))
+    assert save_job(tmp_path / "one.toml", [Scenario(asked)]) == ()
+    assert read_job(tmp_path / "one.toml").scenarios[0].job == asked
+    turned = Scenario(replace(asked, runtime_s=2.0), (Turn(1.0, (("queue_depth", 2),)),))
+    assert save_job(tmp_path / "steps.toml", [turned]) == ()
+    assert read_job(tmp_path / "steps.toml").scenarios[0].job == turned.job
+    (line,) = save_job(tmp_path / "one.fio", [Scenario(asked)])
+    assert "response times are left out" in line
+    assert save_job(tmp_path / "plain.fio", [Scenario(BASE)]) == ()
+
+
 def test_scratch_files_lie_where_they_lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LUNSCOPE_SCRATCH_DIR", "/mnt/fast")
     path = tmp_path / "x.fio"

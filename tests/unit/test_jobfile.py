@@ -126,6 +126,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 _NODES = st.from_regex("/dev/[a-z0-9-]{1,9}", fullmatch=True)
 _PATHS = st.lists(st.builds(PathSpec, _NODES, st.integers(0, 100), st.booleans()), min_size=1, max_size=4).map(tuple)
+_TIMES = st.lists(st.floats(0, 1e6), max_size=3, unique=True).map(lambda times_s: tuple(sorted(times_s)))
 _JOBS = st.builds(
     JobSpec,
     targets=st.lists(
@@ -172,6 +173,8 @@ _JOBS = st.builds(
     ramp_s=st.just(0.0) | st.floats(1e-6, 1e7),
     think_s=st.just(0.0) | st.floats(1e-6, 1e7),
     think_every=st.integers(1, 10**9),
+    response_limits_s=_TIMES,
+    response_edges_s=_TIMES,
     rate_min=st.none()
     | st.builds(
         RateFloor,

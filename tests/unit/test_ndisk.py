@@ -48,8 +48,8 @@ def test_the_published_file(tmp_path: Path) -> None:
     assert [(turn.at_s, dict(turn.changes)) for turn in found.scenarios[0].turns] == [
         (5.0 * step, {"queue_depth": depth}) for step, depth in enumerate((4, 8, 24, 48, 96, 128, 256), 1)
     ]
-    assert found.response_limits_s == (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
-    assert found.response_edges_s == (0.002, 0.005, 0.01)
+    assert job.response_limits_s == (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
+    assert job.response_edges_s == (0.002, 0.005, 0.01)
     assert [warning.removeprefix(f"{tmp_path}/cache.ndisk: ") for warning in found.warnings] == [
         "NBROFDEV 240: the file names no devices: the targets given with --target are driven",
         "without effect on the load: SECPERTRK, PDEV",

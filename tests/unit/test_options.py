@@ -112,6 +112,7 @@ def test_every_option_reaches_its_field() -> None:
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
             *("--stream-step", "768k", "--jump", "0", "--offset", "3m", "--io-size", "6m", "--loops", "4"),
             *("--ramp", "5s", "--think", "20ms", "--think-every", "8", "--rate-min", "10m:500ms"),
+            *("--response-limits", "10ms,5ms", "--response-edges", "2ms"),
         ),
     )
     blocks = (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
@@ -133,6 +134,8 @@ def test_every_option_reaches_its_field() -> None:
         ramp_s=5.0,
         think_s=0.02,
         think_every=8,
+        response_limits_s=(0.005, 0.01),
+        response_edges_s=(0.002,),
         rate_min=RateFloor(10 << 20, in_bytes=True, cycle_s=0.5),
     )
     assert job == expected
@@ -195,6 +198,7 @@ def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
         (("--seed", "x"), "'--seed'"),
         (("--write-bs", "4k:50,8k:40"), "'--write-bs'"),
         (("--distribution", "zipf"), "'--distribution'"),
+        (("--response-limits", "5ms,soon"), "'--response-limits'"),
         (("--write-distribution", "locality:1,2"), "'--write-distribution'"),
     ],
 )

@@ -5,27 +5,28 @@ from __future__ import annotations
 import pytest
 
 from engine.job.spec import JobSpec, Knobs, TargetSpec
-from engine.results.response_times import ResponseTimes, response_document, response_lines
+from engine.results.response_times import response_document, response_lines
 from engine.results.result import RunResult
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 from tests.unit.test_result import result_of
 
-WANTED = ResponseTimes((0.005, 0.2), (0.002, 0.005, 0.01))
+LIMITS_S, EDGES_S = (0.005, 0.2), (0.002, 0.005, 0.01)
 MS = 1_000_000
 
 
-def steps() -> RunResult:
+def steps(limits_s: tuple[float, ...] = LIMITS_S, edges_s: tuple[float, ...] = EDGES_S) -> RunResult:
     """A step of one fast and three slower I/Os, one of a single slow I/O, and one that never settled."""
     stats = [
         epoch([Io(latency_ns=latency_ns * MS) for latency_ns in (1, 3, 3, 8)], knobs=Knobs(queue_depth=1)),
         epoch([Io(latency_ns=50 * MS)], knobs=Knobs(queue_depth=24), index=1, turned_ns=3 * SECOND_NS),
         epoch([], knobs=Knobs(queue_depth=256), index=2, turned_ns=6 * SECOND_NS, settled=False),
     ]
-    return result_of(stats, JobSpec(targets=(TargetSpec("/dev/x"),)), ("/dev/x",))
+    job = JobSpec(targets=(TargetSpec("/dev/x"),), response_limits_s=limits_s, response_edges_s=edges_s)
+    return result_of(stats, job, ("/dev/x",))
 
 
 def test_a_line_for_each_step_and_one_for_all() -> None:
-    assert [line.split() for line in response_lines(steps(), WANTED)] == [
+    assert [line.split() for line in response_lines(steps())] == [
         ["response", "time,", "share", "of", "the", "I/Os", "within"],
         ["QD", "<=", "5ms", "<=", "200ms"],
         ["1", "75.00%", "100.00%"],
@@ -43,7 +44,7 @@ def test_a_line_for_each_step_and_one_for_all() -> None:
 
 def test_lines_of_many_limits_are_broken_and_fit() -> None:
     limits = (0.0000015, *(0.005 * number for number in range(1, 12)), 1.25, 900.0)
-    lines = list(response_lines(steps(), ResponseTimes(limits)))
+    lines = list(response_lines(steps(limits, ())))
     assert max(map(len, lines)) <= 79
     titles = " ".join(line for line in lines if line.split()[0] == "QD")
     assert titles.count("<=") == len(limits)
@@ -53,15 +54,15 @@ def test_lines_of_many_limits_are_broken_and_fit() -> None:
 
 
 def test_nothing_asked_for_is_nothing() -> None:
-    assert list(response_lines(steps(), ResponseTimes())) == []
-    assert response_document(steps(), ResponseTimes()) is None
-    document = response_document(steps(), ResponseTimes((0.005,)))
+    assert list(response_lines(steps((), ()))) == []
+    assert response_document(steps((), ())) is None
+    document = response_document(steps((0.005,), ()))
     assert document is not None
     assert document["buckets"] == []
 
 
 def test_the_document_has_counts_that_add_up() -> None:
-    document = response_document(steps(), WANTED)
+    document = response_document(steps())
     assert document is not None
     assert document["within"] == [{"limit_s": 0.005, "pct": 60.0}, {"limit_s": 0.2, "pct": 100.0}]
     buckets = document["buckets"]

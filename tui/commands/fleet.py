@@ -44,7 +44,7 @@ from tui.options.job import LoadOptions, load_options, permission_options
 from tui.options.numbers import WHOLE
 from tui.options.session import load_metrics_option
 from tui.options.watching import recording_exit
-from tui.options.work import bounded, read_work, with_scratch
+from tui.options.work import bounded, read_work, with_scratch, with_unreported_times
 
 _SWEEP_SCREEN = "sweep"
 """Its id in tui/screen_registry.py, which needs textual."""
@@ -294,8 +294,10 @@ def only_scenario(job_file: Path | None, options: LoadOptions, scratch: int = 1)
     Raises:
         UsageError: the file has several jobs.
     """
-    read = with_scratch(read_work(job_file, (), options), scratch)
+    read = with_unreported_times(with_scratch(read_work(job_file, (), options), scratch))
     if read.has_groups or len(read.phases) != 1:
         raise UsageError(f"{safe_text(str(job_file))}: several jobs: the hosts of a fleet run one")
+    for warning in read.warnings:
+        click.echo(f"lunscope: {safe_text(warning)}", err=True)
     (scenario,) = read.scenarios
     return scenario

@@ -13,6 +13,7 @@ from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.events import Event
 from engine.job.formats.choose import save_job as write_job
+from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import require_permission, validate_scenario, validate_together
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
@@ -101,10 +102,7 @@ def command(
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
     if save_job is not None:
-        for each in read.scenarios:
-            validate_scenario(each)
-        write_job(save_job, read.scenarios)
-        return 0
+        return _save(read, save_job)
     if on_screen:
         if read.has_groups:
             raise UsageError(f"{read.at_once}: there is no screen for them: add --headless")
@@ -127,6 +125,14 @@ def command(
     if done is not None and done.code:
         return done.code
     return run_headless(read, permissions, watching, ResultOutput(as_json, fio_json, done))
+
+
+def _save(read: ReadJob, path: Path) -> int:
+    for each in read.scenarios:
+        validate_scenario(each)
+    for line in write_job(path, read.scenarios):
+        click.echo(f"lunscope: {safe_text(str(path))}: {line}", err=True)
+    return 0
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:

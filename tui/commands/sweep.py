@@ -45,7 +45,7 @@ from tui.options.job import (
 from tui.options.reading import root_options, tier_option
 from tui.options.session import session_options
 from tui.options.watching import Watching
-from tui.options.work import read_work
+from tui.options.work import read_work, with_unreported_times
 
 
 @click.command(short_help="the load over axes of its knobs: the knee, and the best values")
@@ -230,6 +230,7 @@ def _check_toggle(toggle: str | None, preset: str | None) -> None:
 
 def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tuple[SweepAxis, ...]]:
     """Make the steps of a job file an axis, unless --vary has that knob."""
+    read = with_unreported_times(read)
     steps = axis_of_steps(read.scenarios[0])
     if steps is None or len(read.scenarios) > 1:
         return read, axes
@@ -238,8 +239,6 @@ def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tu
         words = [f"the steps of the job file, {steps.text}, are replaced by --vary"]
     else:
         axes = (steps, *axes)
-    if read.response_limits_s or read.response_edges_s:
-        words.append("shares and histogram of response times are of lunscope run; --slo is a limit of latency")
     alone = replace(read.scenarios[0], turns=())
     return replace(read, phases=(alone,), warnings=(*read.warnings, *words)), axes
 

@@ -18,7 +18,7 @@ from engine.job.formats.read_job import ReadJob
 from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult
-from engine.results.response_times import ResponseTimes, response_document, response_lines
+from engine.results.response_times import response_document, response_lines
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.results.result_text import group_lines, summary_lines
@@ -47,7 +47,7 @@ class FoundBelow(Struct, frozen=True, eq=False):
 def print_phase(result: RunResult | GroupResult, found: FoundBelow, read: ReadJob, output: ResultOutput) -> None:
     """Print one of the phases of a file, with its name if there are several."""
     if output.as_json:
-        document = _group_json(result, found) if isinstance(result, GroupResult) else _run_json(result, found, read)
+        document = _group_json(result, found) if isinstance(result, GroupResult) else _run_json(result, found)
         done = output.preconditioned
         document["preconditioned"] = None if done is None else done.document
         click.echo(json.dumps(document, allow_nan=False))
@@ -58,14 +58,14 @@ def print_phase(result: RunResult | GroupResult, found: FoundBelow, read: ReadJo
         _print_run(result, found, read, output.preconditioned)
 
 
-def _run_json(result: RunResult, found: FoundBelow, read: ReadJob) -> dict[str, object]:
+def _run_json(result: RunResult, found: FoundBelow) -> dict[str, object]:
     return {
         **run_document(result),
         "preconditioned": None,
         "devices": devices_document(found.devices),
         "host": found.host,
         "findings": findings_document(findings_of_run(result, found.devices)),
-        "response_times": response_document(result, _wanted(read)),
+        "response_times": response_document(result),
         "loads": None,
         "events": run_events_document(found.events),
     }
@@ -117,11 +117,7 @@ def _print_run(result: RunResult, found: FoundBelow, read: ReadJob, done: Precon
         *_with_gap(summary_lines(result)),
         *device_lines(found.devices),
         *finding_lines(findings),
-        *response_lines(result, _wanted(read)),
+        *response_lines(result),
         *run_event_lines(found.events),
     ):
         click.echo(safe_text(line))
-
-
-def _wanted(read: ReadJob) -> ResponseTimes:
-    return ResponseTimes(read.response_limits_s, read.response_edges_s)

@@ -15,7 +15,7 @@ from engine.job.settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
-from engine.job.values import read_jump
+from engine.job.values import read_durations, read_jump
 from engine.replacing import replace
 from engine.text import safe_text, short_text, signed_number
 from tui.options.numbers import DECIMAL, WHOLE
@@ -193,6 +193,18 @@ _OPTIONS = (
         help="Pause of each thread between I/Os; needs one I/O per thread. [0s]",
     ),
     click.option("--think-every", type=WHOLE, metavar="N", help="I/Os between two pauses of --think. [1]"),
+    click.option(
+        "--response-limits",
+        callback=_parsed(read_durations),
+        metavar="TIME,...",
+        help="Report the share of the I/Os within each, as 5ms,10ms. [none]",
+    ),
+    click.option(
+        "--response-edges",
+        callback=_parsed(read_durations),
+        metavar="TIME,...",
+        help="Report a histogram of response times with these edges. [none]",
+    ),
     click.option(
         "--rate-min",
         callback=_parsed(parse_rate_floor),

@@ -87,6 +87,16 @@ def with_scratch(read: ReadJob, at_least: int) -> ReadJob:
     return for_every_job(read, lambda each: with_scratch_targets(each.job, at_least))
 
 
+def with_unreported_times(read: ReadJob) -> ReadJob:
+    """Add a warning where a job asks for shares or a histogram of response times, which `run` alone reports."""
+    if not any(each.job.response_limits_s or each.job.response_edges_s for phase in read.jobs for each in phase):
+        return read
+    return replace(read, warnings=(*read.warnings, _ONLY_RUN))
+
+
+_ONLY_RUN = "shares and histogram of response times are not reported: `lunscope run` does; a limit of a sweep is --slo"
+
+
 def with_ends(read: ReadJob) -> ReadJob:
     """Set a runtime for jobs that have none."""
     return for_every_job(read, lambda each: bounded(each.job, each.last_turn_s))

@@ -14,6 +14,7 @@ from engine.job.scenario import Scenario, dump_scenario, parse_scenario
 from engine.text import safe_text
 
 FIO, NDISK = ".fio", ".ndisk"
+_NO_RESPONSE_TIMES = "limits and edges of response times are left out, which a fio job file cannot hold: a .toml can"
 
 
 def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
@@ -42,8 +43,11 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
     return ReadJob((parse_scenario(text, shown),))
 
 
-def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
+def save_job(path: Path, scenarios: Sequence[Scenario]) -> tuple[str, ...]:
     """Write jobs as fio job file where the suffix says so, else one as TOML, never over a file.
+
+    Returns:
+        What the file leaves out although it is no part of the load, a line for each.
 
     Raises:
         UsageError: the format cannot express the job, or there is a file of that name.
@@ -64,6 +68,8 @@ def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
         (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)
     write_new(path, (text,))
+    reports = any(scenario.job.response_limits_s or scenario.job.response_edges_s for scenario in scenarios)
+    return (_NO_RESPONSE_TIMES,) if reports and path.suffix.lower() == FIO else ()
 
 
 def write_new(path: Path, parts: Iterable[str]) -> None:

@@ -19,10 +19,13 @@ _WRITTEN = frozenset(
     """
     targets knobs access backend streams stripe_unit_bytes copies total_queue_depth size_bytes runtime_s seed arrival
     poll name separate stream_step_bytes jump_bytes offset_bytes align_bytes io_bytes loops ramp_s think_s think_every
-    rate_min
+    rate_min response_limits_s response_edges_s
     """.split()  # noqa: SIM905 (one name a line would fill a page)
 ) | {knob.id for knob in KNOBS.values() if knob.fio is not None}
-"""Fields of JobSpec and Knobs that are written, refused by their own words, or no part of the load."""
+"""Fields of JobSpec and Knobs that are written, refused by their own words, or no part of the load.
+
+What is reported of response times is no part of it, and `save_job` says that it is left out.
+"""
 
 
 def dump_fio(scenarios: Sequence[Scenario]) -> str:

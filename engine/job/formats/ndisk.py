@@ -129,16 +129,13 @@ def read_ndisk(path: str | Path) -> ReadJob:
         backend=Backend.THREADS,
         total_queue_depth=True,
         runtime_s=None if step_s is None else step_s * len(states),
+        response_limits_s=_times(given, "RESPONSETIME"),
+        response_edges_s=_times(given, "BUCKETS"),
         name=Path(path).stem or "ndisk",
     )
     for problem in knob_problems(first):
         raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
-    return ReadJob(
-        (Scenario(job, turns),),
-        tuple(_warnings(given, str(path))),
-        response_limits_s=_times(given, "RESPONSETIME"),
-        response_edges_s=_times(given, "BUCKETS"),
-    )
+    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))))
 
 
 def _first_knobs(given: Mapping[str, Parameter]) -> Knobs:

@@ -38,10 +38,6 @@ class ReadJob(Struct, frozen=True):
     """Options of the file that the load ignores, one line each; none of them changes the load."""
     scratch_folder: Path | None = None
     """Where the file wants files that lunscope makes itself."""
-    response_limits_s: tuple[float, ...] = ()
-    """Limits for which the share of I/Os within each is reported, ascending."""
-    response_edges_s: tuple[float, ...] = ()
-    """Edges of a histogram of response times, ascending."""
     search: JobSearch | None = None
     """Set if it has to be a sweep."""
 

@@ -79,7 +79,7 @@ FLASHCACHE = Preset(
     source="IBM AIX 7.2 flash cache, 2017; NDISK64",
     parts=_parts,
     tables=_tables,
-    published=("max_transfer=0x100000 and queue_depth=256 on all of 240 disks",),
+    published=("max_transfer=0x100000 and queue_depth=256 on all SAN subsystem and cache disks",),
     remarks=lambda _job, _host: ("a cache that was just turned on still fills while the first points are measured",),
     refusal=_refusal,
     is_toggled=True,

@@ -29,6 +29,8 @@ class FakeLoad:
         """How long I/Os of before are outstanding when an epoch is parted: it counts from then on."""
         self.outlasting_s = 0.0
         """In a shorter epoch the slowest I/Os do not end: latencies are too low by the share that is missing of it."""
+        self.peak_of_mean = 1.0
+        """Average peak latency as a multiple of the mean."""
         self.fails_at_depth = 1 << 30
         self.driven = 2
         """Targets inside the stripe width."""
@@ -94,6 +96,7 @@ class FakeLoad:
         latency_ns = int(self.turns[-1].queue_depth * duration_s / max(ios, 1) * 1e9)
         if duration_s < self.outlasting_s:
             latency_ns = int(latency_ns * duration_s / self.outlasting_s)
+        seconds = int(duration_s + 1e-6)
         total = Measured(
             ios,
             4096 * ios,
@@ -101,8 +104,8 @@ class FakeLoad:
             ios * latency_ns,
             latency_ns,
             latency_ns,
-            0,
-            0,
+            round(latency_ns * self.peak_of_mean) * seconds,
+            seconds,
             np.zeros(0, np.uint16),
             np.zeros(0, np.uint64),
         )

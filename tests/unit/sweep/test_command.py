@@ -69,7 +69,19 @@ def test_steps_of_a_job_file_are_an_axis(
     assert " x ".join(axis.text for axis in plan.axes) == axes
     assert (plan.job.total_queue_depth, plan.job.runtime_s) == (True, None)
     assert says in done.output
-    assert "response times are of lunscope run" in done.output
+    assert "histogram of response times are not reported" in done.output
+
+
+def test_response_times_that_a_sweep_does_not_report_are_named_without_steps_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verb, "run_sweep", lambda _order, _watching: 0)
+    monkeypatch.setattr(verb, "go_on_in_child", lambda: None)
+    job = _job(tmp_path, "NBROFPROC -> 8\nRESPONSETIME -> .002\nRECSIZE -> 4096\n")
+    done = CliRunner().invoke(
+        verb.command, [str(job), "--vary", "bs=4k,8k", "--headless"], standalone_mode=False, catch_exceptions=False
+    )
+    assert done.output.count("histogram of response times are not reported") == 1
 
 
 @pytest.mark.parametrize("axes", [("--vary", "qd=1,2"), ("--preset", "skytap")])

@@ -108,6 +108,28 @@ def test_skytap_names_the_best_balance_of_each_block_size_with_the_published_row
     assert [row[0] for row in narrow.published_only] == ["8k", "16k", "64k"]
 
 
+def test_skytap_chooses_by_peaks_not_by_means() -> None:
+    """At every depth the mean is 2 ms; from 8 outstanding on the largest of a second is twenty times as long."""
+    outcome = _measured(_plan("skytap", "bs=4k", "stripe_width=1"))
+    curve = outcome.results[0].curves[0]
+    trials = tuple(
+        replace(trial, iops=500 * trial.load, latency_ns=2e6, average_peak_ns=3e6 if trial.load < 8 else 6e7)
+        for trial in curve.trials
+    )
+    peaked = replace(outcome, results=(replace(outcome.results[0], curves=(replace(curve, trials=trials),)),))
+    assert [row.cells[2] for row in peaked.tables[0].rows] == [3.0]
+    unknown = tuple(replace(trial, average_peak_ns=None) for trial in trials)
+    short = replace(outcome, results=(replace(outcome.results[0], curves=(replace(curve, trials=unknown),)),))
+    assert [table.title for table in short.tables] == ["every point"]
+
+
+def test_facts_are_those_of_the_studies() -> None:
+    facts = {name: " ".join(preset.published) for name, preset in PRESETS.items()}
+    assert "less than one-quarter of the time of the former release" in facts["dump"]
+    assert "all SAN subsystem and cache disks" in facts["flashcache"]
+    assert "2.1x the former release" in facts["multipath"]
+
+
 def test_fourcorners_averages_the_mix_and_compares_with_the_fewest_disks() -> None:
     outcome = _measured(_plan("fourcorners", "stripe_width=1,2"))
     scale, sequential, random = outcome.tables
