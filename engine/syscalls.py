@@ -16,8 +16,12 @@ _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_STATX_DONT_SYNC = 0x4000
 _STATX_BASIC_STATS = 0x7FF
+_STATX_BTIME = 0x800
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
+_STATFS_BYTES = 256
+OVERLAY_MAGIC = 0x794C7630
+"""OVERLAYFS_SUPER_MAGIC of linux/magic.h."""
 _PR_SET_PDEATHSIG = 1
 _CACHESTAT = 451
 """Number of cachestat(2), the same on all architectures; Linux 6.5 and newer."""
@@ -43,6 +47,9 @@ class Statx(Struct, frozen=True):
     device: int
     inode: int
     rdev: int
+    size_bytes: int
+    birth_ns: int | None
+    """When it was made; None where the filesystem does not keep that."""
     dio_memory_align: int | None
     """Alignment direct I/O requires of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
     dio_offset_align: int | None
@@ -60,11 +67,12 @@ def statx(target: int | str) -> Statx:
     path = b"" if isinstance(target, int) else os.fsencode(target)
     flags = _AT_STATX_DONT_SYNC | (_AT_EMPTY_PATH if by_descriptor else 0)
     buffer = ctypes.create_string_buffer(_STATX_BYTES)
-    if _libc.statx(folder, path, flags, _STATX_BASIC_STATS | _STATX_DIOALIGN, buffer):
+    if _libc.statx(folder, path, flags, _STATX_BASIC_STATS | _STATX_BTIME | _STATX_DIOALIGN, buffer):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), None if by_descriptor else target)
     mask = struct.unpack_from("=I", buffer, 0x00)[0]
     rdev_major, rdev_minor, device_major, device_minor = struct.unpack_from("=4I", buffer, 0x80)
+    birth_s, birth_rest_ns = struct.unpack_from("=qI", buffer, 0x50)
     memory_align, offset_align = struct.unpack_from("=2I", buffer, 0x98)
     has_alignment = bool(mask & _STATX_DIOALIGN)
     return Statx(
@@ -72,9 +80,24 @@ def statx(target: int | str) -> Statx:
         device=os.makedev(device_major, device_minor),
         inode=struct.unpack_from("=Q", buffer, 0x20)[0],
         rdev=os.makedev(rdev_major, rdev_minor),
+        size_bytes=struct.unpack_from("=Q", buffer, 0x28)[0],
+        birth_ns=birth_s * 1_000_000_000 + birth_rest_ns if mask & _STATX_BTIME else None,
         dio_memory_align=memory_align if has_alignment else None,
         dio_offset_align=offset_align if has_alignment else None,
     )
+
+
+def filesystem_magic(path: str) -> int:
+    """Return the number of a path's filesystem type (linux/magic.h).
+
+    Raises:
+        OSError: as statfs(2).
+    """
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _libc.statfs(os.fsencode(path), buffer):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), path)
+    return int(struct.unpack_from("@l", buffer)[0]) & 0xFFFFFFFF
 
 
 def fallocate(fd: int, size_bytes: int) -> None:

@@ -67,7 +67,7 @@ def other_disks(usage: UsageSnapshot, device: BlockDevice) -> Iterator[OtherDisk
 
 def _loops_beside(usage: UsageSnapshot, device: BlockDevice) -> list[Loop]:
     own = usage.loop_at(device)
-    return [loop for loop in usage.loops if own and loop is not own and loop.shares_backing(own)]
+    return [loop for loop in usage.loops if own and loop is not own and usage.share_backing(own, loop)]
 
 
 def _directly_below(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:

@@ -12,6 +12,7 @@ from engine.errors import UsageError
 from engine.guard.claims import below
 from engine.guard.finding import Found
 from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.stored_file import stored_file
 from engine.hostfs.sysblock import BlockDevice, look_up, lun_of, read_text
 from engine.replacing import replace
 from engine.text import safe_text, whole_number
@@ -66,7 +67,7 @@ def _stores(usage: UsageSnapshot, device: BlockDevice) -> Iterator[_StoredRange]
     if loop is None:
         return
     for file in loop.files:
-        yield "file", *file, loop.offset_bytes
+        yield "file", usage.name_of(file), 0, loop.offset_bytes
     if loop.backing_device is not None:
         yield "device", loop.backing_device, 0, loop.offset_bytes
 
@@ -127,7 +128,7 @@ def _block_extents(usage: UsageSnapshot, device: BlockDevice, target: int) -> It
     if loop is None:
         return
     for file in loop.files:
-        yield _Extent(("file", *file), loop.offset_bytes + start, loop.offset_bytes + end, target)
+        yield _Extent(("file", usage.name_of(file), 0), loop.offset_bytes + start, loop.offset_bytes + end, target)
     backing = look_up(usage.roots.sysfs, loop.backing_device) if loop.backing_device else None
     if backing:
         begin = backing.start_bytes + loop.offset_bytes
@@ -136,8 +137,7 @@ def _block_extents(usage: UsageSnapshot, device: BlockDevice, target: int) -> It
 
 def _own_extents(usage: UsageSnapshot, found: Found, target: int) -> Iterator[_Extent]:
     if not found.is_block:
-        for inode in usage.inodes_of(found.fd):
-            yield _Extent(("file", *inode), 0, _END, target)
+        yield _Extent(("file", usage.name_of(stored_file(found.fd)), 0), 0, _END, target)
     elif device := look_up(usage.roots.sysfs, found.status.st_rdev):
         yield from _block_extents(usage, device, target)
     else:

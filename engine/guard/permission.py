@@ -24,6 +24,7 @@ from engine.guard.usage import Use, block_use, file_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
 from engine.hostfs.kernel_files import device_text
+from engine.hostfs.stored_file import stored_file
 from engine.hostfs.sysblock import BlockDevice, look_up, title
 from engine.hostfs.writers import has_unseen_writer
 from engine.job.sizes import human_size
@@ -63,7 +64,7 @@ def _block_finding(usage: UsageSnapshot, name: str, number: int) -> Use | None:
 
 
 def _file_finding(usage: UsageSnapshot, name: str, fd: int) -> Use | None:
-    use = file_use(usage, usage.inodes_of(fd))
+    use = file_use(usage, stored_file(fd))
     return Use(f"{safe_text(name)} {use.text}", use.fix) if use else None
 
 

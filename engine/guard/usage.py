@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from engine.guard.claims import Relative, below, sharing
 from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.stored_file import StoredFile
 from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
 
 
@@ -25,9 +26,9 @@ def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
         return Use(text, "unmount it first")
     if number in usage.swaps.devices:
         return Use("is active swap", "run swapoff on it first")
-    if text := usage.exports.devices.get(number):
+    if text := usage.exports.of_device(number):
         return Use(text, "take it out of the target first")
-    if text := usage.writers.devices.get(number):
+    if text := usage.writers.certain.of_device(number):
         return Use(text, "stop that process first")
     return None
 
@@ -88,9 +89,12 @@ def _below_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use |
     for lower in lowers:
         if found := _use_of_stack(usage, lower, stack):
             return _sentence(subject, *found)
-    loop = usage.loop_at(device)
-    if loop and (use := file_use(usage, loop.files, ignore_loops=True)):
-        return Use(f"{subject} is in use: its backing file {loop.backing_path} {use.text}", use.fix)
+    for loop in filter(None, map(usage.loop_at, (device, *lowers))):
+        for file in loop.files:
+            # Other loop devices over it were found by what they do.
+            if use := file_use(usage, file, ignore_loops=True):
+                whose = "its backing file" if loop.device.disk_folder == device.disk_folder else "the file under it,"
+                return Use(f"{subject} is in use: {whose} {loop.backing_path} {use.text}", use.fix)
     return None
 
 
@@ -103,17 +107,16 @@ def block_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | 
     return _below_use(usage, subject, device)
 
 
-def file_use(usage: UsageSnapshot, files: frozenset[tuple[int, int]], *, ignore_loops: bool = False) -> Use | None:
-    """Find who uses a regular file, given as (st_dev, st_ino)."""
-    if files & usage.swaps.files:
+def file_use(usage: UsageSnapshot, file: StoredFile, *, ignore_loops: bool = False) -> Use | None:
+    """Find who uses a regular file, by this name or another, or through an overlay."""
+    if any(usage.same_bytes(file, swap) for swap in usage.swaps.files):
         return Use("is an active swap file", "run swapoff on it first")
     for loop in () if ignore_loops else usage.loops:
-        if files & loop.files:
+        if any(usage.same_bytes(file, backing) for backing in loop.files):
             text = f"backs {title(loop.device)}{_use_above(usage, loop.device, set())}"
             return Use(text, f"detach it first (losetup -d {loop.device.node})")
-    for file in files:
-        if exported := usage.exports.files.get(file):
-            return Use(exported, "take it out of the target first")
-        if written := usage.writers.files.get(file):
-            return Use(written, "stop that process first")
+    if exported := usage.exports.of_file(file, usage.is_overlay):
+        return Use(exported, "take it out of the target first")
+    if written := usage.writers.certain.of_file(file, usage.is_overlay):
+        return Use(written, "stop that process first")
     return None

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from msgspec import Struct, field
-
-from engine.hostfs.kernel_files import Roots
+from engine.hostfs.kernel_files import Roots, device_text
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
-    Inode,
     MountEntry,
-    Overlay,
+    Namespace,
     devices_of,
-    inodes_below,
     pooled_devices,
     read_mounts,
-    read_overlays,
+    read_namespaces,
 )
+from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
+from engine.hostfs.users import Users
 from engine.hostfs.writers import Writers, read_writers, writer_notices
+from engine.syscalls import OVERLAY_MAGIC, filesystem_magic
 
 _ATTRIBUTES = (
     ("the NVMe target", "kernel/config/nvmet/subsystems/*/namespaces/*/device_path"),
@@ -34,30 +32,16 @@ _ATTRIBUTES = (
 """Documentation/nvme, drivers/nvme/target/configfs.c; drivers/target/target_core_configfs.c; scst sysfs."""
 
 
-class Exports(Struct, frozen=True):
-    """Words such as "is exported by the NVMe target" by device number and by (st_dev, st_ino)."""
-
-    devices: dict[int, str] = field(default_factory=dict)
-    files: dict[tuple[int, int], str] = field(default_factory=dict)
-
-
-def read_exports(roots: Roots) -> Exports:
-    """Read what the kernel's targets export; nothing where they are not loaded."""
-    exports = Exports()
+def read_exports(roots: Roots, namespaces: Sequence[str]) -> Users:
+    """Read what the kernel's targets export, by paths that are tried below each of `namespaces`."""
+    exports = Users()
     for server, pattern in _ATTRIBUTES:
         for attribute in roots.sysfs.glob(pattern):
             # SCST adds a [key] line to attributes that were set by hand.
             lines = (read_text(attribute) or "").splitlines()
-            if not lines or not lines[0].startswith("/"):
-                continue
-            try:
-                status = Path(lines[0]).stat()
-            except OSError:
-                continue
-            if stat.S_ISBLK(status.st_mode):
-                exports.devices[status.st_rdev] = f"is exported by {server}"
-            else:
-                exports.files[(status.st_dev, status.st_ino)] = f"is exported by {server}"
+            if lines and lines[0].startswith("/"):
+                for status, path in found_by_name(lines[0], namespaces):
+                    exports.add(status, path, f"is exported by {server}")
     return exports
 
 
@@ -84,11 +68,20 @@ class UsageSnapshot:
         self._parts: _Known = {}
         self._holders: _Known = {}
         self._slaves: _Known = {}
+        self._named: list[StoredFile] = []
+
+    @cached_property
+    def _namespaces(self) -> tuple[Namespace, ...]:
+        return read_namespaces(self.roots.procfs)
+
+    @cached_property
+    def _namespace_roots(self) -> tuple[str, ...]:
+        return tuple(namespace.root for namespace in self._namespaces)
 
     @cached_property
     def mounts(self) -> list[MountEntry]:
         """Mounts of all namespaces, our own first."""
-        return read_mounts(self.roots)
+        return read_mounts(self._namespaces)
 
     @cached_property
     def mounted(self) -> dict[int, str]:
@@ -108,23 +101,38 @@ class UsageSnapshot:
         """Filesystem type by st_dev, in every namespace: a name may lead into another one (/proc/PID/root)."""
         return {mount.number: mount.filesystem for mount in self.mounts}
 
-    @cached_property
-    def _overlays(self) -> list[Overlay]:
+    def is_overlay(self, file: StoredFile) -> bool | None:
+        """Whether a file is seen through an overlay; None where that is not known."""
+        filesystem = self.filesystems.get(file.device)
+        if filesystem is not None:
+            return filesystem == "overlay"
+        # Layers on several filesystems, and the subvolumes of btrfs, have numbers that no mount has.
         try:
-            return read_overlays(self.mounts)
+            return filesystem_magic(file.path) == OVERLAY_MAGIC if file.path else None
         except OSError:
-            return []
+            return None
 
-    def inodes_of(self, fd: int) -> frozenset[Inode]:
-        """List all inodes that are one and the same open file: its own, and those of the layers of an overlay."""
-        status = os.fstat(fd)
-        path = str(Path(f"/proc/self/fd/{fd}").readlink())
-        return inodes_below(self._overlays, path) | {(status.st_dev, status.st_ino)}
+    def same_bytes(self, first: StoredFile, second: StoredFile) -> bool | None:
+        """Whether two files are the same one, by whatever overlays; None where that cannot be found out."""
+        return same_bytes(first, second, self.is_overlay)
+
+    def name_of(self, file: StoredFile) -> str:
+        """Name a file by numbers, by which all names of the same file are equal."""
+        meant = next((other for other in self._named if self.same_bytes(file, other)), None)
+        if meant is None:
+            self._named.append(file)
+        return device_text((meant or file).device) + f" {(meant or file).inode}"
+
+    def share_backing(self, first: Loop, second: Loop) -> bool:
+        """Whether two loop devices are backed by the same file or device."""
+        if first.backing_device is not None or second.backing_device is not None:
+            return first.backing_device == second.backing_device
+        return any(self.same_bytes(one, other) for one in first.files for other in second.files)
 
     @cached_property
     def swaps(self) -> Swaps:
         """Active swap."""
-        return read_swaps(self.roots)
+        return read_swaps(self.roots, self._namespace_roots)
 
     @cached_property
     def writers(self) -> Writers:
@@ -137,14 +145,14 @@ class UsageSnapshot:
         return writer_notices(self.roots, self.mounts, self.writers)
 
     @cached_property
-    def exports(self) -> Exports:
+    def exports(self) -> Users:
         """What this host serves to others."""
-        return read_exports(self.roots)
+        return read_exports(self.roots, self._namespace_roots)
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Attached loop devices."""
-        return tuple(read_loops(self.roots, self._overlays))
+        return tuple(read_loops(self.roots, self._namespace_roots))
 
     @cached_property
     def _disks_of_lun(self) -> dict[str, list[Path]]:

@@ -1,21 +1,15 @@
-"""Mounted devices in every mount namespace that can be seen, and files on overlay mounts.
-
-The kernel shows a file on an overlay mount once more, as another inode, in one of the layers below.
-
-Loop devices, swap and writers may be known by either; nothing in the overlay's own inode leads to the layer's.
-"""
+"""Mounted devices in every mount namespace that can be seen."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from msgspec import Struct
 
-from engine.hostfs.kernel_files import Roots, unescape_octal
+from engine.hostfs.kernel_files import unescape_octal
 from engine.hostfs.sysblock import parse_device_number, read_text
 from engine.text import whole_number
 
@@ -32,8 +26,6 @@ class MountEntry(Struct, frozen=True):
     """Empty for our own, else "pid 812 (name)" of a process that lives in it."""
     root: str
     """Path under which the namespace's files are reached."""
-    within: str = "/"
-    """Folder of the filesystem that is seen at the point."""
 
     @property
     def text(self) -> str:
@@ -61,7 +53,6 @@ def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[
             unescape_octal(options),
             namespace,
             root,
-            unescape_octal(fields[3]),
         )
 
 
@@ -70,34 +61,56 @@ def _processes(procfs: Path) -> list[str]:
     return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
 
 
-def _namespace_id(procfs: Path, process: str) -> int | None:
+class Namespace(Struct, frozen=True):
+    """A mount namespace as the processes of one root directory see it."""
+
+    folder: Path
+    """Of one of these processes in /proc."""
+    root: str = ""
+    """Path under which its files are reached; empty for our own."""
+
+    @property
+    def label(self) -> str:
+        """As in "pid 812 (name)"; empty for our own."""
+        return f"pid {self.folder.name} ({read_text(self.folder / 'comm') or '?'})" if self.root else ""
+
+
+_View = tuple[int, int, int]
+"""A mount namespace, and device and inode of a root directory in it."""
+
+
+def _view_of(process: str) -> _View | None:
     try:
-        return os.stat(f"{procfs}/{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
+        namespace = os.stat(f"{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
+        root = os.stat(f"{process}/root")  # noqa: PTH116 - as in kernel_files
     except OSError:
         return None
+    return namespace, root.st_dev, root.st_ino
 
 
-def _other_namespaces(procfs: Path) -> Iterator[Path]:
-    seen = {_namespace_id(procfs, "self"), None}
-    for process in _processes(procfs):
-        namespace = _namespace_id(procfs, process)
-        if namespace not in seen:
-            seen.add(namespace)
-            yield procfs / process
+def read_namespaces(procfs: Path) -> tuple[Namespace, ...]:
+    """List the mount namespaces of all processes, our own first; one with a root directory of its own once more."""
+    found = [Namespace(procfs / "self")]
+    seen = {_view_of(f"{procfs}/self"), None}
+    for name in _processes(procfs):
+        view = _view_of(f"{procfs}/{name}")
+        if view not in seen:
+            seen.add(view)
+            found.append(Namespace(procfs / name, f"{procfs}/{name}/root"))
+    return tuple(found)
 
 
-def read_mounts(roots: Roots) -> list[MountEntry]:
-    """Read all mounts of our own namespace, then those of every other one that may be read, each namespace once.
+def read_mounts(namespaces: Sequence[Namespace]) -> list[MountEntry]:
+    """Read the mounts of each namespace, in their order.
 
     Raises:
-        OSError: not even our own can be read.
+        OSError: not even those of the first, our own, can be read.
     """
-    own = (roots.procfs / "self" / "mountinfo").read_text(errors="surrogateescape")
-    mounts = list(parse_mountinfo(own))
-    for process in _other_namespaces(roots.procfs):
-        text = read_text(process / "mountinfo")
-        label = f"pid {process.name} ({read_text(process / 'comm') or '?'})"
-        mounts += parse_mountinfo(text or "", label, str(process / "root"))
+    own, *others = namespaces
+    mounts = list(parse_mountinfo((own.folder / "mountinfo").read_text(errors="surrogateescape")))
+    for namespace in others:
+        text = read_text(namespace.folder / "mountinfo") or ""
+        mounts += parse_mountinfo(text, namespace.label, namespace.root)
     return mounts
 
 
@@ -128,52 +141,3 @@ def pooled_devices(sysfs: Path) -> Iterator[tuple[int, str]]:
                     number,
                     f"is a member of a mounted {filesystem} filesystem ({file.parts[len((sysfs / 'fs').parts) + 1]})",
                 )
-
-
-Inode = tuple[int, int]
-"""A file as (st_dev, st_ino)."""
-
-_LAYERS = re.compile(r"(?:^|,)(?:upperdir|lowerdir\+?|datadir\+)=((?:\\.|[^,\\])*)")
-"""Options that name folders; colons part several, a backslash keeps a colon or comma (overlayfs.rst)."""
-_COLON = re.compile(r"(?<!\\):+")
-
-
-class Overlay(Struct, frozen=True):
-    """One overlay mount: where it is seen, from which of its folders on, and the folders it is made of."""
-
-    point: PurePosixPath
-    within: str
-    layers: tuple[str, ...]
-
-
-def read_overlays(mounts: Sequence[MountEntry]) -> list[Overlay]:
-    """Pick the overlays out of all mounts, those of other namespaces under the paths that reach them."""
-    found = []
-    for mount in mounts:
-        if mount.filesystem == "overlay":
-            point = PurePosixPath(mount.root + mount.point)
-            layers = [mount.root + layer for layer in _folders(mount.options)] + list(_folders(mount.options))
-            found.append(Overlay(point, mount.within.lstrip("/"), tuple(dict.fromkeys(layers))))
-    return found
-
-
-def _folders(options: str) -> Iterator[str]:
-    for match in _LAYERS.finditer(options):
-        for folder in _COLON.split(match[1]):
-            yield re.sub(r"\\(.)", r"\1", folder)
-
-
-def inodes_below(overlays: Sequence[Overlay], path: str) -> frozenset[Inode]:
-    """Find the files of a path on an overlay in its layers: all of that name, hidden ones too; none elsewhere."""
-    found = set()
-    for overlay in overlays:
-        if not PurePosixPath(path).is_relative_to(overlay.point):
-            continue
-        relative = overlay.within / PurePosixPath(path).relative_to(overlay.point)
-        for layer in overlay.layers:
-            try:
-                status = Path(layer, relative).stat()
-            except OSError:
-                continue
-            found.add((status.st_dev, status.st_ino))
-    return frozenset(found)

@@ -1,4 +1,4 @@
-"""What a process can write through: descriptors, those that single threads keep for themselves, and mappings.
+"""What a process can write through: descriptors, those that single threads keep for themselves, mappings, rings.
 
 A host has thousands of processes, and they are read again and again: what is read of each is cheap.
 """
@@ -16,10 +16,11 @@ from engine.syscalls import share_files
 
 _FLAGS = re.compile(rb"^flags:\s*([0-7]+)", re.MULTILINE)
 _IN_FLIGHT = re.compile(rb"^scm_fds:\s*([0-9]+)", re.MULTILINE)
-_SHARED_WRITABLE = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) .w.s [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ ([1-9][0-9]*) +(/.*)$", re.MULTILINE
+_SHARED = re.compile(
+    rb"^(([0-9a-f]+)-([0-9a-f]+)) .([w-]).s [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ ([1-9][0-9]*) +(/.*)$", re.MULTILINE
 )
-"""Address range, inode and path of a line of maps (proc_pid_maps(5)); without an inode it is memory."""
+"""Address range, right to write, inode and path of a line of maps (proc_pid_maps(5)); without an inode it is memory."""
+_RING = "anon_inode:[io_uring]"
 _MEMORY = (b"/memfd:", b"/dev/zero (deleted)", b"/SYSV")
 
 
@@ -33,6 +34,29 @@ class WritableFile(Struct, frozen=True):
     """Of a mapping: where its file was, for those who may not follow `path`."""
     inode: int = 0
     """That the name must have."""
+    protected: Protected | None = None
+    """Of a mapping that is not writable now."""
+
+
+class Protected(Struct, frozen=True):
+    """A shared mapping without the right to write, which mprotect(2) gives it if its file was open for writing."""
+
+    smaps: str
+    address: bytes
+
+    def may_be_written(self) -> bool:
+        """Read whether it may (`mw` among VmFlags, proc_pid_smaps(5)); dear, as the kernel walks all pages above."""
+        is_meant = False
+        try:
+            with open(self.smaps, "rb") as file:  # noqa: PTH123 - as in kernel_files
+                for line in file:
+                    if line.startswith(self.address):
+                        is_meant = True
+                    elif is_meant and line.startswith(b"VmFlags:"):
+                        return b"mw" in line.split()
+        except OSError:
+            return False
+        return False
 
 
 def _is_for_writing(table: str, descriptor: str) -> bool:
@@ -49,7 +73,7 @@ def _tables(process: str, threads: list[str]) -> Iterator[tuple[str, str]]:
             yield f"{process}/task/{thread}", "open for writing in a thread of its own"
 
 
-def _descriptors(table: str, how: str) -> Iterator[WritableFile]:
+def _descriptors(table: str, how: str, rings: list[str]) -> Iterator[WritableFile]:
     for name in names_in(f"{table}/fd"):
         path = f"{table}/fd/{name}"
         try:
@@ -57,36 +81,58 @@ def _descriptors(table: str, how: str) -> Iterator[WritableFile]:
         except OSError:
             continue
         # Sockets, pipes and other things without a file begin with a word.
-        if text.startswith(("/", "(unreachable)")) and _is_for_writing(table, name):
-            yield WritableFile(path, how)
+        if text.startswith(("/", "(unreachable)")):
+            if _is_for_writing(table, name):
+                yield WritableFile(path, how)
+        elif text == _RING:
+            rings.append(f"{table}/fdinfo/{name}")
 
 
-def _mappings(process: str, threads: list[str]) -> Iterator[WritableFile]:
+def _mappings(process: str, threads: list[str], rings: list[str]) -> Iterator[WritableFile]:
     """List what is mapped to be written back. A process whose first thread has ended shows its memory in the others."""
     procfs = process.rpartition("/")[0]
     # /proc/TID is not listed but there; map_files is there only.
     for folder in (process, *(f"{procfs}/{thread}" for thread in threads[-1:])):
         maps = whole(f"{folder}/maps")
-        for match in _SHARED_WRITABLE.finditer(maps):
-            if not match[4].startswith(_MEMORY):
+        for match in _SHARED.finditer(maps):
+            if not match[6].startswith(_MEMORY):
                 # The folder has the addresses without leading zeros.
-                path = f"{folder}/map_files/{int(match[1], 16):x}-{int(match[2], 16):x}"
-                name = f"{folder}/root{os.fsdecode(match[4])}"
-                yield WritableFile(path, "mapped for writing", name, int(match[3]))
+                path = f"{folder}/map_files/{int(match[2], 16):x}-{int(match[3], 16):x}"
+                name = f"{folder}/root{os.fsdecode(match[6])}"
+                protected = None if match[4] == b"w" else Protected(f"{folder}/smaps", match[1] + b" ")
+                yield WritableFile(path, "mapped for writing", name, int(match[5]), protected)
         if maps:
+            if not rings and _RING.encode() in maps:
+                rings.append("")
             return
 
 
-def writable_files(process: str) -> Iterator[WritableFile]:
+def writable_files(process: str, rings: list[str]) -> Iterator[WritableFile]:
     """List what a process, given by its folder in /proc, can write to; it may be no storage.
+
+    Args:
+        process: the folder.
+        rings: gets the file in fdinfo of each of its rings (io_uring(7)), or an empty text if they are mapped but have
+            no descriptor (io_uring_close_ring_fd(3)).
 
     Raises:
         PermissionError: it belongs to another user.
     """
     threads = names_in(f"{process}/task")
     for table, how in _tables(process, threads):
-        yield from _descriptors(table, how)
-    yield from _mappings(process, threads)
+        yield from _descriptors(table, how, rings)
+    yield from _mappings(process, threads, rings)
+
+
+def files_open_for_reading(process: str) -> Iterator[str]:
+    """List the paths in /proc of the descriptors of a process that are open for reading only.
+
+    Raises:
+        PermissionError: it belongs to another user.
+    """
+    for name in names_in(f"{process}/fd"):
+        if not _is_for_writing(process, name):
+            yield f"{process}/fd/{name}"
 
 
 def descriptors_in_flight(process: str) -> int:

@@ -10,37 +10,53 @@ import fcntl
 import os
 import signal
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import MountEntry
-from engine.hostfs.processes import WritableFile, descriptors_in_flight, writable_files
+from engine.hostfs.processes import (
+    WritableFile,
+    descriptors_in_flight,
+    files_open_for_reading,
+    writable_files,
+)
+from engine.hostfs.rings import registered_files
+from engine.hostfs.stored_file import found_by_name
 from engine.hostfs.sysblock import read_text
+from engine.hostfs.users import Users
 from engine.syscalls import Statx, statx
+
+_READ_AGAIN_S, _BETWEEN_READS_S = 1.0, 0.02
+"""For how long the list of a ring is read again that the kernel did not show, or that named what is gone by now."""
 
 
 class Writers(Struct):
     """Who writes to what: words such as "is open for writing by qemu (pid 812)"."""
 
-    devices: dict[int, str] = field(default_factory=dict)
-    files: dict[tuple[int, int], str] = field(default_factory=dict)
+    certain: Users = field(default_factory=Users)
+    possible: Users = field(default_factory=Users)
+    """Files that are registered with a ring of a process that has them open for reading: nothing says which it is."""
     unreadable: int = 0
     """Processes of others, of which nothing is known."""
+    unlisted: dict[str, str] = field(default_factory=dict)
+    """Rings whose files are not all known, with the process that has them, by their file in /proc."""
 
 
 def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writers:
-    """Scan the descriptors and mappings of every process but our own.
+    """Scan the descriptors, mappings and rings of every process but our own.
 
     `pause` is called after each process, by who wants it to take its time.
     """
-    writers = Writers()
+    writers, rings = Writers(), []
     own = _own_name(roots)
     for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
         if name.isdigit() and name != own:
-            _add_process(writers, roots, name)
+            rings += _add_process(writers, roots, name)
             pause()
+    _add_rings(writers, roots, rings, pause)
     return writers
 
 
@@ -52,22 +68,40 @@ def _own_name(roots: Roots) -> str:
         return str(os.getpid())
 
 
-def _add_process(writers: Writers, roots: Roots, name: str) -> None:
+class _Ring(Struct, frozen=True):
+    """A ring of a process; without a file in fdinfo if it has no descriptor."""
+
+    process: str
+    fdinfo: str
+
+
+def _add_process(writers: Writers, roots: Roots, name: str) -> list[_Ring]:
+    rings: list[str] = []
     try:
-        for written in writable_files(f"{roots.procfs}/{name}"):
-            _add(writers, roots, name, written)
+        for written in writable_files(f"{roots.procfs}/{name}", rings):
+            _add(writers.certain, roots, name, written)
     except PermissionError:
-        writers.unreadable += 1
+        writers.unreadable += not _is_kernel_thread(roots, name)
+    return [_Ring(name, ring) for ring in rings]
 
 
-def _add(writers: Writers, roots: Roots, name: str, written: WritableFile) -> None:
+def _is_kernel_thread(roots: Roots, name: str) -> bool:
+    """Whether it is one by its flags (PF_KTHREAD, field 9 of proc_pid_stat(5)): it has no descriptors."""
+    fields = (read_text(roots.procfs / name / "stat") or "").rpartition(")")[2].split()
+    return len(fields) > _FLAGS_FIELD and bool(int(fields[_FLAGS_FIELD]) & _PF_KTHREAD)
+
+
+_FLAGS_FIELD = 6
+"""After the name, which may contain blanks."""
+_PF_KTHREAD = 0x00200000
+
+
+def _add(users: Users, roots: Roots, name: str, written: WritableFile) -> None:
     status = _inode_of(written)
     if status is None:
         return
-    if stat.S_ISBLK(status.mode) and status.rdev not in writers.devices:
-        writers.devices[status.rdev] = _words(roots, name, written)
-    elif stat.S_ISREG(status.mode) and (status.device, status.inode) not in writers.files:
-        writers.files[status.device, status.inode] = _words(roots, name, written)
+    words = f"is {written.how} by {_process(roots, name)}"
+    users.add(status, written.path, words, written.protected)
 
 
 def _inode_of(written: WritableFile) -> Statx | None:
@@ -88,8 +122,53 @@ def _inode_named(written: WritableFile) -> Statx | None:
     return status if status is not None and status.inode == written.inode else None
 
 
-def _words(roots: Roots, name: str, written: WritableFile) -> str:
-    return f"is {written.how} by {read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
+def _process(roots: Roots, name: str) -> str:
+    return f"{read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
+
+
+def _add_rings(writers: Writers, roots: Roots, rings: Sequence[_Ring], pause: Callable[[], None]) -> None:
+    """Add what is registered with rings; those that are not shown are read again for a moment."""
+    deadline_s = time.monotonic() + _READ_AGAIN_S
+    waiting = list(rings)
+    while waiting := [ring for ring in waiting if not _add_ring(writers, roots, ring)]:
+        if time.monotonic() > deadline_s or not any(ring.fdinfo for ring in waiting):
+            break
+        pause()
+        time.sleep(_BETWEEN_READS_S)
+    for ring in waiting:
+        writers.unlisted[ring.fdinfo or ring.process] = _process(roots, ring.process)
+
+
+def _add_ring(writers: Writers, roots: Roots, ring: _Ring) -> bool:
+    """Add the files of one ring; whether they are all known, or the ring is gone."""
+    files = registered_files(ring.fdinfo) if ring.fdinfo else None
+    if files is None:
+        return bool(ring.fdinfo)
+    process = f"{roots.procfs}/{ring.process}"
+    is_known = files.is_complete and not files.names
+    for path in (*files.paths, *(f"/dev/{name}" for name in files.names)):
+        # The kernel writes paths as we see them, and those that we cannot reach as its namespace does.
+        named = found_by_name(path, ("", f"{process}/root"))
+        is_known &= bool(named)
+        for status, where in named:
+            _add_registered(writers, roots, ring.process, status, where)
+    return is_known
+
+
+def _add_registered(writers: Writers, roots: Roots, process: str, status: Statx, path: str) -> None:
+    is_reader = any(_same_inode(status, other) for other in files_open_for_reading(f"{roots.procfs}/{process}"))
+    users = writers.possible if is_reader else writers.certain
+    users.add(status, path, f"is registered with an io_uring of {_process(roots, process)}")
+
+
+def _same_inode(status: Statx, path: str) -> bool:
+    try:
+        other = statx(path)
+    except OSError:
+        return False
+    if stat.S_ISBLK(status.mode):
+        return stat.S_ISBLK(other.mode) and other.rdev == status.rdev
+    return (other.device, other.inode) == (status.device, status.inode)
 
 
 def has_unseen_writer(fd: int) -> bool:

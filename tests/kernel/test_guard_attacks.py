@@ -165,52 +165,6 @@ def test_a_file_of_the_kernel_in_another_namespace() -> None:
         assert "a file of the kernel (sysfs), not storage" in refusal(path, Mode.BUFFERED)
 
 
-@pytest.fixture
-def overlay(storage: Storage) -> tuple[Path, Path]:
-    """The upper folder of an overlay and where it is mounted."""
-    whole = storage.folder / "layers"
-    whole.mkdir()
-    run("mount", "-t", "tmpfs", "layers", str(whole))
-    storage.undo("umount", str(whole))
-    upper, work, lower, merged = (whole / name for name in ("upper", "work", "lower", "merged"))
-    for folder in (upper, work, lower, merged):
-        folder.mkdir()
-    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
-    done = subprocess.run(["mount", "-t", "overlay", "o", "-o", options, merged], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip("the kernel has no overlay filesystem")
-    storage.undo("umount", str(merged))
-    return upper, merged
-
-
-@pytest.mark.parametrize("way", ["down", "up", "bound"])
-def test_the_file_behind_a_loop_device_through_an_overlay(
-    storage: Storage, overlay: tuple[Path, Path], way: str
-) -> None:
-    upper, merged = overlay
-    (upper / "sub").mkdir()
-    (upper / "sub/image").write_bytes(bytes(8 * MIB))
-    attached, asked = upper / "sub/image", merged / "sub/image"
-    if way == "down":
-        attached, asked = asked, attached
-    elif way == "bound":
-        asked = storage.mount(str(merged / "sub"), "--bind") / "image"
-    accept(asked, Mode.BUFFERED)
-    device = storage.loop(backing=attached)
-    assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
-
-
-@needs.mkfs_ext4
-def test_loop_devices_over_one_file_by_its_two_names_on_an_overlay(
-    storage: Storage, overlay: tuple[Path, Path]
-) -> None:
-    upper, merged = overlay
-    (upper / "image").write_bytes(bytes(16 * MIB))
-    below, above = storage.loop(backing=upper / "image"), storage.loop(backing=merged / "image")
-    point = storage.mount(storage.mkfs(above))
-    assert f"the same bytes by another loop device, {above} is mounted on {point}" in refusal(below)
-
-
 @needs.mkfs_ext4
 def test_a_device_mounted_between_the_look_and_the_opening(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     device = storage.mkfs(storage.loop())

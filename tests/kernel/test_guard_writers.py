@@ -21,8 +21,8 @@ pytestmark = [needs.root, needs.loop]
 MIB = 1 << 20
 
 MAP = """import ctypes, mmap, os, sys
-def map_and_close(prot=mmap.PROT_READ | mmap.PROT_WRITE, flags=mmap.MAP_SHARED):
-    fd = os.open(sys.argv[1], os.O_RDWR)
+def map_and_close(prot=mmap.PROT_READ | mmap.PROT_WRITE, flags=mmap.MAP_SHARED, access=os.O_RDWR):
+    fd = os.open(sys.argv[1], access)
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
     assert libc.mmap(None, ctypes.c_size_t(4096), prot, flags, fd, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
@@ -54,6 +54,15 @@ threading.Thread(target=hide).start()
 ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
 """
 )
+RING = """import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+ring = libc.syscall(425, 8, ctypes.byref((ctypes.c_char * 120)()))
+fd = os.open(sys.argv[1], os.O_RDWR)
+files = (ctypes.c_int * 1)(fd)
+assert libc.syscall(427, ring, 2, ctypes.byref(files), 1) == 0, ctypes.get_errno()
+os.close(fd)
+"""
+"""io_uring_setup(2), and IORING_REGISTER_FILES of io_uring_register(2)."""
 IN_FLIGHT = """import os, socket, sys
 left, right = socket.socketpair(socket.AF_UNIX)
 fd = os.open(sys.argv[1], os.O_RDWR)
@@ -121,9 +130,17 @@ def test_a_node_under_another_name_that_was_removed(storage: Storage, tmp_path: 
 
 def test_a_mapping_that_is_not_written_back_is_no_writer(storage: Storage) -> None:
     device = storage.loop()
-    for how in ("flags=mmap.MAP_PRIVATE", "prot=mmap.PROT_READ"):
+    for how in ("flags=mmap.MAP_PRIVATE", "prot=mmap.PROT_READ, access=os.O_RDONLY"):
         with process(f"{MAP}map_and_close({how})\n{WAIT}", device):
             notices(device)
+
+
+def test_a_mapping_that_mprotect_can_make_writable(storage: Storage) -> None:
+    device = storage.loop()
+    with process(f"{MAP}map_and_close(prot=mmap.PROT_READ)\n{WAIT}", device) as pid:
+        assert f"{device} is mapped for writing by python" in (text := refusal(device))
+        assert f"(pid {pid})" in text
+    notices(device)
 
 
 def test_a_descriptor_that_one_thread_keeps_for_itself(storage: Storage) -> None:
@@ -138,6 +155,18 @@ def test_a_mapping_of_a_process_whose_first_thread_has_ended(storage: Storage) -
     device = storage.loop()
     with process(LEADERLESS, device):
         assert f"{device} is mapped for writing" in refusal(device)
+
+
+@needs.io_uring
+def test_a_file_that_only_an_io_uring_has_open(storage: Storage) -> None:
+    image = storage.image()
+    device = storage.loop(backing=image)
+    with process(RING + WAIT, device) as pid:
+        assert f"{device} is registered with an io_uring of python" in (text := refusal(device))
+        assert f"(pid {pid})" in text
+    with process(RING + WAIT, image):
+        assert f"its backing file {image} is registered with an io_uring of python" in refusal(device)
+    notices(device)
 
 
 def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:

@@ -13,6 +13,7 @@ from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot, read_exports
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import parse_mountinfo, pooled_devices
+from engine.hostfs.stored_file import stored_file
 from engine.hostfs.sysblock import look_up, parse_device_number
 
 MIB_SECTORS = 2048
@@ -238,9 +239,9 @@ def test_what_an_nvme_target_exports_is_found(host: FakeHost) -> None:
     folder = host.sysfs / "kernel/config/nvmet/subsystems/nqn.x/namespaces/1"
     folder.mkdir(parents=True)
     (folder / "device_path").write_text(f"{exported}\n")
-    status = exported.stat()
-    files = read_exports(Roots(host.folder / "proc", host.sysfs)).files
-    assert files == {(status.st_dev, status.st_ino): "is exported by the NVMe target"}
+    exports = read_exports(Roots(host.folder / "proc", host.sysfs), ("",))
+    with exported.open() as file:
+        assert exports.of_file(stored_file(file.fileno()), lambda _: False) == "is exported by the NVMe target"
 
 
 def test_without_mountinfo_nothing_can_be_said(tmp_path: Path) -> None:

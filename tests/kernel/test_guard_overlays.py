@@ -1,0 +1,148 @@
+"""Targets whose bytes are known by other names: files of the layers of overlays, here and in other namespaces."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.job.spec import Mode
+from tests import needs
+from tests.kernel.conftest import Storage, run
+from tests.kernel.test_guard_attacks import accept, refusal
+
+pytestmark = [needs.root, needs.loop]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def layers(storage: Storage) -> Path:
+    """A folder with those of an overlay that is not mounted yet."""
+    whole = storage.folder / "layers"
+    whole.mkdir()
+    run("mount", "-t", "tmpfs", "layers", str(whole))
+    storage.undo("umount", str(whole))
+    for name in ("upper", "work", "lower", "merged"):
+        (whole / name).mkdir()
+    return whole
+
+
+def mount_command(layers: Path) -> list[str]:
+    options = f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work"
+    return ["mount", "-t", "overlay", "o", "-o", options, f"{layers}/merged"]
+
+
+@pytest.fixture
+def overlay(storage: Storage, layers: Path) -> tuple[Path, Path]:
+    """The upper folder of an overlay and where it is mounted."""
+    run(*mount_command(layers))
+    storage.undo("umount", str(layers / "merged"))
+    return layers / "upper", layers / "merged"
+
+
+@contextmanager
+def container(layers: Path, script: str) -> Iterator[int]:
+    """Mount the overlay where nobody else sees it, run a script of Python there, and wait; the pid of that."""
+    code = (
+        "import ctypes, mmap, os, subprocess, sys\nMIB = 1 << 20\n"
+        f"subprocess.run({mount_command(layers)!r}, check=True)\nos.chdir({str(layers / 'merged')!r})\n"
+        f"{script}\nprint(os.getpid(), flush=True)\nsys.stdin.read()\n"
+    )
+    command = ["unshare", "--mount", "--propagation", "slave", sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        yield int(other.stdout.readline())
+        other.communicate()
+
+
+@pytest.mark.parametrize("way", ["down", "up", "bound"])
+def test_the_file_behind_a_loop_device_through_an_overlay(
+    storage: Storage, overlay: tuple[Path, Path], way: str
+) -> None:
+    upper, merged = overlay
+    (upper / "sub").mkdir()
+    (upper / "sub/image").write_bytes(bytes(8 * MIB))
+    attached, asked = upper / "sub/image", merged / "sub/image"
+    if way == "down":
+        attached, asked = asked, attached
+    elif way == "bound":
+        asked = storage.mount(str(merged / "sub"), "--bind") / "image"
+    accept(asked, Mode.BUFFERED)
+    device = storage.loop(backing=attached)
+    assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
+
+
+@needs.mkfs_ext4
+def test_loop_devices_over_one_file_by_its_two_names_on_an_overlay(
+    storage: Storage, overlay: tuple[Path, Path]
+) -> None:
+    upper, merged = overlay
+    (upper / "image").write_bytes(bytes(16 * MIB))
+    below, above = storage.loop(backing=upper / "image"), storage.loop(backing=merged / "image")
+    point = storage.mount(storage.mkfs(above))
+    assert f"the same bytes by another loop device, {above} is mounted on {point}" in refusal(below)
+
+
+WRITES = "kept = os.open('image', os.O_RDWR)"
+MAPS = "fd = os.open('image', os.O_RDWR); kept = mmap.mmap(fd, 4096); os.close(fd)"
+
+
+@pytest.mark.parametrize("made_in", ["upper", "lower"])
+@pytest.mark.parametrize("script", [WRITES, MAPS])
+def test_who_writes_in_another_namespace_to_the_file_in_the_layer(
+    storage: Storage, layers: Path, script: str, made_in: str
+) -> None:
+    """A file of the lower layer is copied up, and has the number of the original on the overlay."""
+    (layers / made_in / "image").write_bytes(bytes(4 * MIB))
+    with container(layers, script) as pid:
+        device = storage.loop(backing=layers / "upper/image")
+        text = refusal(device)
+        assert f"{device} is in use: its backing file {layers}/upper/image is " in text
+        assert f"for writing by {Path(sys.executable).name[:6]}" in text
+        assert f"(pid {pid})" in text
+    accept(device)
+
+
+def test_files_made_at_the_same_time_are_not_taken_for_each_other(storage: Storage, layers: Path) -> None:
+    for name in ("image", *"abcdefgh"):
+        os.truncate(os.open(layers / "upper" / name, os.O_RDWR | os.O_CREAT), 4 * MIB)
+    devices = [storage.loop(backing=layers / "upper" / name) for name in "abcdefgh"]
+    with container(layers, WRITES):
+        for device in devices:
+            accept(device)
+
+
+@needs.mkfs_ext4
+@pytest.mark.parametrize("made_in", ["upper", "lower"])
+def test_a_filesystem_that_a_container_has_on_a_file_in_its_overlay(
+    storage: Storage, layers: Path, made_in: str
+) -> None:
+    image = layers / made_in / "image"
+    image.write_bytes(bytes(16 * MIB))
+    run("mkfs.ext4", "-q", "-F", str(image))
+    point = storage.folder / "inner"
+    point.mkdir()
+    attach = f"loop = subprocess.run(['mount', '-o', 'loop', 'image', {str(point)!r}], check=True)"
+    with container(layers, attach):
+        device = storage.loop(backing=layers / "upper/image")
+        text = refusal(device)
+        assert "the same bytes by another loop device, /dev/loop" in text
+        assert f" is mounted on {point} (ext4) in the mount namespace of pid " in text
+
+
+@pytest.mark.parametrize("target", ["upper", "merged"])
+def test_an_overlay_over_an_overlay(storage: Storage, overlay: tuple[Path, Path], target: str) -> None:
+    upper, merged = overlay
+    (upper / "image").write_bytes(bytes(4 * MIB))
+    outer = storage.folder / "outer"
+    outer.mkdir()
+    run("mount", "-t", "overlay", "o", "-o", f"lowerdir={merged}:{storage.folder}", str(outer))
+    storage.undo("umount", str(outer))
+    device = storage.loop(backing=outer / "image", options=("--read-only",))
+    asked = {"upper": upper, "merged": merged}[target] / "image"
+    assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
