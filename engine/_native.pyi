@@ -747,6 +747,12 @@ class LoadEngine:
         Raises:
             ValueError: the load was started or stopped before.
         """
+    def end_after(self, runtime_s: float | None) -> None:
+        """End the load so long after its start and not when was said before; None: by nothing but `stop`.
+
+        Raises:
+            ValueError: `runtime_s` is negative or no number.
+        """
     def apply(self, knobs: Knobs) -> int:
         """Turn to new knobs, wake the workers and return the index of the epoch this opens.
 

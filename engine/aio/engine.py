@@ -60,8 +60,8 @@ class AioEngine:
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
-        loop = SlotLoop(self._files, plan, self._stats, self._pool, self._stopping)
-        work = (loop, runtime_s, self._pool, self._fds, self._broken)
+        self._loop = loop = SlotLoop(self._files, plan, self._stats, self._pool, self._stopping, runtime_s=runtime_s)
+        work = (loop, self._pool, self._fds, self._broken)
         # Not a daemon: the interpreter waits for it at exit, rather than to cut it off with I/Os in flight.
         self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=False)
         weakref.finalize(self, self._stopping.set)
@@ -102,6 +102,10 @@ class AioEngine:
             raise ValueError("the load was stopped before")
         self._stats.open(time.monotonic_ns())
         self._thread.start()
+
+    def end_after(self, runtime_s: float | None) -> None:
+        """End the load so long after its start and not when was said before; None: by nothing but `stop`."""
+        self._loop.runtime_s = runtime_s
 
     def apply(self, knobs: Knobs) -> int:
         """Turn to new knobs and return the index of the epoch this opens; the event loop checks every 10 ms.
@@ -190,9 +194,9 @@ def _cpu_times(pool: CallPool) -> CpuTimes:
     return pool.cpu_ns(), *host_cpu_ns()
 
 
-def _run(loop: SlotLoop, runtime_s: float | None, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:
+def _run(loop: SlotLoop, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:
     with pool.counted():
-        error = run_loop(loop, runtime_s)
+        error = run_loop(loop)
     if error is not None:
         broken.append(error)
     _release(pool, fds)

@@ -110,8 +110,16 @@ class SlotLoop:
     """Tasks, one per outstanding I/O, started and ended with queue depth and stripe width."""
 
     def __init__(
-        self, files: OpenFiles, plan: Plan, stats: RunStats, pool: CallPool, stopping: threading.Event
+        self,
+        files: OpenFiles,
+        plan: Plan,
+        stats: RunStats,
+        pool: CallPool,
+        stopping: threading.Event,
+        *,
+        runtime_s: float | None,
     ) -> None:
+        self.runtime_s = runtime_s
         self._files = files
         self._plan = plan
         self._stats = stats
@@ -120,11 +128,11 @@ class SlotLoop:
         self._pace = RatePace(time.monotonic_ns)
         self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
 
-    async def drive(self, runtime_s: float | None) -> None:
+    async def drive(self) -> None:
         """Run until stopped or the runtime is over; returns when the last I/O has completed."""
-        ends_ns = None if runtime_s is None else time.monotonic_ns() + round(runtime_s * 1e9)
+        started_s = time.monotonic()
         try:
-            while self._goes_on(ends_ns):
+            while self._goes_on(started_s):
                 self._pace.set_rate(self._stats.knobs.rate_iops)
                 self._fill_slots()
                 await self._open_settled()
@@ -139,9 +147,10 @@ class SlotLoop:
             if end is not None:
                 raise end
 
-    def _goes_on(self, ends_ns: int | None) -> bool:
+    def _goes_on(self, started_s: float) -> bool:
         """Whether to issue more; the interpreter takes the executor away when the main thread has ended."""
-        over = ends_ns is not None and time.monotonic_ns() >= ends_ns
+        runtime_s = self.runtime_s
+        over = runtime_s is not None and time.monotonic() - started_s >= runtime_s
         return not over and not self._stopping.is_set() and threading.main_thread().is_alive()
 
     async def _open_settled(self) -> None:
@@ -217,10 +226,10 @@ class SlotLoop:
             self._stats.judge(target, slot.head(io.length))
 
 
-def run_loop(loop: SlotLoop, runtime_s: float | None) -> Exception | None:
+def run_loop(loop: SlotLoop) -> Exception | None:
     """Run an event loop in the calling thread until the load ends; returns what broke it, if anything did."""
     try:
-        asyncio.run(loop.drive(runtime_s))
+        asyncio.run(loop.drive())
     except Exception as error:  # nothing above a thread could catch it
         return error
     return None

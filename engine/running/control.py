@@ -148,6 +148,21 @@ class LoadControl:
             self._ended.clear()
             threading.Thread(target=self._supervise, args=(driver,), name="lunscope-load", daemon=True).start()
 
+    def end_after(self, runtime_s: float | None) -> None:
+        """End the load that is armed or runs so long after its start, not as its job says; None: by nothing but `stop`.
+
+        For a load whose steps have lengths of their own, whatever the turns between them take.
+        """
+        driver = self._driver
+        if driver is not None:
+            driver.end_after(runtime_s)
+
+    @property
+    def opens(self) -> bool:
+        """Whether the knobs turned last are not in force yet, as older I/Os or dirty pages hold them up."""
+        driver = self._driver
+        return driver is not None and driver.waits
+
     @property
     def knobs(self) -> KnobState:
         """The knobs of the load that runs or is armed, else of the next one."""

@@ -109,6 +109,12 @@ class LoadDriver(ObservedRun):
             self._knobs.begin()
             prepared_run.engine.start()
 
+    def end_after(self, runtime_s: float | None) -> None:
+        """End so long after the start, not after the runtime of the job; None: by nothing but `stop`."""
+        prepared_run = self._prepared_run
+        if prepared_run is not None:
+            prepared_run.engine.end_after(runtime_s)
+
     def check_depth(self, knobs: Knobs) -> None:
         """Refuse a depth above what the engine allocated at its start.
 

@@ -150,7 +150,10 @@ def test_what_is_written_for_fio_runs_there(data: Path) -> None:
 
 
 def test_jobs_behind_a_stonewall_run_one_after_the_other(data: Path) -> None:
-    job = job_file(data, "rw=read\nbs=64k\nruntime=300ms\n[b]\nstonewall\nrw=randread\nruntime=300ms")
+    """Also where they differ in knobs only, and two of them in nothing that names their files."""
+    job = job_file(
+        data, "rw=read\nbs=64k\nruntime=300ms\n[b]\nstonewall\nrw=randread\n[c]\nstonewall\nrw=randread\nbs=8k"
+    )
     folder = data.parent / "out"
     done = lunscope(
         "run", job, "--json", "--tier", "kernel", "--fio-json", folder, "--interval", "0.1", folder=data.parent
@@ -158,8 +161,15 @@ def test_jobs_behind_a_stonewall_run_one_after_the_other(data: Path) -> None:
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     ran = [(each["job"]["name"], each["job"]["access"], each["ended"]) for each in documents]
-    assert ran == [("a", "sequential", "runtime"), ("b", "random", "runtime")]
-    assert {path.name for path in folder.glob("*.json")} == {"read-1-1.json", "randread-1-1.json"}
+    assert ran == [("a", "sequential", "runtime"), ("b", "random", "runtime"), ("c", "random", "runtime")]
+    assert all(each["elapsed_s"] >= wanted_s for each, wanted_s in zip(documents, (0.3, 0.5, 0.5), strict=True))
+    written = [json.loads(path.read_text())["jobs"][0] for path in sorted(folder.glob("**/*.json"))]
+    assert sorted(one["jobname"] for one in written) == ["a", "b", "c"]
+    assert {str(path.relative_to(folder)) for path in folder.glob("**/*.json")} == {
+        "read-1-1.json",
+        "run-2/randread-1-1.json",
+        "run-3/randread-1-1.json",
+    }
     chosen = lunscope("run", job, "--section", "b", "--json", folder=data.parent)
     assert json.loads(chosen.stdout)["job"]["name"] == "b"
 

@@ -49,6 +49,13 @@ def test_every_setting_may_differ(tmp_path: Path, unlike: str) -> None:
     assert len(group(tmp_path, text).loads) == 2
 
 
+def test_equal_sections_on_one_target_are_loads_of_their_own(tmp_path: Path) -> None:
+    found = group(tmp_path, GLOBAL + VICTIM + VICTIM.replace("victim", "other"))
+    assert [(job.name, job.targets) for job in found.jobs] == [
+        (name, (TargetSpec("/dev/x"),)) for name in ("victim", "other")
+    ]
+
+
 def test_sections_that_fio_judges_one_by_one_are_loads_of_their_own(tmp_path: Path) -> None:
     text = GLOBAL + "rate_min=1m\n" + VICTIM + VICTIM.replace("victim", "other").replace("/dev/x", "/dev/y")
     assert [job.rate_min is not None for job in group(tmp_path, text).jobs] == [True, True]

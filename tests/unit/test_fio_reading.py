@@ -114,6 +114,9 @@ def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
         ("rw=read", Uniform()),
         ("rw=randread\nrandom_distribution=zipf:1.2", Zipf(1.2)),
         ("rw=randread\nrandom_distribution=pareto:0.2", Pareto(0.2)),
+        ("rw=randread\nrandom_distribution=zipf", Zipf(1.1)),
+        ("rw=randread\nrandom_distribution=pareto", Pareto(0.2)),
+        ("rw=randread\nrandom_distribution=normal", Normal(100 * math.hypot(1 / 12))),
         ("rw=randread\nrandom_distribution=zoned:60/10:40/", Zones((Zone(60, 10), Zone(40, 90)))),
     ],
 )
@@ -223,6 +226,30 @@ def test_rates(tmp_path: Path, lines: str, rate: float | None, arrival: Arrival)
     assert (made.knobs.rate_iops, made.arrival) == (rate, arrival)
 
 
+@pytest.mark.parametrize(
+    ("lines", "rate", "read_pct"),
+    [
+        ("rate=2m,1m", 768.0, 200 / 3),
+        ("rwmixread=70\nrate_iops=500", 1000.0, 50.0),
+        ("rwmixread=67\nrate_iops=512,256", 768.0, 67.0),
+        ("rwmixread=10\nrate_iops=70,30\nrate_process=poisson", 100.0, 70.0),
+    ],
+)
+def test_rates_of_both_directions_are_the_mix(tmp_path: Path, lines: str, rate: float, read_pct: float) -> None:
+    """As counted with fio 3.33: 1024 reads and 512 writes of the first, 1000 and 1000 of the second."""
+    found = read(tmp_path, HEAD + f"rw=randrw\n{lines}\n")
+    knobs = found.scenarios[0].job.knobs
+    assert knobs.rate_iops == rate
+    assert knobs.read_pct == pytest.approx(read_pct)
+    said = [warning for warning in found.warnings if "as the rates make it" in warning]
+    assert len(said) == (knobs.read_pct != 67)
+
+
+def test_fewer_ios_than_files_go_over_them_in_turn(tmp_path: Path) -> None:
+    made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=2\n").scenarios[0].job
+    assert (made.knobs.queue_depth, made.knobs.stripe_width, made.total_queue_depth) == (2, 3, True)
+
+
 def test_waiting_engines_have_one_io_for_each_job(tmp_path: Path) -> None:
     found = read(tmp_path, "[a]\nfilename=x\nrw=randread\nioengine=psync\nnumjobs=6\niodepth=32\nruntime=1\ntime_based")
     made = found.scenarios[0].job
@@ -318,19 +345,14 @@ def test_sections_that_differ_in_their_disks_are_one_load(tmp_path: Path) -> Non
 NEXT = "[b]\nstonewall\nfilename=/dev/x\nioengine=io_uring\ndirect=1\n"
 
 
-def test_sections_behind_a_stonewall_are_turns(tmp_path: Path) -> None:
-    text = HEAD + "rw=randread\niodepth=4\n" + NEXT + "rw=randrw\nruntime=7\ntime_based\nbs=8k\n"
-    (scenario,) = read(tmp_path, text).scenarios
-    (turn,) = scenario.turns
-    assert (scenario.job.runtime_s, turn.at_s) == (12.0, 5.0)
-    assert dict(turn.changes) == {"queue_depth": 1, "blocks": (BlockShare(8192),), "read_pct": 50.0}
-
-
-@pytest.mark.parametrize("lines", ["rw=read\nruntime=7", "rw=randread", "rw=randread\nruntime=7\nsize=1m"])
-def test_what_cannot_be_turned_is_another_run(tmp_path: Path, lines: str) -> None:
+@pytest.mark.parametrize(
+    "lines",
+    ["rw=randrw\nruntime=7\ntime_based\nbs=8k", "rw=read\nruntime=7", "rw=randread", "rw=randread\nruntime=7\nsize=1m"],
+)
+def test_sections_behind_a_stonewall_are_runs_of_their_own(tmp_path: Path, lines: str) -> None:
     first, second = read(tmp_path, HEAD + "rw=randread\n" + NEXT + lines).scenarios
     assert (first.job.name, first.job.runtime_s, first.turns) == ("a", 5.0, ())
-    assert (second.job.name, second.turns) == ("b", ())
+    assert (second.job.name, second.job.runtime_s, second.turns) == ("b", 7.0 if "7" in lines else None, ())
 
 
 def test_one_section_can_be_chosen(tmp_path: Path) -> None:
@@ -495,7 +517,6 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("rw=write\nsync=1", "sync: direct=1 with synchronous writes is not driven"),
         ("sync=2", "sync: '2' is none of"),
         ("rw=write\nfsync=1\nfdatasync=2", "fdatasync: fsync and fdatasync at once"),
-        ("rw=randrw\nrwmixread=70\nrate_iops=500", "are no mix of 70 % reads: give both in that ratio, as in 700,300"),
         ("rw=randrw\nrate_iops=,500", "rate_iops: a limit for one direction of a mix alone is not driven"),
         ("rate_process=normal", "rate_process: 'normal' is neither"),
         ("rw=randread\nrate=1m\nbsrange=4k-8k", "rate: bytes per second with several block sizes"),

@@ -21,9 +21,9 @@ MIX = (BlockShare(4096, 60), BlockShare(16384, 40))
 BASE = JobSpec((TargetSpec("/dev/x"),), Knobs(queue_depth=8), backend=Backend.URING, runtime_s=30.0)
 
 
-def again(folder: Path, job: JobSpec, *turns: Turn) -> Scenario:
+def again(folder: Path, job: JobSpec) -> Scenario:
     path = folder / "again.fio"
-    path.write_text(dump_fio([Scenario(job, turns)]))
+    path.write_text(dump_fio([Scenario(job)]))
     return read_fio(path).scenarios[0]
 
 
@@ -135,11 +135,14 @@ def test_job_files_that_were_read_are_written_as_the_same_loads(
 
 def test_turns_are_jobs_behind_a_stonewall(tmp_path: Path) -> None:
     turns = Turn(10.0, (("queue_depth", 16),)), Turn(20.5, (("blocks", MIX), ("rate_iops", 1000.0)))
-    found = again(tmp_path, BASE, *turns)
-    assert [(turn.at_s, dict(turn.changes)) for turn in found.turns] == [
-        (turn.at_s, dict(turn.changes)) for turn in turns
+    path = tmp_path / "turns.fio"
+    path.write_text(dump_fio([Scenario(BASE, turns)]))
+    found = [each.job for each in read_fio(path).scenarios]
+    assert [job.runtime_s for job in found] == [10.0, 10.5, 9.5]
+    assert [comparable(job).knobs for job in found] == [
+        comparable(replace(BASE, knobs=knobs)).knobs
+        for knobs in (BASE.knobs, *(each for _, each in Scenario(BASE, turns).states()))
     ]
-    assert found.job.runtime_s == 30.0
 
 
 def test_jobs_that_follow_each_other(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.run_devices import RunSamples
+from engine.errors import LunscopeError
 from engine.job.scenario import Turn
+from engine.job.sizes import format_duration
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from engine.running.group_control import GroupControl
 
 _POLL_S = 0.05
+_OPENING_S = 0.005
+_ENDED_S = 0.5
+"""How long the end of a load that refused a turn may take to be known."""
 _REPORT_S = 1.0
 _FIRST_SAMPLE_S = PATIENCE_S + 1.0
 """How long the first sample may hold up a load: it waits for exact counters."""
@@ -92,10 +97,18 @@ class HeadlessRun(WatchedLoads, DrivenRun):
         super().__init__(control, signals, report)
         self._monitor = monitor
         self._turns = deque(turns)
+        self._late_s = 0.0
+        """What the turns so far have taken, which is added to the times of those that follow and to the end."""
         self._samples = HostSamples(monitor, samples)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        self._begin(lambda: self._control.arm(job, permissions), self._control.start)
+        self._begin(lambda: self._control.arm(job, permissions), self._start)
+
+    def _start(self) -> None:
+        if self._turns:
+            # The last turn sets the end: none of them may come too late for it.
+            self._control.end_after(None)
+        self._control.start()
 
     def _follow(self) -> None:
         reported_s = time.monotonic()
@@ -110,14 +123,40 @@ class HeadlessRun(WatchedLoads, DrivenRun):
         """How long to wait for signals only: until the next turn at most."""
         if not self._turns:
             return _POLL_S
-        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _POLL_S)
+        return min(max(self._turns[0].at_s + self._late_s - self._control.status.elapsed_s, 0.0), _POLL_S)
 
     def _turn_what_is_due(self) -> None:
-        while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
-            knobs = self._control.status.knobs
+        """Turn, each step being as long as it is to be from when its knobs are in force."""
+        while self._turns and self._turns[0].at_s + self._late_s <= self._control.status.elapsed_s:
+            turn, knobs = self._turns[0], self._control.status.knobs
             assert knobs is not None
-            turn = functools.partial(self._control.turn, self._turns.popleft().turned(knobs))
-            self._do_unless_stopped(turn, "lunscope-turn")
+            try:
+                self._do_unless_stopped(functools.partial(self._control.turn, turn.turned(knobs)), "lunscope-turn")
+            except LunscopeError:
+                if self._control.wait(_ENDED_S):
+                    return
+                raise
+            self._await_opening()
+            if self._control.wait(0):
+                return
+            self._turns.popleft()
+            status = self._control.status
+            self._late_s = status.elapsed_s - turn.at_s
+            if not self._turns and status.job is not None and status.job.runtime_s is not None:
+                self._control.end_after(status.job.runtime_s + self._late_s)
+
+    def _await_opening(self) -> None:
+        while self._control.opens and not self._control.wait(_OPENING_S) and self._signals.wait(0) is None:
+            self._name_waits()
+
+    def _end_samples(self) -> None:
+        super()._end_samples()
+        if self._turns and self._signals.wait(0) is None:
+            ended, first = format_duration(round(self._control.status.elapsed_s, 1)), self._turns[0].at_s
+            self._say(
+                f"the load ended after {ended}, before {len(self._turns)} of its turns: the first was due after "
+                f"{format_duration(first)}"
+            )
 
 
 class HeadlessGroup(WatchedLoads):

@@ -11,6 +11,7 @@ from engine.job.rate_floor import CYCLE_S, RateFloor
 from engine.job.sizes import MIX_TOLERANCE_PERCENT
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, BlockShare, Mode
 from engine.job.validate import MAX_LOOPS
+from engine.replacing import replace
 
 _FROM_INTENDED = (
     "rate_process=poisson: an open loop; latencies count from the moment an I/O was meant to be issued, and what finds "
@@ -18,13 +19,23 @@ _FROM_INTENDED = (
 )
 
 
+class Rate(Struct, frozen=True):
+    """How fast one clone goes."""
+
+    iops: float | None
+    """Of both directions together; None: as fast as it can."""
+    read_pct: float
+    arrival: Arrival = Arrival.CLOSED
+    notes: tuple[str, ...] = ()
+
+
 def take_rate(
     given: Given, units: Units, read_pct: float, blocks: tuple[tuple[BlockShare, ...], tuple[BlockShare, ...]]
-) -> tuple[float | None, Arrival, list[str]]:
-    """Take the I/Os per second of one clone over both directions, how they arrive, and what to warn of.
+) -> Rate:
+    """Take the I/Os per second of one clone, how they arrive, and the share of reads that they make.
 
     Raises:
-        UsageError: rates of reads and writes contradict their mix, or cannot be counted in I/Os.
+        UsageError: one direction of a mix has no rate, or rates cannot be counted in I/Os.
     """
     in_ios, in_bytes, process = given.take("rate_iops"), given.take("rate"), given.take("rate_process")
     if process is not None and process.value not in ("linear", "poisson"):
@@ -34,11 +45,11 @@ def take_rate(
     if in_ios and in_bytes and limits is not None:
         raise in_bytes.error("with rate_iops as well it is not driven: give one of them")
     if option is None or limits is None:
-        return None, Arrival.CLOSED, []
-    rate = _total(option, *limits, read_pct)
+        return Rate(None, read_pct)
+    rate = _with_rates(option, *limits, read_pct)
     if process is not None and process.value == "poisson":
-        return rate, Arrival.POISSON, [_FROM_INTENDED]
-    return rate, Arrival.CLOSED, []
+        return replace(rate, arrival=Arrival.POISSON, notes=(*rate.notes, _FROM_INTENDED))
+    return rate
 
 
 def take_floor(given: Given, units: Units, workers: Workers, read_pct: float) -> RateFloor | None:
@@ -82,19 +93,18 @@ def _limits(
     return (values[0], values[1]) if any(values) else None
 
 
-def _total(option: Option, reads: float, writes: float, read_pct: float) -> float | None:
-    """Add up both directions, which must have the ratio of the mix."""
+def _with_rates(option: Option, reads: float, writes: float, read_pct: float) -> Rate:
+    """Add up both directions; as each has its rate in fio, they and not rwmixread are the mix."""
     if read_pct in (0.0, 100.0):
-        return (reads if read_pct else writes) or None
+        return Rate((reads if read_pct else writes) or None, read_pct)
     total = reads + writes
     if not (reads and writes):
-        raise option.error("a limit for one direction of a mix alone is not driven: give both, in the ratio of the mix")
-    if abs(100 * reads / total - read_pct) > MIX_TOLERANCE_PERCENT:
-        raise option.error(
-            f"{reads:g} reads and {writes:g} writes per second are no mix of {read_pct:g} % reads: give both in that "
-            f"ratio, as in {total * read_pct / 100:.0f},{total * (100 - read_pct) / 100:.0f}"
-        )
-    return total
+        raise option.error("a limit for one direction of a mix alone is not driven: give both")
+    by_rate = 100 * reads / total
+    if abs(by_rate - read_pct) <= MIX_TOLERANCE_PERCENT:
+        return Rate(total, read_pct)
+    note = f"{option.name}: {by_rate:.4g} % reads, as the rates make it and not rwmixread, while the target keeps up"
+    return Rate(total, by_rate, notes=(note,))
 
 
 _ONE_AT_A_TIME = ("sync", "psync", "vsync", "pvsync", "pvsync2")

@@ -1,26 +1,23 @@
 """fio job files: what sections that run together become, and what those behind a stonewall do.
 
 Sections that differ in their targets only are one load on all of them; others are loads of their own that begin
-together. After them come those behind a stonewall, as turns of the knobs where that is all that changes.
+together. Those behind a stonewall come after them, with targets opened anew and a time of their own, as in fio.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.job.distribution import Permutation
 from engine.job.formats.fio_flow import is_delayed
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.group import MOST_LOADS, LoadGroup
-from engine.job.scenario import Scenario, turn_between
-from engine.job.spec import Access, Backend, JobSpec, Knobs
+from engine.job.scenario import Scenario
+from engine.job.spec import Backend, JobSpec, Knobs
 from engine.replacing import replace
 from engine.text import safe_text
 
@@ -38,12 +35,11 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     sections = _chosen(sections_of(fio_lines(path), str(path)), chosen, str(path))
     jobs = [section_job(section) for section in sections]
     phases = _phases(jobs, all_at_once=bool(chosen))
-    together = [_together(phase) for phase in phases]
     folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
     search = next((job.search for job in jobs if job.search is not None), None)
-    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop(), search=search)
+    return ReadJob(tuple(map(_together, phases)), _warnings(str(path), jobs), folders.pop(), search=search)
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:
@@ -84,20 +80,21 @@ def _waits_for_all(job: SectionJob, phases: Sequence[Sequence[SectionJob]]) -> b
     raise option.error("no section of that name is above it")
 
 
-def _together(phase: Sequence[SectionJob]) -> JobSpec | LoadGroup:
-    """Make one job of sections that run at the same time if they differ in their targets only, else a load of each.
+def _together(phase: Sequence[SectionJob]) -> Scenario | LoadGroup:
+    """Make one job of sections that run at the same time and differ in nothing but targets, else a load of each.
 
     Raises:
         UsageError: one of several loads begins later than the others, or there are too many.
     """
     first = phase[0].job
     if len(phase) == 1:
-        return first
+        return Scenario(first)
     for each in phase:
         delay = is_delayed(each.section)
         if delay is not None:
             raise delay.error("beside other jobs it is not driven, all begin together: take it out")
-    if any(section.load.flow or _is_unlike(section.job, first) for section in phase):
+    names = [path for section in phase for path in section.names]
+    if len(set(names)) < len(names) or any(section.load.flow or _is_unlike(section.job, first) for section in phase):
         return _group(phase)
     knobs, many = first.knobs, len(phase)
     targets = tuple(target for each in phase for target in each.job.targets)
@@ -107,7 +104,7 @@ def _together(phase: Sequence[SectionJob]) -> JobSpec | LoadGroup:
         rate_iops=None if knobs.rate_iops is None else knobs.rate_iops * many,
         threads=1 if first.backend is Backend.THREADS else knobs.threads * many,
     )
-    return replace(first, targets=targets, knobs=knobs, name=_names_of([each.section.name for each in phase]))
+    return Scenario(replace(first, targets=targets, knobs=knobs, name=_names_of([each.section.name for each in phase])))
 
 
 def _names_of(names: Sequence[str]) -> str:
@@ -134,54 +131,6 @@ def _group(phase: Sequence[SectionJob]) -> LoadGroup:
 def _differing(one: JobSpec | Knobs, other: JobSpec | Knobs, *but: str) -> list[str]:
     names = (field.name for field in fields(one) if field.name not in but)
     return [name for name in names if getattr(one, name) != getattr(other, name)]
-
-
-def _one_after_another(phases: Sequence[JobSpec | LoadGroup]) -> tuple[Scenario | LoadGroup, ...]:
-    """Make a turn of every job that has an end and differs from the one before in knobs only, else another run."""
-    runs: list[list[JobSpec] | LoadGroup] = []
-    for phase in phases:
-        before = runs[-1] if runs else None
-        if isinstance(phase, LoadGroup):
-            runs.append(phase)
-        elif isinstance(before, list) and _is_a_turn(before[-1], phase) and _are_aligned_alike([*before, phase]):
-            before.append(phase)
-        else:
-            runs.append([phase])
-    return tuple(run if isinstance(run, LoadGroup) else _scenario(run) for run in runs)
-
-
-def _is_a_turn(before: JobSpec, after: JobSpec) -> bool:
-    ends = not before.ends_by_bytes and before.runtime_s is not None and after.runtime_s is not None
-    return ends and not _differing(after, before, "align_bytes", "knobs", "name", "runtime_s", "stripe_unit_bytes")
-
-
-def _are_aligned_alike(jobs: Sequence[JobSpec]) -> bool:
-    """Whether one alignment says where the random blocks of all of them begin, or all have that of their own."""
-    return all(job.align_bytes is None for job in jobs) or len(set(map(_alignment, jobs))) == 1
-
-
-def _alignment(job: JobSpec) -> int | None:
-    """Say what offsets are multiples of, also where that is the one block size; None for none or several."""
-    knobs = job.knobs
-    if job.access is Access.SEQUENTIAL or isinstance(knobs.distribution, Permutation):
-        return None
-    return job.align_bytes or (knobs.block_sizes[0] if len(knobs.block_sizes) == 1 else None)
-
-
-def _scenario(jobs: Sequence[JobSpec]) -> Scenario:
-    lengths_s = [job.runtime_s or 0.0 for job in jobs]
-    begins_s = list(itertools.accumulate(lengths_s))
-    turns = (
-        turn_between(at_s, before.knobs, after.knobs)
-        for at_s, (before, after) in zip(begins_s, itertools.pairwise(jobs), strict=False)
-    )
-    job = replace(
-        jobs[0],
-        runtime_s=begins_s[-1] or None,
-        align_bytes=next((job.align_bytes for job in jobs if job.align_bytes is not None), None),
-        stripe_unit_bytes=math.lcm(*(job.stripe_unit_bytes for job in jobs)),
-    )
-    return Scenario(job, tuple(turns))
 
 
 def _warnings(path: str, jobs: Sequence[SectionJob]) -> tuple[str, ...]:

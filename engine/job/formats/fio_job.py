@@ -151,6 +151,11 @@ class SectionJob(Struct, frozen=True):
         """The job alone."""
         return self.load.job
 
+    @property
+    def names(self) -> list[str]:
+        """Those of its targets that have one."""
+        return [target.path for target in self.job.targets if target.path is not None]
+
 
 def section_job(section: FioSection) -> SectionJob:
     """Make a job of a section.
@@ -162,14 +167,15 @@ def section_job(section: FioSection) -> SectionJob:
     units = units_of(given)
     access, read_pct, jump_bytes = take_order(given, units)
     reads, writes = take_blocks(given, units)
+    rate = take_rate(given, units, read_pct, (reads, writes))
+    read_pct = rate.read_pct
     knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
     workers = take_workers(given, units)
     files = take_files(given, units, workers.jobs)
     knobs = take_numbers(given, units, knobs)
     knobs, mode_notes = _with_mode(given, knobs)
     knobs, align_bytes, where_notes = _with_distribution(given, units, knobs, access)
-    rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
-    knobs = replace(knobs, rate_iops=None if rate is None else rate * workers.jobs)
+    knobs = replace(knobs, rate_iops=None if rate.iops is None else rate.iops * workers.jobs)
     runtime_s, ramp_s, timed = _times(given)
     extent = take_extent(given, units, Clones(files, workers.jobs, access, knobs.block_sizes), timed=timed)
     think_s, think_every = take_thinking(given, units, workers)
@@ -192,15 +198,15 @@ def section_job(section: FioSection) -> SectionJob:
         rate_min=take_floor(given, units, workers, read_pct),
         verify=verify,
         seed=take_seed(given, units),
-        arrival=arrival,
+        arrival=rate.arrival,
         name=section.name,
     )
     job = _with_jump(given, replace(job, **fields_of(extent)))
-    job, depth_notes = _with_depth(job, section, workers, files)
+    job, depth_notes = _with_depth(job, workers, files)
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         raise section.location.error(section.name, f"{problem.option}: {problem.text}")
     waits, waits_for = switch(given.take("stonewall", "wait_for_previous")), given.take("wait_for")
-    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes]
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate.notes]
     notes += [*extent.notes, *verify_notes]
     search = take_search(given, job.knobs.queue_depth)
     load = take_ties(given, units, workers, job)
@@ -249,17 +255,9 @@ def _stripe_unit(block_sizes: Sequence[int], files: int) -> int:
     return unit * -(-MIN_STRIPE_UNIT_BYTES // unit)
 
 
-def _with_depth(job: JobSpec, section: FioSection, workers: Workers, files: Files) -> tuple[JobSpec, list[str]]:
-    """Share what all clones keep outstanding out to their files.
-
-    Raises:
-        UsageError: there are more files than I/Os.
-    """
+def _with_depth(job: JobSpec, workers: Workers, files: Files) -> tuple[JobSpec, list[str]]:
+    """Share what all clones keep outstanding out to their files; below their number it goes over them in turn."""
     count, total = len(job.targets), workers.jobs * workers.depth
-    if total < count:
-        raise section.location.error(
-            section.name, f"{total} I/Os outstanding over {count} files are not driven: give at least one for each"
-        )
     threads = 1 if workers.backend is Backend.THREADS else workers.jobs
     knobs = replace(job.knobs, queue_depth=total if total % count else total // count, threads=threads)
     job = replace(job, knobs=knobs, total_queue_depth=total % count > 0)

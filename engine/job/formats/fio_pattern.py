@@ -173,7 +173,8 @@ def take_distribution(given: Given, *, one_size: bool) -> tuple[Distribution, Di
         )
     if ":" in rest:
         raise option.error(f"a centre, as in {quoted(option.text)}, is not driven: leave it out")
-    distribution = _READERS[name](fraction(option, rest))
+    reader, default = _READERS[name]
+    distribution = reader(fraction(option, rest) if rest else default)
     _refuse(option, distribution)
     return distribution, None, [_SCATTERED] if name == "normal" else []
 
@@ -183,7 +184,12 @@ def _normal(deviation_pct: float) -> Normal:
     return Normal(100 * math.sqrt(1 / 144 + (deviation_pct / 100) ** 2 / 12))
 
 
-_READERS: dict[str, Callable[[float], Distribution]] = {"zipf": Zipf, "pareto": Pareto, "normal": _normal}
+_READERS: dict[str, tuple[Callable[[float], Distribution], float]] = {
+    "zipf": (Zipf, 1.1),
+    "pareto": (Pareto, 0.2),
+    "normal": (_normal, 0.0),
+}
+"""Each with the value that fio takes where none is given (fio, options.h)."""
 
 
 def _zones(option: Option, text: str) -> Zones:

@@ -1,7 +1,7 @@
 //! The clock of a run: begins measuring when a turn has settled, collects the peaks of every second, ends the run.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use super::cpu_span::CpuTimes;
 use super::epoch::Epoch;
@@ -19,14 +19,13 @@ const SETTLE_NS: u64 = 100_000_000;
 /// How often to check whether all I/Os of earlier epochs have completed.
 const SETTLED_YET: Duration = Duration::from_millis(2);
 
-/// Runs until the load stops, fails or has lasted for `runtime`.
-pub fn coordinate(core: &Arc<Core>, runtime: Option<Duration>) {
-    let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
+/// Runs until the load stops, fails or has lasted for `runtime`, which is read again whenever life is notified.
+pub fn coordinate(core: &Arc<Core>, runtime: &Mutex<Option<Duration>>) {
+    let started = Instant::now();
     let mut stops = StopWatch::new(lock(&core.timeline).current().index);
     loop {
         let nudges = core.run.life.nudges();
-        let left =
-            deadline.map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
+        let left = lock(runtime).map(|runtime| runtime.saturating_sub(started.elapsed()));
         if core.run.life.stopping() {
             return;
         }

@@ -45,7 +45,8 @@ pub struct Engine {
     /// Dropped by a thread of its own.
     core: ManuallyDrop<Arc<Core>>,
     backend: Backend,
-    runtime: Option<Duration>,
+    /// After how much time from the start the load ends, which may change while it runs.
+    runtime: Arc<Mutex<Option<Duration>>>,
     features: Vec<&'static str>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -88,7 +89,7 @@ impl Engine {
         let mut engine = Self {
             core: ManuallyDrop::new(core),
             backend: options.backend,
-            runtime: options.runtime,
+            runtime: Arc::new(Mutex::new(options.runtime)),
             features: Vec::new(),
             threads: Mutex::default(),
         };
@@ -135,12 +136,18 @@ impl Engine {
         timeline.replace(first);
         drop(timeline);
         self.core.run.life.start();
-        let (core, runtime) = (Arc::clone(&self.core), self.runtime);
+        let (core, runtime) = (Arc::clone(&self.core), Arc::clone(&self.runtime));
         let coordinator = std::thread::Builder::new()
             .name("load-clock".into())
-            .spawn(move || coordinate(&core, runtime))?;
+            .spawn(move || coordinate(&core, &runtime))?;
         lock(&self.threads).push(coordinator);
         Ok(())
+    }
+
+    /// Ends the load so long after its start and not when was said before; none: by nothing but `stop`.
+    pub fn end_after(&self, runtime: Option<Duration>) {
+        *lock(&self.runtime) = runtime;
+        self.core.run.life.notify();
     }
 
     /// Turns to other knobs; the index of the epoch this opens.

@@ -53,6 +53,14 @@ impl LoadEngine {
         Ok(py.detach(|| self.engine.start())?)
     }
 
+    fn end_after(&self, py: Python<'_>, runtime_s: Option<f64>) -> PyResult<()> {
+        let runtime = runtime_s
+            .map(|runtime_s| seconds("runtime_s", runtime_s))
+            .transpose()?;
+        py.detach(|| self.engine.end_after(runtime));
+        Ok(())
+    }
+
     fn apply(&self, py: Python<'_>, knobs: Bound<'_, PyAny>) -> PyResult<u32> {
         let checked = knobs.extract::<KnobsArgument>()?.checked()?;
         let knobs = Arc::new(knobs.unbind());
