@@ -6,10 +6,11 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event as StopFlag
 
 import pytest
 
-from collectors.model import Step, StopFlag
+from collectors.model import Step
 from engine.config import SCRATCH_ENV
 from engine.job.knobs import Knobs
 from engine.job.scenario import Turn
