@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from engine.config import config_file
 from engine.errors import UsageError
 from engine.replacing import replace
 from engine.text import safe_text, short_text
+from engine.toml_text import read_toml
 
 SECTION = "alerts"
 _KEYS = ("rules", "bell", "command")
@@ -58,8 +58,8 @@ def load_alert_settings(path: Path | None = None) -> AlertSettings:
     """
     file = path or config_file()
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        document = read_toml(file)
+    except (OSError, ValueError):
         return AlertSettings()
     section = document.get(SECTION, {})
     if not isinstance(section, dict):

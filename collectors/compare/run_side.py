@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,9 +14,10 @@ from collectors.model import Tier
 from collectors.registry import subject_of
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.results.result_document import SCHEMA
+from engine.small_file import read_small
+from engine.strict_json import MOST_BYTES, load_json_object
 from engine.text import safe_text
 
-_MOST_BYTES = 64 << 20
 _TOTAL = "load_total"
 _LATENCIES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99_9"}
 _FIELDS = {"await_ms": "mean", "p50_ms": "p50", "p99_ms": "p99", "p999_ms": "p99_9", "max_ms": "avg_peak"}
@@ -57,14 +57,13 @@ def run_side(text: str, part: PartText) -> Side:
 
 def _document(path: Path) -> Mapping[str, Any]:
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        document = json.loads(data) if len(data) <= _MOST_BYTES else None
+        return load_json_object(read_small(path, MOST_BYTES))
     except OSError as error:
         raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
-    except (ValueError, RecursionError):
-        document = None
-    return document if isinstance(document, dict) else {}
+    except ValueError as error:
+        raise UsageError(
+            f"{safe_text(str(path))}: neither a recording nor the document of run --json ({error}): give one of these"
+        ) from None
 
 
 def _epoch(document: Mapping[str, Any], part: str, name: str) -> Mapping[str, Any]:

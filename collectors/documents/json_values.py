@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.job.sizes import format_size
+from engine.small_file import read_small
+from engine.strict_json import MOST_BYTES, dump_json, load_json_object
 from engine.text import safe_text
 
-_MOST_BYTES = 64 << 20
 Values = Mapping[str, Any]
 
 
@@ -25,17 +25,11 @@ def read_document(path: Path) -> Values:
     """
     shown = safe_text(str(path))
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        return load_json_object(read_small(path, MOST_BYTES))
     except OSError as error:
         raise LunscopeError(f"{shown}: {words_of(error)}") from None
-    try:
-        document = json.loads(data) if len(data) <= _MOST_BYTES else None
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise UsageError(f"{shown}: no document of run --json or sweep --json: make it again")
-    return document
+    except ValueError as error:
+        raise UsageError(f"{shown}: no document of run --json or sweep --json ({error}): make it again") from None
 
 
 def part(values: object, *keys: str) -> Values:
@@ -61,7 +55,7 @@ def text_of(value: object) -> str:
     """Write a value, a missing one as a dash."""
     if value is None:
         return "-"
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else dump_json(value)
 
 
 def number(values: Values, key: str) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.events import Event
+from engine.strict_json import dump_json
 from engine.text import safe_text
 
 EVENT_TABLE = "events"
@@ -48,4 +48,4 @@ def event_rows(
 
 def csv_cell(value: Value) -> str | int | float | None:
     """Write `data` as JSON."""
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else value
+    return dump_json(value, compact=True) if isinstance(value, dict) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.events import Event
+from engine.strict_json import dump_json
 from engine.text import safe_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
@@ -163,7 +163,7 @@ def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]
         head = dict(zip(HEAD, row.head, strict=True)) | {"interval_s": _number(row.head[2])}
         figures = {field: _number(value) for field, value in zip(selection.fields, row.values, strict=True)}
         document = {"schema": SCHEMA, **head, **figures, "tiers": row.tiers}
-        yield json.dumps(document, allow_nan=False, separators=(",", ":"))
+        yield dump_json(document, compact=True)
 
 
 FORMATS: dict[str, Callable[[Iterable[ExportRow], Selection], Iterator[str]]] = {"csv": csv_lines, "jsonl": json_lines}
@@ -214,7 +214,7 @@ def event_lines(
         cells = ({name: csv_cell(value) for name, value in row.items()} for row in rows)
         return _csv(cells, tuple(fields) or tuple(EVENT_COLUMNS))
     documents = ({"schema": EVENT_SCHEMA, **row} for row in rows)
-    return (json.dumps(document, allow_nan=False, separators=(",", ":")) for document in documents)
+    return (dump_json(document, compact=True) for document in documents)
 
 
 def _csv(rows: Iterable[dict[str, Value]], chosen: Sequence[str]) -> Iterator[str]:
@@ -229,4 +229,4 @@ def _cell(value: Value) -> Value:
 
 def _jsonl(schema: str, rows: Iterable[dict[str, Value]]) -> Iterator[str]:
     for row in rows:
-        yield json.dumps({"schema": schema, **row}, allow_nan=False, separators=(",", ":"))
+        yield dump_json({"schema": schema, **row}, compact=True)

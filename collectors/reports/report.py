@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,6 +18,7 @@ from collectors.reports.page import PageOptions, ReportPage
 from collectors.session.time_format import iso_time
 from collectors.tables.block.schema import DISK
 from engine.replacing import replace
+from engine.strict_json import dump_json
 from engine.text import safe_text
 
 _EXACT = frozenset(schema.name for subject in SUBJECTS for schema in subject.exact_raw)
@@ -163,7 +163,7 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
             line = report_line(frame, options.tables or UNASKED_TABLES)
-            yield json.dumps(line, allow_nan=False, separators=(",", ":"))
+            yield dump_json(line, compact=True)
 
 
 def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from msgspec import Struct, field
 
 from engine.config import config_file
 from engine.text import safe_text, short_text
+from engine.toml_text import read_toml
 
 SECTIONS = frozenset({"aliases", "fabric_counters"})
 """Settings read here; all others belong to the screens."""
@@ -52,10 +52,10 @@ def load_reading_settings(path: Path | None = None) -> ReadingSettings:
     """Read the settings; errors in the file are listed in `problems` and do not prevent the start."""
     file = path or config_file()
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = read_toml(file)
     except FileNotFoundError:
         return ReadingSettings()
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         return ReadingSettings(problems=(f"{file}: {short_text(str(error))}",))
     problems: list[str] = []
     aliases = _aliases(document.get("aliases", {}), file, problems)

@@ -5,7 +5,6 @@ A session file is untrusted input: every value is type-checked before use.
 
 from __future__ import annotations
 
-import json
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from collectors.session.format import (
     typed,
 )
 from engine.events import Event, EventKind
+from engine.strict_json import JsonError, dump_json, load_json_object
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class HistogramShape(Struct, frozen=True):
 
 def dump(value: object) -> bytes:
     """Encode as compact ASCII JSON; bytes of names that are not UTF-8 are kept as escaped surrogates."""
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
+    return dump_json(value, compact=True).encode("ascii")
 
 
 def load(data: bytes) -> dict[str, Any]:
@@ -92,12 +92,9 @@ def load(data: bytes) -> dict[str, Any]:
     if data.count(b",") > MAX_JSON_ITEMS or data.count(b"[") + data.count(b"{") > MAX_JSON_CONTAINERS:
         raise DamageError("too much in an object")
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        raise DamageError("not JSON") from None
-    if not isinstance(value, dict):
-        raise DamageError("not a JSON object")
-    return value
+        return load_json_object(data, not_finite_is_missing=True)
+    except JsonError as error:
+        raise DamageError(str(error)) from None
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:

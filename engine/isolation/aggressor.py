@@ -23,6 +23,7 @@ from engine.isolation.victim import READ_IOS
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
+from engine.strict_json import load_json
 from engine.syscalls import die_with_parent
 from engine.text import safe_text, short_text
 
@@ -140,7 +141,7 @@ def main() -> int:
     os.close(descriptor)
     control = LoadControl()
     try:
-        job = parse_job(json.loads(sys.stdin.readline()))
+        job = parse_job(load_json(sys.stdin.readline()))
         control.arm(job, Permissions())
         control.start()
         _answer(control)

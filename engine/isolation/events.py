@@ -19,6 +19,7 @@ from engine.isolation.factor import FactorOf
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import VictimSecond
 from engine.replacing import replace
+from engine.strict_json import load_json
 from engine.text import safe_text, short_text
 
 if TYPE_CHECKING:
@@ -102,10 +103,10 @@ def recorded_isolation(events: Iterable[Event]) -> RecordedIsolation | None:
 
 def _begun(data: Data) -> RecordedIsolation | None:
     try:
-        targets = json.loads(str(data.get("targets", "[]")))
+        targets = load_json(str(data.get("targets", "[]")))
         figure = FactorOf(str(data.get("figure")))
         rate, within, points = (float(data.get(key) or 0.0) for key in ("rate", "within", "points"))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         return None
     if not isinstance(targets, list) or not rate > 0 or not 1 < within < _MOST or not 0 < points < _MOST_POINTS:
         return None
@@ -131,8 +132,8 @@ def point_document(point: IsolationPoint) -> Mapping[str, Any]:
 def _point(text: str) -> IsolationPoint | None:
     """Read a point back; None where it is none."""
     try:
-        return read_point(json.loads(text))
-    except (ValueError, RecursionError):
+        return read_point(load_json(text))
+    except ValueError:
         return None
 
 

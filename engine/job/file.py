@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -32,6 +31,7 @@ from engine.job.validate import setting_problems
 from engine.job.values import WrongTypeError
 from engine.replacing import replace
 from engine.text import safe_text, short_text
+from engine.toml_text import parse_toml_text
 
 _SETTINGS = {setting.key: setting.field for setting in (*HEAD, *TAIL) if setting.field}
 _READERS: dict[str, Callable[[object], Any]] = {
@@ -136,8 +136,8 @@ def parse_toml(text: str, path: str, what: str = "job file") -> dict[str, Any]:
         UsageError: it is none, or nests too deeply.
     """
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_toml_text(text)
+    except ValueError as error:
         raise UsageError(f"{path}: not a {what} in TOML: {error}") from None
 
 

@@ -19,6 +19,7 @@ from engine.rate_search.search import RateSearch
 from engine.rate_search.trial import RateTrial
 from engine.rate_search.trial_file import read_rate_trial
 from engine.replacing import replace
+from engine.strict_json import JsonError, load_json
 from engine.sweep.limit import Limit
 
 Data: TypeAlias = Mapping[str, str | float | None]
@@ -142,6 +143,6 @@ def _curves(document: object) -> list[tuple[str, int]]:
 
 def _json(text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return load_json(text)
+    except JsonError:
         return None

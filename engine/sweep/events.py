@@ -17,6 +17,7 @@ from engine.events import Event
 from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
+from engine.strict_json import JsonError, load_json_object
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.limit import Limit
@@ -123,10 +124,9 @@ _OF_FLEETS = {"hosts": hosts_knob(MOST_HOSTS)}
 @functools.lru_cache(maxsize=8192)
 def _trial(text: str) -> Trial | None:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        return read_trial(load_json_object(text))
+    except JsonError:
         return None
-    return read_trial(document) if isinstance(document, dict) else None
 
 
 def _begun(data: Data) -> _Reading | None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from msgspec import Struct, field
 
 from engine.errors import LunscopeError, UsageError, words_of
+from engine.strict_json import JsonError, load_json_object
 
 MOST_BYTES = 256 << 20
 """More than the trials of the largest sweep, with the devices under its targets."""
@@ -128,7 +129,6 @@ class KeptLines(ABC):
 def parsed(line: bytes) -> dict[str, Any]:
     """Read one line; empty where it is no JSON object."""
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
+        return load_json_object(line)
+    except JsonError:
         return {}
-    return document if isinstance(document, dict) else {}

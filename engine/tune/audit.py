@@ -5,7 +5,6 @@ It may be read by everybody, so that a monitor without privileges can say what r
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.errors import LunscopeError, words_of
+from engine.strict_json import dump_json, load_json_object
 from engine.tune.record import ChangeRecord, State, Who, problems_of
 
 AUDIT_FILE = "audit.jsonl"
@@ -69,7 +69,7 @@ def append_audit(folder: Path, record: ChangeRecord) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o644)
         try:
-            os.write(descriptor, f"{json.dumps(document)}\n".encode())
+            os.write(descriptor, f"{dump_json(document)}\n".encode())
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -79,7 +79,7 @@ def append_audit(folder: Path, record: ChangeRecord) -> None:
 def parse_audit(line: bytes) -> AuditEntry | None:
     """Read a line; None for a damaged one."""
     try:
-        found = json.loads(line)
+        found = load_json_object(line)
         who = Who(int(found["uid"]), str(found["user"]), str(found["login"]), int(found["pid"]))
         summary, left = (tuple(map(str, found[key])) for key in ("summary", "left"))
         problems = problems_of(str(found.get("trouble", "")), left)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import time
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.replacing import replace
+from engine.strict_json import dump_json, load_json_object
 from engine.text import safe_text, whole_number
 from engine.tune.plan import SideEffect, TunePlan, Write
 from engine.tune.registry import BY_ID
@@ -185,7 +185,7 @@ def to_json(record: ChangeRecord) -> str:
         ],
         "effects": [[targets[one.target], one.path, one.before, one.after] for one in record.plan.effects],
     }
-    return json.dumps(document)
+    return dump_json(document)
 
 
 def from_json(text: str, name: str) -> ChangeRecord:
@@ -195,7 +195,7 @@ def from_json(text: str, name: str) -> ChangeRecord:
         LunscopeError: it is damaged, or of another version.
     """
     try:
-        return _read(json.loads(text))
+        return _read(load_json_object(text))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise LunscopeError(f"{name}: no record of a change ({type(error).__name__}): remove it") from None
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from engine.small_file import read_small
+from engine.strict_json import load_json
 from tui.replaced_file import replace_file
 
 MOST_KEPT = 20
@@ -52,9 +54,7 @@ class RecentTargets:
 
 def _read(file: Path) -> tuple[str, ...]:
     try:
-        if file.stat().st_size > _LARGEST_BYTES:
-            return ()
-        names = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        names = load_json(read_small(file, _LARGEST_BYTES))
+    except (OSError, ValueError):
         return ()
     return tuple(name for name in names if isinstance(name, str))[:MOST_KEPT] if isinstance(names, list) else ()

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.small_file import read_small
+from engine.strict_json import load_json_object
 from engine.text import short_text
 from tui.replaced_file import replace_file
-
-_LARGEST_BYTES = 1 << 20
 
 
 class KeptJson:
@@ -30,17 +30,12 @@ class KeptJson:
         if self._file is None:
             return {}
         try:
-            if self._file.stat().st_size > _LARGEST_BYTES:
-                raise ValueError("larger than 1 MiB")
-            document = json.loads(self._file.read_text(encoding="utf-8"))
-            if not isinstance(document, dict):
-                raise TypeError("no JSON object")
+            return load_json_object(read_small(self._file))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             self.problem = f"{self._file}: {short_text(str(error))}: delete it to choose {self._what} anew"
             return {}
-        return document
 
     def write(self, document: Mapping[str, object]) -> str:
         """Replace the content; returns why it was not written, else nothing."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from collectors.sampling.settings import SECTIONS, ReadingSettings, load_reading
 from engine.config import config_file, state_folder
 from engine.replacing import replace
 from engine.text import short_text
+from engine.toml_text import read_toml
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 from tui.theme.density import VIEW_FILE, Density
@@ -84,10 +84,10 @@ def load_settings(path: Path | None = None) -> Settings:
         hints_file=state_folder() / HINTS_FILE,
     )
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = read_toml(file)
     except FileNotFoundError:
         return base
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         problem = f"{file}: {short_text(str(error))}"
         return replace(base, problems=(problem,), failed=frozenset(_SECTIONS))
     return _read(document, file, base)

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from textual.theme import Theme
 import themes
 from engine.config import config_folder
 from engine.errors import LunscopeError
+from engine.small_file import FileKindError, read_small
+from engine.toml_text import parse_toml_text
 
 # Plain files wherever the native core can be loaded; importlib.resources would import zipfile before the first paint.
 _FOLDER = Path(themes.__path__[0])
@@ -109,8 +110,8 @@ def parse_theme(text: str, source: str) -> Theme:
         ThemeError: not TOML, an unknown key, a value of the wrong type or not a colour.
     """
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
+        document = parse_toml_text(text)
+    except ValueError as failure:
         raise ThemeError(f"theme {source} skipped: {failure}") from None
     variables = document.pop("variables", {})
     if not isinstance(variables, dict):
@@ -123,15 +124,13 @@ def parse_theme(text: str, source: str) -> Theme:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise ThemeError(f"theme {path} skipped: larger than {_MAX_BYTES} bytes")
-        return data.decode()
+        return read_small(path, _MAX_BYTES).decode()
     except OSError as failure:
         raise ThemeError(f"theme {path} skipped: {failure.strerror}") from None
     except UnicodeDecodeError:
         raise ThemeError(f"theme {path} skipped: not UTF-8") from None
+    except FileKindError as failure:
+        raise ThemeError(f"theme {path} skipped: {failure}") from None
 
 
 def _check_fields(document: Mapping[str, object], source: str) -> None:

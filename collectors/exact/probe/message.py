@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import socket
 import struct
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.strict_json import dump_json, load_json_object
 
 VERSION = 2
 """Version of the messages; both sides must have the same."""
@@ -109,7 +110,7 @@ def encode(message: Message) -> bytes:
     """Encode a message with its frame."""
     arrays = {name: np.ascontiguousarray(array) for name, array in message.arrays.items()}
     shapes = {name: [array.dtype.str[1:], *array.shape] for name, array in arrays.items()}
-    head = json.dumps({**message.head, "arrays": shapes}).encode()
+    head = dump_json({**message.head, "arrays": shapes}).encode()
     body = b"".join(array.tobytes() for array in arrays.values())
     return _FRAME.pack(len(head), len(body)) + head + body
 
@@ -121,11 +122,9 @@ def decode(head: bytes, body: bytes) -> Message:
         MessageError: the bytes are not a message; nothing else is raised.
     """
     try:
-        known = json.loads(head.decode())
-        if not isinstance(known, dict):
-            raise TypeError("the head is not an object")
+        known = load_json_object(head)
         arrays = dict(_arrays(known.pop("arrays", None), body))
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise MessageError(f"not a message of the probe helper: {_short(error)}") from None
     return Message(known, arrays)
 

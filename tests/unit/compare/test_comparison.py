@@ -217,7 +217,7 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
         (("{run}@1..2", "{file}"), "the result of a run has no such part"),
         (("{run}@epoch9", "{file}"), "no epoch 9"),
         (("{broken}", "{file}"), "a damaged document of run --json"),
-        (("{huge}", "{file}"), "a damaged document of run --json"),
+        (("{huge}", "{file}"), "the document of run --json (a number beyond every float)"),
         (("{strange}", "{file}"), "neither a recording nor the document of run --json"),
     ],
 )
