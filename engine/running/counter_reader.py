@@ -37,8 +37,8 @@ def tail_line(stats: EpochStats, names: Sequence[str]) -> str:
     return line if slowest is None or cost is None else f"{line}; slowest disk {slowest.target} costs {cost:.0f} %"
 
 
-_PATH_PEAKS = [3, 7]
-"""read_peak_ns and write_peak_ns of the raw table load_path."""
+PATH_PEAKS = LOGICAL_PEAKS = [3, 7]
+"""read_peak_ns and write_peak_ns of the raw tables load_path and load_logical."""
 PATH_ERRORS, PATH_FAILED, PATH_TARGET = 8, 10, 11
 
 
@@ -94,8 +94,8 @@ class LayoutCounters:
     def _read(self) -> NDArray[np.uint64]:
         values = self._engine.path_counters()
         if self._kept is not None:
-            values[:, _PATH_PEAKS] = np.maximum(values[:, _PATH_PEAKS], self._kept)
-        self._kept = values[:, _PATH_PEAKS].copy()
+            values[:, PATH_PEAKS] = np.maximum(values[:, PATH_PEAKS], self._kept)
+        self._kept = values[:, PATH_PEAKS].copy()
         return values
 
 
@@ -150,7 +150,7 @@ class PathHistory:
             self._errors[working] = counters[working, PATH_ERRORS]
 
 
-_PEAKS = [3, 7]
+PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of the raw table load."""
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
 IOS, LATENCIES, SERVICES, OUTSTANDING_NS = [0, 4], [2, 6], [15, 16], 17
@@ -201,6 +201,6 @@ class CounterReader:
     def _read(self) -> NDArray[np.uint64]:
         values = self._engine.counters()
         if self._kept is not None:
-            values[:, _PEAKS] = np.maximum(values[:, _PEAKS], self._kept)
-        self._kept = values[:, _PEAKS].copy()
+            values[:, PEAKS] = np.maximum(values[:, PEAKS], self._kept)
+        self._kept = values[:, PEAKS].copy()
         return values

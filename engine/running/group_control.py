@@ -160,9 +160,8 @@ class GroupControl:
         return tuple((name, None if result is before else result) for name, result, before in found)
 
     def reading(self) -> LoadReading | None:
-        """Counters of all running loads, once more of each after it ended, then None; one caller."""
-        readings = ((name, control.reading()) for name, control in self._read())
-        return self._readings.combined([(name, reading) for name, reading in readings if reading is not None])
+        """Counters of each load from its start to the end of all, once more after that, then None; one caller."""
+        return self._readings.combined([(name, control.reading()) for name, control in self._read()])
 
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call, by time; one caller."""

@@ -11,7 +11,14 @@ from engine.backend.outstanding import Outstanding
 from engine.backend.protocol import Cells
 from engine.events import Event
 from engine.replacing import replace
-from engine.running.counter_reader import PATH_TARGET, LayoutReading
+from engine.running.counter_reader import (
+    ACTIVE,
+    LOGICAL_PEAKS,
+    PATH_PEAKS,
+    PATH_TARGET,
+    PEAKS,
+    LayoutReading,
+)
 from engine.running.status import LoadReading
 from engine.text import safe_text
 
@@ -40,17 +47,25 @@ def named_outstanding(load: str, waits: Outstanding) -> Outstanding:
 
 
 class GroupReadings:
-    """Puts readings together; keys and names are the same objects as long as the same loads are read."""
+    """Puts readings together; keys and names are the same objects as long as the same loads are read.
+
+    A load that ended keeps its rows, at rest, until all have ended: the last sample has what each of them did.
+    """
 
     def __init__(self) -> None:
+        self._ended: dict[str, LoadReading] = {}
+        """By name, what is shown of loads once they have ended."""
         self._of: tuple[tuple[str, ...], ...] = ()
         self._keys: tuple[str, ...] = ()
         self._names: tuple[str, ...] = ()
 
-    def combined(self, readings: Sequence[Named]) -> LoadReading | None:
-        """Put them together; None without any."""
-        if not readings:
+    def combined(self, read: Sequence[tuple[str, LoadReading | None]]) -> LoadReading | None:
+        """Put together what each load gave, None where it has ended or not begun; None where all did."""
+        if all(reading is None for _, reading in read):
+            self._ended.clear()
             return None
+        readings = [(name, shown) for name, reading in read if (shown := reading or self._ended.get(name)) is not None]
+        self._ended.update((name, _at_rest(reading)) for name, reading in read if name and reading is not None)
         if len(readings) == 1 and not readings[0][0]:
             return readings[0][1]
         self._name_rows(readings)
@@ -72,6 +87,21 @@ class GroupReadings:
             self._of = of
             self._keys = tuple(key for keys in of for key in keys)
             self._names = tuple(named(load, name) for load, reading in readings for name in reading.names)
+
+
+def _at_rest(reading: LoadReading) -> LoadReading:
+    """Return what remains of a reading once its load has ended: the counters, and nothing that happened since."""
+    values = reading.values.copy()
+    values[:, [*PEAKS, ACTIVE]] = 0
+    layout = reading.layout
+    if layout is not None:
+        layout = replace(layout, paths=layout.paths.copy(), logical=layout.logical.copy())
+        layout.paths[:, PATH_PEAKS] = 0
+        layout.logical[:, LOGICAL_PEAKS] = 0
+    none = slice(0, 0)
+    targets, directions, buckets, counts = reading.cells
+    cells = (targets[none], directions[none], buckets[none], counts[none])
+    return replace(reading, values=values, cells=cells, slowest=reading.slowest[none], layout=layout)
 
 
 def _cells(parts: Sequence[Cells], first_rows: Sequence[int]) -> Cells:

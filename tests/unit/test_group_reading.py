@@ -48,15 +48,33 @@ def test_rows_are_in_order_and_name_their_load() -> None:
     assert found.device_numbers == ((8, 0), (8, 1), (8, 0))
 
 
-def test_keys_are_the_same_object_until_a_load_ends() -> None:
+def test_keys_are_the_same_object_as_long_as_the_same_loads_are_read() -> None:
     readings, one, other = GroupReadings(), reading("a", 1), reading("b", 1)
+    alone = readings.combined([("x", one), ("y", None)])
     first, again = (readings.combined([("x", one), ("y", other)]) for _ in range(2))
-    left = readings.combined([("y", other)])
+    assert alone is not None
     assert first is not None
     assert again is not None
-    assert left is not None
+    assert alone.keys == ("a:0",)
     assert first.keys is again.keys
-    assert left.keys == ("b:0",)
+
+
+def test_a_load_that_ended_keeps_its_counters_until_all_have_ended() -> None:
+    readings = GroupReadings()
+    one, other = reading("a", 1, (900,)), reading("b", 1, (5,))
+    first = readings.combined([("x", one), ("y", other)])
+    left = readings.combined([("x", None), ("y", other)])
+    assert first is not None
+    assert left is not None
+    assert left.keys is first.keys
+    assert left.names == ("[x] /dev/a0", "[y] /dev/b0")
+    assert left.values[0, [0, 1, 2, 4, 5, 6]].tolist() == one.values[0, [0, 1, 2, 4, 5, 6]].tolist()
+    assert left.values[0, [3, 7, 11]].tolist() == [0, 0, 0]
+    assert [left.cells[0].tolist(), left.slowest[:, 5].tolist()] == [[1], [5]]
+    assert readings.combined([("x", None), ("y", None)]) is None
+    again = readings.combined([("x", None), ("y", other)])
+    assert again is not None
+    assert again.keys == ("b:0",)
 
 
 def test_the_slowest_of_all_come_first_with_the_row_of_their_target() -> None:
