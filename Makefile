@@ -79,11 +79,17 @@ $(VENV)/.collected: | dev
 	@$(BIN)/pytest --collect-only -q > $@.log || { cat $@.log >&2; exit 1; }
 	@touch $@
 
-test: dev ## everything: lint, Rust tests, Python tests
+# What fails beside others is run again alone at the end, and listed.
+FAILED := $(VENV)/.failed
+KEEPING := $(BIN)/python -m pytest -p tests.again --failed-to $(FAILED)
+
+test: dev ## everything: lint, Rust tests, Python tests; what fails beside others is run again alone
 	$(TWO_AT_A_TIME) lint-rust lint-python test-rust $(VENV)/.collected
-	$(BIN)/pytest $(PARALLEL) -m 'not alone'
-	$(BIN)/pytest $(WAITING) -m 'alone and waits' $(call MARKED,waits)
-	$(BIN)/pytest -m 'alone and not waits' $(call MARKED,alone)
+	@rm -f $(FAILED)
+	$(KEEPING) $(PARALLEL) -m 'not alone'
+	$(KEEPING) $(WAITING) -m 'alone and waits' $(call MARKED,waits)
+	$(KEEPING) -m 'alone and not waits' $(call MARKED,alone)
+	@$(BIN)/python -m tests.again $(FAILED)
 
 test-fast: dev ## what needs no devices, no terminal and no pictures, in about a minute
 	$(BIN)/pytest -q $(COMPUTING) -m 'not slow' tests/unit tests/app

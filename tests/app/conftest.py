@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual.app import App
+from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -45,6 +46,13 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no cursor blink: a picture would show it or not, as the time of the host has it."""
     monkeypatch.setattr(Input, "_toggle_cursor", lambda _input: None)
+
+
+@pytest.fixture(autouse=True)
+def lasting_notices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have notices stay in pictures: on a busy host more seconds pass until the picture than they are shown for."""
+    if "snap_compare" in request.fixturenames:
+        monkeypatch.setattr(Notification, "time_left", property(lambda notice: notice.timeout + PATIENCE_S))
 
 
 @pytest.fixture(autouse=True)
