@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
-from engine.rate_search.bounds import LoadClass, classify, conditional_throughput
+from engine.rate_search.bounds import LoadClass, classify, is_out_of_time
 from engine.rate_search.grid import RateGrid
+from engine.rate_search.known import Bounds
+from engine.rate_search.pooled import Pooled
 from engine.rate_search.search import RateSearch, on_grid
 from engine.rate_search.trial import RateTrial
 from engine.sweep.limit import Limit
@@ -22,7 +25,7 @@ class RateVerdict(StrEnum):
     ALL_KEEP = "highest rate keeps it"
     NONE_KEEPS = "no rate keeps it"
     UNDECIDED = "undecided"
-    """It was stopped before the bounds were near enough."""
+    """It was stopped before the bounds were near enough, or rates had too few I/Os in the time given to them."""
 
 
 class RateBound(Struct, frozen=True):
@@ -34,25 +37,33 @@ class RateBound(Struct, frozen=True):
     bad: int
     exceeded_s: float
     """Duration of the bad ones."""
-    excess: float
-    """Share of all I/Os at this rate, in all trials together, that took longer than the limit."""
+    ios: int
+    """Of all trials together, which the class rests on."""
+    over: int | None
+    """Of them, that took longer than the limit; None where it is about the mean."""
     latency_ns: float | None
-    """Median over the trials of what is limited."""
+    """What is limited: the mean of all I/Os, or else the median over the trials."""
+
+    @property
+    def excess(self) -> float | None:
+        """Share of all I/Os at this rate that took longer than the limit; None where it is about the mean."""
+        return None if self.over is None else min(self.over / max(self.ios, 1), 1.0)
 
     @classmethod
     def of(cls, trials: Sequence[RateTrial], limit: Limit) -> RateBound:
         """Sum up the trials of one rate."""
-        bad = [trial for trial in trials if not trial.keeps(limit)]
-        ios = sum(trial.ios for trial in trials)
-        over = sum(trial.excess_of(limit) * max(trial.ios, 1) for trial in trials)
+        bad, pooled = [trial for trial in trials if not trial.keeps(limit)], Pooled.of(trials, limit)
         known = [trial.latencies_ns[limit.metric] for trial in trials if limit.metric in trial.latencies_ns]
+        latency_ns = statistics.median(known) if known else None
+        is_mean = limit.metric == "mean"
         return cls(
             trials[0].rate,
             len(trials) - len(bad),
             len(bad),
             sum(trial.duration_s for trial in bad),
-            min(over / max(ios, len(trials)), 1.0),
-            statistics.median(known) if known else None,
+            pooled.ios,
+            None if is_mean else round(pooled.over),
+            pooled.mean_ns if is_mean else latency_ns,
         )
 
 
@@ -64,10 +75,20 @@ class RateAnswer(Struct, frozen=True):
     lower: RateBound | None = None
     """Relevant lower bound: the rate to use."""
     upper: RateBound | None = None
-    conditional: float | None = None
-    """Conditional throughput at the lower bound: I/Os per second within the limit."""
     undecided: tuple[float, ...] = ()
     """Rates between the bounds, measured and neither."""
+    undecided_ios: int = 0
+    """That were measured at them."""
+    is_short: bool = False
+    """Whether one of them had all the time that is given to a rate, and too few I/Os for the limit in it."""
+    kept_above: float | None = None
+    """The highest rate above the upper bound that keeps the limit all the same; None where there is none."""
+
+    @property
+    def conditional(self) -> float | None:
+        """Conditional throughput at the lower bound: I/Os per second within the limit; None of a mean."""
+        excess = None if self.lower is None else self.lower.excess
+        return None if self.lower is None or excess is None else self.lower.rate * (1 - excess)
 
 
 class RateAnswers(Struct, frozen=True):
@@ -90,23 +111,21 @@ def rate_answers(search: RateSearch, trials: Sequence[RateTrial]) -> RateAnswers
 
 
 def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
-    phase, ratio = search.phases(grid)[-1], search.goal.exceed_ratio
-    groups = on_grid(trials)
-    found = search.bounds(groups, grid, limit, phase)
+    phase, groups = search.phases[-1], on_grid(trials)
+    classes = {rate: classify(group, limit, phase, search.goal.exceed_ratio) for rate, group in groups.items()}
+    found = Bounds.of(grid, classes)
     lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
-    undecided = tuple(
-        rate
-        for rate, group in sorted(groups.items())
-        if (lower or 0.0) < rate < (upper or grid.highest * 2)
-        and classify(group, limit, phase, ratio) is LoadClass.UNDECIDED
-    )
+    low, high = lower or 0.0, math.inf if upper is None else upper
+    undecided = sorted(rate for rate, each in classes.items() if low < rate < high and each is LoadClass.UNDECIDED)
     return RateAnswer(
         limit,
         _verdict(grid, found.lower, found.upper),
         None if lower is None else RateBound.of(groups[lower], limit),
         None if upper is None else RateBound.of(groups[upper], limit),
-        None if lower is None else conditional_throughput(groups[lower], limit, phase, ratio),
-        undecided,
+        tuple(undecided),
+        sum(trial.ios for rate in undecided for trial in groups[rate]),
+        any(is_out_of_time(groups[rate], limit, phase) for rate in undecided),
+        max((rate for rate, each in classes.items() if rate > high and each is LoadClass.LOWER), default=None),
     )
 
 

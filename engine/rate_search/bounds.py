@@ -1,12 +1,13 @@
-"""Is a rate a lower bound, an upper bound, or undecided? Load classification of RFC 9971, appendices A and B."""
+"""Is a rate a lower bound, an upper bound, or undecided? By its I/Os, and by its time as RFC 9971 classifies loads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from engine.rate_search.goal import Phase
-from engine.rate_search.trial import RateTrial, kept_by
+from engine.rate_search.goal import Phase, allowed_share
+from engine.rate_search.pooled import Pooled, blocks
+from engine.rate_search.trial import RateTrial
 from engine.sweep.limit import Limit
 
 _ROUNDING = 0.02
@@ -22,45 +23,54 @@ class LoadClass(StrEnum):
 
 
 def classify(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
-    """Classify one rate by all trials at it (RFC 9971, appendix A)."""
-    long_s, keeps = phase.trial_s * (1 - _ROUNDING), kept_by(limit)
+    """Classify one rate by all trials at it.
+
+    A lower bound keeps the limit over all its I/Os together, of which it has as many as the limit needs, and for most
+    of the time. Where only one of both is so, as after a stall, it is measured for longer before it is refused.
+    """
+    return _class_of(trials, limit, phase, exceed_ratio) if trials else LoadClass.UNDECIDED
+
+
+def _class_of(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
+    rate, pooled, least_ios = trials[0].rate, Pooled.of(trials, limit), phase.least_ios(limit)
+    expected = max(pooled.ios, rate * phase.longest_at(rate, limit), least_ios)
+    if pooled.over > max(allowed_share(limit) * expected, 0.5):
+        return LoadClass.UPPER  # even if all further I/Os kept it
+    keeps = pooled.keeps(limit) and pooled.unsustained_s <= exceed_ratio * pooled.duration_s
+    of_time = _class_of_time(blocks(trials, limit, least_ios), limit, phase, rate, exceed_ratio)
+    if is_out_of_time(trials, limit, phase):
+        if keeps and pooled.ios < least_ios:
+            return LoadClass.UNDECIDED
+        return LoadClass.LOWER if keeps and of_time is not LoadClass.UPPER else LoadClass.UPPER
+    is_usual_time_over = pooled.duration_s >= phase.time_at(rate, limit) * (1 - _ROUNDING)
+    is_lower = of_time is LoadClass.LOWER and keeps and (is_usual_time_over or pooled.is_clear(limit))
+    is_upper = of_time is LoadClass.UPPER and (is_usual_time_over or not keeps)
+    return of_time if is_lower or is_upper else LoadClass.UNDECIDED
+
+
+def is_out_of_time(trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> bool:
+    """Whether a rate had all the time that is given to one, whatever came of it."""
+    if not trials:
+        return False
+    longest_s = phase.longest_at(trials[0].rate, limit) * (1 - _ROUNDING)
+    return sum(trial.duration_s for trial in trials) >= longest_s
+
+
+def _class_of_time(parts: Iterable[Pooled], limit: Limit, phase: Phase, rate: float, exceed_ratio: float) -> LoadClass:
+    """Classify by the time in which a limit was kept (RFC 9971, appendix A)."""
+    long_s = phase.trial_s * (1 - _ROUNDING)
     good_long = bad_long = good_short = bad_short = 0.0
-    # Each step of a search classifies all rates, for each limit and phase.
-    for trial in trials:
-        duration_s = trial.duration_s
-        if duration_s >= long_s:
-            if keeps(trial):
-                good_long += duration_s
-            else:
-                bad_long += duration_s
-        elif keeps(trial):
-            good_short += duration_s
+    for part in parts:
+        is_good = part.keeps(limit) and not part.unsustained_s
+        if part.duration_s >= long_s:
+            good_long, bad_long = good_long + is_good * part.duration_s, bad_long + (not is_good) * part.duration_s
         else:
-            bad_short += duration_s
+            good_short, bad_short = good_short + is_good * part.duration_s, bad_short + (not is_good) * part.duration_s
     balancing = good_short * exceed_ratio / (1 - exceed_ratio)
     bad = bad_long + max(0.0, bad_short - balancing)
-    whole = max(good_long + bad, phase.duration_sum_s * (1 - _ROUNDING))
+    whole = max(good_long + bad, phase.time_at(rate, limit) * (1 - _ROUNDING))
     quantile = whole * exceed_ratio
     optimistic, pessimistic = bad <= quantile, whole - good_long <= quantile
     if optimistic and pessimistic:
         return LoadClass.LOWER
     return LoadClass.UNDECIDED if optimistic or pessimistic else LoadClass.UPPER
-
-
-def conditional_throughput(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> float:
-    """I/Os per second within a limit, in the trial at the quantile of the exceed ratio (RFC 9971, appendix B).
-
-    The trials are of one rate, at least one.
-    """
-    long = [trial for trial in trials if trial.duration_s >= phase.trial_s * (1 - _ROUNDING)]
-    whole_s = max(phase.duration_sum_s * (1 - _ROUNDING), sum(trial.duration_s for trial in long))
-    left_s = whole_s * (1 - exceed_ratio)
-    share: float | None = None
-    for trial in sorted(long, key=lambda trial: trial.excess_of(limit)):
-        if share is not None and left_s <= 0:
-            break
-        share = trial.excess_of(limit)
-        left_s -= trial.duration_s
-    if share is None or left_s > 0:
-        share = 1.0
-    return trials[0].rate * (1 - share)

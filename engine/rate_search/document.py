@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from engine.rate_search.answer import RateAnswer, RateBound
+from engine.rate_search.answer import RateAnswer, RateAnswers, RateBound
 from engine.rate_search.goal import allowed_share
 from engine.rate_search.runner import RateCurve, RateResult
+from engine.rate_search.text import cautions, headline
 from engine.rate_search.trial import RateTrial
 from engine.sweep.document import SCHEMA, Document
 from engine.version import version
@@ -45,8 +46,8 @@ def open_loop(result: RateResult) -> Document:
 
 
 def _curve(result: RateResult, curve: RateCurve) -> Document:
-    grid = result.plan.search.grid(curve.trials)
-    phase = None if grid is None else result.plan.search.phases(grid)[-1]
+    search = result.plan.search
+    phase = None if search.grid(curve.trials) is None else search.phases[-1]
     return {
         "name": curve.name,
         "queue_depth": curve.depth,
@@ -56,20 +57,24 @@ def _curve(result: RateResult, curve: RateCurve) -> Document:
         "maximum_is_capped": curve.answers.is_capped,
         "trial_count": len(curve.trials),
         "measured_s": sum(trial.duration_s for trial in curve.trials),
-        "limits": [_answer(answer) for answer in curve.answers.limits],
+        "limits": [_answer(answer, curve.answers) for answer in curve.answers.limits],
         "trials": [_trial(result, trial) for trial in curve.trials],
     }
 
 
-def _answer(answer: RateAnswer) -> Document:
+def _answer(answer: RateAnswer, answers: RateAnswers) -> Document:
     return {
         "limit": answer.limit.text,
         "verdict": answer.verdict.name.lower(),
+        "text": headline(answer, answers),
+        "cautions": list(cautions(answer)),
         "allowed_share": allowed_share(answer.limit),
         "conditional_throughput": answer.conditional,
         "lower": _bound(answer.lower),
         "upper": _bound(answer.upper),
         "undecided": list(answer.undecided),
+        "undecided_ios": answer.undecided_ios,
+        "kept_above": answer.kept_above,
     }
 
 
@@ -81,6 +86,8 @@ def _bound(bound: RateBound | None) -> Document | None:
         "kept": bound.good,
         "exceeded": bound.bad,
         "exceeded_s": bound.exceeded_s,
+        "ios": bound.ios,
+        "over": bound.over,
         "excess_share": bound.excess,
         "latency_us": None if bound.latency_ns is None else round(bound.latency_ns / 1000, 3),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -14,8 +14,20 @@ from engine.replacing import replace
 from engine.sweep.limit import Limit
 
 _EXCEEDANCES = 10
-"""I/Os beyond a percentile that a trial needs to tell it from its neighbours."""
+"""I/Os beyond a percentile on which a rate within a limit rests at least."""
+_ROUGH = (4, 6)
+"""The same in the passes before the last."""
+_IOS_OF_MEAN = 10
+"""I/Os for each exceedance where a limit is about no percentile: 100 in the last pass."""
+_TWICE = 2
+"""What is near a limit is measured for so many times the I/Os that are needed at least."""
 _MOST_TRIAL_S = 10.0
+_MOST_AT_RATE_S = 120.0
+"""At one rate, unless more is asked for: where there are fewer I/Os in it than are needed it stays undecided."""
+_LONGER = 1.25
+"""Times the usual one that a rate has where I/Os and time do not agree, and at least"""
+_LONGER_SUM = 2.0
+"""times the time that is asked for."""
 _DURATION_SUM_S = 21.0
 """As FD.io CSIT has it."""
 _LEAST_SUM_S = 7.0
@@ -34,6 +46,30 @@ class Phase(Struct, frozen=True):
     duration_sum_s: float
     steps: int
     """Distance of the bounds that is enough, in steps of the grid."""
+    exceedances: int = _EXCEEDANCES
+    """I/Os beyond a percentile that a class rests on at least, were the limit just kept."""
+
+    def least_ios(self, limit: Limit) -> float:
+        """I/Os at one rate without which nothing is said of a limit."""
+        return self.exceedances / allowed_share(limit) if limit.percent else self.exceedances * _IOS_OF_MEAN
+
+    def time_at(self, rate: float, limit: Limit) -> float:
+        """Seconds after which a rate is decided: as many as its I/Os take, within bounds."""
+        return max(self.duration_sum_s, min(_TWICE * self.least_ios(limit) / rate, _MOST_AT_RATE_S))
+
+    def longest_at(self, rate: float, limit: Limit) -> float:
+        """Seconds after which a rate is not measured any more."""
+        return max(_LONGER * self.time_at(rate, limit), _LONGER_SUM * self.duration_sum_s)
+
+    def trial_at(self, rate: float, limit: Limit) -> float:
+        """Duration of a trial: long enough for the I/Os that are needed, within bounds."""
+        return max(self.trial_s, min(self.least_ios(limit) / rate, _MOST_TRIAL_S))
+
+
+def lowest_rate(limits: Sequence[Limit]) -> float:
+    """Lowest rate that is decided in the longest time that is given to one."""
+    most = max((Phase(0.0, 0.0, 1).least_ios(limit) for limit in limits), default=0.0)
+    return _TWICE * most / _MOST_AT_RATE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +79,20 @@ class RateGoal:
     width: float = 0.05
     """Distance of the bounds, as a share of the lower one."""
     exceed_ratio: float = 0.5
-    """Share of the time at one rate in which the limit may be exceeded."""
+    """Share of the time at one rate in which the limit may be exceeded, if all its I/Os together keep it."""
     duration_sum_s: float | None = None
     """Time at one rate after which it is decided in any case; None: 21 s for one limit, less for each of several."""
     trial_s: float = 1.0
     first_trial_s: float = 0.5
 
-    def phases(self, limits: tuple[Limit, ...], rate: float) -> tuple[Phase, ...]:
-        """Plan the passes, with trials long enough for the percentiles of the limits at a rate."""
-        share = min((share for limit in limits if (share := allowed_share(limit)) > 0), default=1.0)
-        trial_s = max(self.trial_s, min(_EXCEEDANCES / (share * max(rate, 1.0)), _MOST_TRIAL_S))
-        final_sum_s = max(self.duration_sum_s or _duration_sum_s(len(limits)), trial_s)
-        first_s = min(self.first_trial_s * trial_s / self.trial_s, trial_s)
+    def phases(self, limits: Sequence[Limit]) -> tuple[Phase, ...]:
+        """Plan the passes."""
+        final_sum_s = max(self.duration_sum_s or _duration_sum_s(len(limits)), self.trial_s)
+        rough, better = _ROUGH
         return (
-            Phase(first_s, first_s, 8),
-            Phase(trial_s, max(final_sum_s / 4, trial_s), 2),
-            Phase(trial_s, final_sum_s, 1),
+            Phase(self.first_trial_s, self.first_trial_s, 8, rough),
+            Phase(self.trial_s, max(final_sum_s / 4, self.trial_s), 2, better),
+            Phase(self.trial_s, final_sum_s, 1),
         )
 
 

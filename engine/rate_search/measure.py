@@ -14,7 +14,7 @@ from engine.rate_search.trial import Arrivals, RateTrial, excess_share
 from engine.replacing import replace
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
-from engine.running.counter_reader import ERRORS, FAILING, SKIPPED
+from engine.running.counter_reader import ERRORS, FAILING, IOS, SKIPPED
 from engine.sweep.limit import Limit
 from engine.sweep.measure import EndedError, Load
 from engine.sweep.watch import NotWatched, PointWatch
@@ -35,8 +35,14 @@ class _TrialGapError(Exception):
 
 
 class _Counts(Struct, frozen=True):
-    """Counters that no epoch has in the result so far."""
+    """Counters that no epoch has in the result so far.
 
+    Its I/Os are those that were due and completed in it: fewer than completed by all those that are outstanding.
+    """
+
+    at_s: float
+    ios: int
+    """Completed, whenever they were due; parts, where I/Os are cut or copied."""
     errors: int
     skipped: int
     failing: frozenset[int]
@@ -83,10 +89,12 @@ class RateMeter(Struct):
     def _trial(self, wanted: WantedTrial, start_s: float) -> RateTrial:
         self.watch.begin()
         self.load.part_epoch()
-        before, begun_s = self._counts(), self.clock()
-        self._wait(wanted.duration_s)
+        parted_s = self.clock()
+        while self._epoch().duration_s == 0 and self.clock() - parted_s < _PATIENCE_S:
+            self._wait(_POLL_S)
+        before = self._counts()
         while (epoch := self._epoch()).duration_s < wanted.duration_s:
-            if self.clock() - begun_s > wanted.duration_s + _PATIENCE_S:
+            if self.clock() - before.at_s > wanted.duration_s + _PATIENCE_S:
                 break
             self._wait(max(wanted.duration_s - epoch.duration_s, _POLL_S))
         trial = self._evaluated(wanted, epoch, before, self._counts(), start_s)
@@ -114,7 +122,8 @@ class RateMeter(Struct):
         if counters is None:
             raise EndedError
         failing = frozenset(np.flatnonzero(counters[:, FAILING]).tolist())
-        return _Counts(int(counters[:, ERRORS].sum()), int(counters[:, SKIPPED].sum()), failing)
+        totals = counters.sum(axis=0)
+        return _Counts(self.clock(), int(totals[IOS].sum()), int(totals[ERRORS]), int(totals[SKIPPED]), failing)
 
     def _evaluated(
         self, wanted: WantedTrial, epoch: EpochResult, before: _Counts, after: _Counts, start_s: float
@@ -122,6 +131,9 @@ class RateMeter(Struct):
         total = epoch.split.total if epoch.logical is None else epoch.logical.split.total
         # An epoch that never opened, as old I/Os did not return, has measured for as long as was waited.
         duration_s = max(epoch.duration_s, wanted.duration_s)
+        elapsed_s = max(after.at_s - before.at_s, _POLL_S)
+        whole_ios = total.ios / epoch.split.total.ios if epoch.split.total.ios else 1.0
+        iops = (after.ios - before.ios) * whole_ios / elapsed_s
         arrivals = Arrivals(
             wanted.rate, duration_s, max(after.skipped - before.skipped, 0), max(after.errors - before.errors, 0)
         )
@@ -129,14 +141,14 @@ class RateMeter(Struct):
         return RateTrial(
             rate=wanted.rate,
             duration_s=duration_s,
-            iops=total.ios / duration_s,
+            iops=iops,
             ios=total.ios,
             skipped=arrivals.skipped,
             errors=arrivals.errors,
             latencies_ns=_latencies(total),
             excess={limit.text: excess_share(limit, total, arrivals) for limit in self.limits},
-            is_sustained=arrivals.sustained(total.ios),
-            bytes_per_s=total.bytes / duration_s,
+            is_sustained=arrivals.is_carried_by(iops),
+            bytes_per_s=iops * total.bytes / total.ios if total.ios else 0.0,
             start_s=start_s,
             stage=wanted.stage.value,
             failing=tuple(names[index] for index in sorted(before.failing | after.failing)),

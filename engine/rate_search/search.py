@@ -8,15 +8,15 @@ expand, halve, refine), so that limits that are kept up to about the same rate s
 
 from __future__ import annotations
 
-from collections import Counter
+import statistics
 from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct, field
 
 from engine.job.limits import MAX_ARRIVALS_PER_S
-from engine.rate_search.bounds import classify
-from engine.rate_search.goal import Phase, RateGoal
+from engine.rate_search.bounds import classify, is_out_of_time
+from engine.rate_search.goal import Phase, RateGoal, lowest_rate
 from engine.rate_search.grid import LOWEST_SHARE, RateGrid, rounded
 from engine.rate_search.known import Bounds, Groups, KnownTrials
 from engine.rate_search.trial import SUSTAINED, RateTrial
@@ -28,6 +28,15 @@ _FASTER = 4.0
 _OVERLOADS = 3
 """Trials that must fall short of a rate before it is taken as too high: a single one may have met a stall."""
 _MOST_TRIALS = 2000
+_IOS_OF_MAXIMUM = 15_000
+"""Of all trials that fell short: at random, their number is off by 1 %."""
+_WHOLE = 0.98
+"""Share of the wanted duration of a trial from which it is not short."""
+_ALIKE = 0.05
+"""How far throughputs of saturated loads are from their median by chance at most."""
+_LONGEST_OF_MAXIMUM_S = 5.0
+_LEAST_RANGE = 1 / 4
+"""Share of the maximum from which the search goes down to rates that take longer than is given to one."""
 _FARTHEST = 16
 """Steps by which a bound is searched further out at a time."""
 
@@ -71,15 +80,17 @@ class RateSearch(Struct, frozen=True):
         grid = self._grid(known.to_maximum)
         if grid is None:
             return self._next_for_maximum(known.to_maximum)
-        phases = self.phases(grid)
+        phases = self.phases
         for index in grid.ladder():
             if grid.rate(index) not in known.on_grid:
-                return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
+                soonest_s = min(phases[0].trial_at(grid.rate(index), limit) for limit in self.limits)
+                return WantedTrial(grid.rate(index), soonest_s, RateStage.LADDER)
         return self._next_of_phases(known, grid.nearest(trials[-1].rate), grid, phases)
 
-    def phases(self, grid: RateGrid) -> tuple[Phase, ...]:
-        """Plan the passes over a grid; trials are as long as the rates of its upper half need."""
-        return self.goal.phases(self.limits, grid.highest / 2)
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Passes of the search."""
+        return self.goal.phases(self.limits)
 
     def grid(self, trials: Sequence[RateTrial]) -> RateGrid | None:
         """Lay the grid below the maximum; None while that is not known."""
@@ -90,7 +101,8 @@ class RateSearch(Struct, frozen=True):
         if maximum is None:
             return None
         highest = max(min(maximum, self.high or maximum), 1.0)
-        lowest = max(highest * LOWEST_SHARE, 0.1) if self.low is None else min(self.low, highest)
+        usual = max(highest * LOWEST_SHARE, min(lowest_rate(self.limits), highest * _LEAST_RANGE), 0.1)
+        lowest = min(usual if self.low is None else self.low, highest)
         return RateGrid(rounded(highest), lowest, self.goal.width / 2)
 
     def is_capped(self, trials: Sequence[RateTrial]) -> bool:
@@ -103,8 +115,9 @@ class RateSearch(Struct, frozen=True):
             carried = any(is_carried(trial) for trial in group)
             if carried and rate >= self._highest_rate:
                 return rate
-            if not carried and len(group) >= _OVERLOADS:
-                return max(trial.iops for trial in group)
+            whole = [trial.iops for trial in group if trial.duration_s >= self._overload_s(group) * _WHOLE]
+            if not carried and len(whole) >= _OVERLOADS:
+                return _throughput(whole)
         return None
 
     @property
@@ -115,7 +128,13 @@ class RateSearch(Struct, frozen=True):
         rate = min(max(FIRST_RATE, self.low or 0.0), self._highest_rate)
         while any(is_carried(trial) for trial in to_maximum.get(rate, ())):
             rate = min(rate * _FASTER, self._highest_rate)
-        return WantedTrial(rate, self.goal.trial_s, RateStage.MAXIMUM)
+        return WantedTrial(rate, self._overload_s(to_maximum.get(rate, ())), RateStage.MAXIMUM)
+
+    def _overload_s(self, group: Sequence[RateTrial]) -> float:
+        """Duration of a trial that falls short, by the throughput of those that did."""
+        iops = max((trial.iops for trial in group), default=0.0)
+        wanted_s = min(_IOS_OF_MAXIMUM / _OVERLOADS / iops, _LONGEST_OF_MAXIMUM_S) if iops else 0.0
+        return max(self.goal.trial_s, wanted_s)
 
     def bounds(self, groups: Groups, grid: RateGrid, limit: Limit, phase: Phase) -> Bounds:
         """Find the relevant bounds among trials by their rate."""
@@ -128,14 +147,16 @@ class RateSearch(Struct, frozen=True):
         before = [Bounds(None, None)] * len(self.limits)
         for phase in phases:
             now = [known.bounds(grid, limit, phase, self.goal.exceed_ratio) for limit in self.limits]
-            pairs = zip(now, before, strict=True)
-            wanted = Counter(
-                index for each, last in pairs if (index := _next_index(grid, each, last, phase.steps)) is not None
-            )
+            wanted: dict[int, list[Limit]] = {}
+            for limit, each, last in zip(self.limits, now, before, strict=True):
+                index = _next_index(grid, each, last, phase.steps)
+                if index is not None and not is_out_of_time(known.on_grid.get(grid.rate(index), ()), limit, phase):
+                    wanted.setdefault(index, []).append(limit)
             if wanted:
                 # Staying saves the turn; what most limits want comes next.
-                index = here if wanted[here] else max(wanted, key=lambda each: (wanted[each], each))
-                return WantedTrial(grid.rate(index), phase.trial_s, RateStage.SEARCH)
+                index = here if here in wanted else max(wanted, key=lambda each: (len(wanted[each]), each))
+                longest_s = max(phase.trial_at(grid.rate(index), limit) for limit in wanted[index])
+                return WantedTrial(grid.rate(index), longest_s, RateStage.SEARCH)
             before = now
         return None
 
@@ -143,6 +164,12 @@ class RateSearch(Struct, frozen=True):
 def is_carried(trial: RateTrial) -> bool:
     """Whether as many I/Os completed as arrived, on the way to the maximum."""
     return trial.iops >= SUSTAINED * trial.rate and not trial.skipped
+
+
+def _throughput(iops: Sequence[float]) -> float:
+    """Mean of several measurements, without those in which something stalled."""
+    middle = statistics.median(iops)
+    return statistics.fmean(each for each in iops if abs(each - middle) <= _ALIKE * middle)
 
 
 def on_grid(trials: Sequence[RateTrial]) -> Groups:
@@ -184,7 +211,7 @@ def _below(grid: RateGrid, upper: int, now: Bounds, before: Bounds, steps: int) 
     if before.lower is not None and before.lower > upper:
         return before.lower
     farthest = min(upper + _reach(steps, now.uppers), grid.last)
-    return max((index for index in now.undecided if upper < index <= farthest), default=farthest)
+    return min((index for index in now.undecided if index > upper), default=farthest)
 
 
 def _above(lower: int, now: Bounds, before: Bounds, steps: int) -> int:

@@ -12,6 +12,8 @@ from engine.rate_search.trial import RateTrial
 from engine.sweep.limit import Limit
 from engine.sweep.text import aligned
 
+_MANY = 0.2
+"""Share of the trials at a rate that exceed a limit which all I/Os together keep, from which that is said."""
 _COLUMNS = ("rate", "IOPS", "mean ms", "p99 ms", "p99.9 ms", "n")
 
 
@@ -48,12 +50,17 @@ def _row(limits: Sequence[Limit], trials: Sequence[RateTrial]) -> tuple[str, ...
     notes += [] if all(trial.is_sustained for trial in trials) else ["not carried"]
     notes += [f"{name} fails" for name in sorted(failing)]
     iops = statistics.median(trial.iops for trial in trials)
-    return (f"{trials[0].rate:,.0f}", f"{iops:,.0f}", *latencies, str(len(trials)), *kept, ", ".join(notes))
+    return (rate_text(trials[0].rate), f"{iops:,.0f}", *latencies, str(len(trials)), *kept, ", ".join(notes))
 
 
 def _median_ms(trials: Sequence[RateTrial], metric: str) -> str:
     known = [trial.latencies_ns[metric] for trial in trials if metric in trial.latencies_ns]
     return f"{statistics.median(known) / 1e6:.3f}" if known else "-"
+
+
+def rate_text(rate: float) -> str:
+    """Write a rate so that it differs from its neighbours: with three digits at least."""
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
 
 def maximum_line(answers: RateAnswers, measured: Sequence[RateTrial], depth: int) -> str:
@@ -63,49 +70,82 @@ def maximum_line(answers: RateAnswers, measured: Sequence[RateTrial], depth: int
     if maximum is None:
         return f"the maximum of the load is not known yet; {trials}"
     if answers.is_capped:
-        return f"searched up to {maximum:,.0f} IOPS, which the load carries; {trials}"
-    return f"maximum of the load: {maximum:,.0f} IOPS with QD {depth} per target busy; {trials}"
+        return f"searched up to {rate_text(maximum)} IOPS, which the load carries; {trials}"
+    return f"maximum of the load: {rate_text(maximum)} IOPS with QD {depth} per target busy; {trials}"
 
 
 def answer_lines(answer: RateAnswer, answers: RateAnswers, *, is_ended: bool = True) -> Iterator[str]:
     """Write what is known of one limit, while the search goes on, too."""
-    limit, lower, upper = answer.limit.text, answer.lower, answer.upper
-    match answer.verdict:
-        case RateVerdict.NONE_KEEPS if upper is not None:
-            yield f"{limit}: no rate keeps it: not even {upper.rate:,.1f} IOPS does ({_trials(upper)})"
-        case RateVerdict.ALL_KEEP if lower is not None:
-            beyond = "the highest rate asked for" if answers.is_capped else "the maximum of the load"
-            yield f"{limit}: even {beyond} keeps it, {lower.rate:,.0f} IOPS ({_trials(lower)})"
-        case RateVerdict.FOUND if lower is not None and upper is not None:
-            yield f"{limit}: {lower.rate:,.0f} IOPS keep it, {upper.rate:,.0f} exceed it"
-        case _:
-            why = "it was ended before" if is_ended else "the search goes on"
-            ends = (f"{end} {bound.rate:,.0f}" for end, bound in (("lower", lower), ("upper", upper)) if bound)
-            yield f"{limit}: undecided ({', '.join(ends) or 'no bounds yet'}): {why}"
-    yield from _evidence(answer)
-
-
-def _evidence(answer: RateAnswer) -> Iterator[str]:
-    lower, upper = answer.lower, answer.upper
+    yield headline(answer, answers, is_ended=is_ended)
+    yield from (f"  caution: {caution}" for caution in cautions(answer))
     if answer.conditional is not None:
-        yield f"  conditional throughput {answer.conditional:,.0f}: I/Os per second that complete within the limit"
-    for name, bound in (("lower bound", lower), ("upper bound", upper)):
+        conditional = rate_text(answer.conditional)
+        yield f"  conditional throughput {conditional}: I/Os per second that complete within the limit"
+    for name, bound in (("lower bound", answer.lower), ("upper bound", answer.upper)):
         if bound is not None:
-            yield f"  {name} {bound.rate:,.0f}: {_trials(bound)}{_latency(answer.limit, bound)}"
-    if lower is not None and lower.bad:
-        yield f"  caution: at {lower.rate:,.0f} IOPS the limit was exceeded for {lower.exceeded_s:.0f} s all the same"
+            yield f"  {name} {rate_text(bound.rate)}: {evidence(answer.limit, bound)}"
     if answer.undecided:
-        rates = ", ".join(f"{rate:,.0f}" for rate in answer.undecided)
+        rates = ", ".join(map(rate_text, answer.undecided))
         yield f"  undecided: {rates}"
 
 
-def _trials(bound: RateBound) -> str:
-    return f"{bound.good} of {bound.good + bound.bad} trials keep it, {_percent(bound.excess)} % of all I/Os over it"
+def headline(answer: RateAnswer, answers: RateAnswers, *, is_ended: bool = True) -> str:
+    """Say in one line which rate keeps a limit, and on how many I/Os that rests."""
+    limit, lower, upper = answer.limit.text, answer.lower, answer.upper
+    match answer.verdict:
+        case RateVerdict.NONE_KEEPS if upper is not None:
+            at = f"not even {rate_text(upper.rate)} IOPS, the lowest tried"
+            return f"{limit}: no rate keeps it: {at} ({_ios(upper)})"
+        case RateVerdict.ALL_KEEP if lower is not None:
+            beyond = "the highest rate asked for" if answers.is_capped else "the maximum of the load"
+            return f"{limit}: even {beyond} keeps it, {rate_text(lower.rate)} IOPS ({_ios(lower)})"
+        case RateVerdict.FOUND if lower is not None and upper is not None:
+            bounds = f"{rate_text(lower.rate)} IOPS keep it, {rate_text(upper.rate)} exceed it"
+            return f"{limit}: {bounds} ({_ios(lower)}; {_ios(upper)})"
+    return f"{limit}: undecided{_undecided(answer)}: {_why(answer, is_ended=is_ended)}"
+
+
+def _undecided(answer: RateAnswer) -> str:
+    bounds = [each for each in (answer.lower, answer.upper) if each is not None]
+    ios = answer.undecided_ios or sum(bound.ios for bound in bounds)
+    known = (f"{rate_text(bound.rate)} {'keep' if bound is answer.lower else 'exceed'} it" for bound in bounds)
+    return f" after {ios:,} I/Os ({', '.join(known) or 'no bounds yet'})" if ios else " (no bounds yet)"
+
+
+def _why(answer: RateAnswer, *, is_ended: bool) -> str:
+    if answer.is_short:
+        return "too few in the time given to a rate; give a lower percentile, or more time with --goal sum=10m"
+    return "it was ended before" if is_ended else "the search goes on"
+
+
+def cautions(answer: RateAnswer) -> tuple[str, ...]:
+    """Say what speaks against an answer; text, JSON and HTML have it alike."""
+    lower, upper, found = answer.lower, answer.upper, list[str]()
+    if lower is not None and lower.bad >= _MANY * (lower.good + lower.bad):
+        trials, time_s = f"{lower.bad} of {lower.good + lower.bad} trials", f"{lower.exceeded_s:.0f} s"
+        found.append(f"at {rate_text(lower.rate)} IOPS {trials} exceed it, {time_s} in all; all I/Os together keep it")
+    if upper is not None and upper.good > upper.bad:
+        trials = f"{upper.good} of {upper.good + upper.bad} trials"
+        found.append(f"at {rate_text(upper.rate)} IOPS {trials} keep it, but not all I/Os together")
+    if upper is not None and answer.kept_above is not None:
+        both = f"{rate_text(upper.rate)} IOPS exceed it and {rate_text(answer.kept_above)} keep it"
+        found.append(f"{both}: measure again while nothing else uses the device")
+    return tuple(found)
+
+
+def evidence(limit: Limit, bound: RateBound) -> str:
+    """Say what was seen at a rate."""
+    trials = f"{bound.good} of {bound.good + bound.bad} trials keep it, {_ios(bound)}"
+    if bound.latency_ns is None or limit.metric == "mean":
+        return trials
+    return f"{trials}, median {limit.metric} {bound.latency_ns / 1e6:.3f} ms"
+
+
+def _ios(bound: RateBound) -> str:
+    if bound.excess is None:
+        return f"mean of {bound.ios:,} I/Os {(bound.latency_ns or 0.0) / 1e6:.3f} ms"
+    return f"{bound.over:,} of {bound.ios:,} I/Os over it, {_percent(bound.excess)} %"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g}" if share < 0.095 else f"{100 * share:.0f}"
-
-
-def _latency(limit: Limit, bound: RateBound) -> str:
-    return "" if bound.latency_ns is None else f", median {limit.metric} {bound.latency_ns / 1e6:.3f} ms"

@@ -84,8 +84,9 @@ class Arrivals(Struct, frozen=True):
         """How far the number of arrivals may be off by chance."""
         return _DEVIATIONS * math.sqrt(max(self.due, 1.0))
 
-    def sustained(self, ios: int) -> bool:
-        """Whether the rate was carried."""
+    def is_carried_by(self, iops: float) -> bool:
+        """Whether so many completions per second carried the rate."""
+        ios = iops * self.duration_s
         return ios + self.margin >= SUSTAINED * self.due and ios > 0
 
     def unserved(self, ios: int, limit_s: float) -> float:

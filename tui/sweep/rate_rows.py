@@ -97,7 +97,7 @@ def _figures(search: RateSearch, curve: int, trials: tuple[RateTrial, ...]) -> C
         return CurveFigures(answers, None, tuple(_step_rows(curve, trials)))
     if grid is None:
         return CurveFigures(answers, None, tuple(_maximum_rows(curve, trials)))
-    phase = search.phases(grid)[-1]
+    phase = search.phases[-1]
     rows = []
     for rate, group in sorted(on_grid(trials).items()):
         classes = tuple(
@@ -125,7 +125,7 @@ def _passing(
 ) -> tuple[float | None, float | None]:
     """Find the bounds of the last pass that has any."""
     groups = on_grid(trials)
-    for phase in reversed(search.phases(grid)):
+    for phase in reversed(search.phases):
         found = search.bounds(groups, grid, limit, phase)
         if found.lower is not None or found.upper is not None:
             lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.rate_search.answer import RateVerdict
 from engine.rate_search.search import is_carried
-from engine.rate_search.text import answer_lines, maximum_line
+from engine.rate_search.text import answer_lines, maximum_line, rate_text
 from engine.text import safe_text
 from tui.sweep.rate_rows import CurveFigures, RateRow
 from tui.sweep.rate_state import RateState
@@ -48,8 +48,9 @@ def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width
     none = next((each for each in answers if each.verdict is RateVerdict.NONE_KEEPS and each.upper), None)
     if none is not None and none.upper is not None:
         others = [each.lower.rate for each in answers if each.lower is not None]
-        rest = f"; the others: use rate={min(others):,.0f}/s" if len(others) == len(answers) - 1 and others else ""
-        return f"{lead}no rate keeps {none.limit.text}: not even {none.upper.rate:,.0f}/s{rest}"
+        are_known = others and len(others) == len(answers) - 1
+        rest = f"; the others: use rate={rate_text(min(others))}/s" if are_known else ""
+        return f"{lead}no rate keeps {none.limit.text}: not even {rate_text(none.upper.rate)}/s{rest}"
     best, tightest = figures.best, figures.tightest
     if best is None:
         open_ = next(each.limit.text for each in answers if each.lower is None)
@@ -58,9 +59,9 @@ def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width
     what = "use" if done else "so far"
     keep = "keeps" if len(answers) == 1 else "keeps all limits,"
     why = tightest.limit.text if len(answers) == 1 else f"{tightest.limit.text} is the tightest"
-    text = f"{lead}{what} rate={best:,.0f}/s: {keep} {why}"
+    text = f"{lead}{what} rate={rate_text(best)}/s: {keep} {why}"
     upper = tightest.upper
-    beyond = f"; {upper.rate:,.0f} exceeds it" if upper is not None else "; the highest tried"
+    beyond = f"; {rate_text(upper.rate)} exceeds it" if upper is not None else "; the highest tried"
     return text + beyond if len(text + beyond) <= width else text
 
 
@@ -70,9 +71,9 @@ def _carried_text(figures: CurveFigures) -> str:
     if not measured:
         return "no rate was measured yet"
     carried = list(itertools.takewhile(lambda row: all(map(is_carried, row.trials)), measured))
-    text = f"rate={carried[-1].point.rate:,.0f}/s is carried" if carried else "no rate is carried"
+    text = f"rate={rate_text(carried[-1].point.rate)}/s is carried" if carried else "no rate is carried"
     beyond = measured[len(carried) :]
-    return f"{text}; {beyond[0].point.rate:,.0f}/s is not" if beyond else text
+    return f"{text}; {rate_text(beyond[0].point.rate)}/s is not" if beyond else text
 
 
 def rate_answer_text(state: RateState, found: Sequence[CurveFigures], first: int) -> Iterator[str]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from engine.job.spec import Knobs
 from engine.replacing import replace
 from engine.results.histogram import bucket_of, merge
-from engine.results.measured import Measured
-from engine.running.counter_reader import ERRORS, FAILING, SKIPPED
+from engine.results.measured import Measured, combine
+from engine.running.counter_reader import ERRORS, FAILING, IOS, SKIPPED
 from engine.running.status import LoadState, LoadStatus
 
 _POINTS = 1000
@@ -37,7 +37,8 @@ class FakeOpenLoad:
         self.on_wait: Callable[[], None] = lambda: None
         self._service_rate = service_rate
         self._epoch_s = self.now_s
-        self._counters = np.zeros((2, 17), np.uint64)
+        self._counters = np.zeros((2, 18), np.uint64)
+        self._done = 0.0
 
     def clock(self) -> float:
         return self.now_s
@@ -61,6 +62,8 @@ class FakeOpenLoad:
         self.now_s += timeout_s
         if self.now_s > self.gap_after_s:
             self.now_s, self.gap_after_s = self.now_s + 60, math.inf
+        self._done += min(self._rate, self._service_rate) * timeout_s
+        self._counters[0, IOS[0]] = int(self._done)
         overload = max(self._rate - self._service_rate, 0.0)
         self._counters[0, SKIPPED] += np.uint64(overload * timeout_s)
         return self.now_s >= self.ends_at_s
@@ -83,6 +86,8 @@ class FakeOpenLoad:
     def _total(self, ios: int) -> Measured:
         spare = max(self._service_rate - self._rate, 1.0)
         shares = (np.arange(_POINTS) + 0.5) / _POINTS
+        if not ios:
+            return combine([])
         latencies = [int(-math.log1p(-share) / spare * 1e9) + 1 for share in shares]
         each = np.full(_POINTS, max(ios // _POINTS, 1), np.uint64)
         buckets, counts = merge(np.array([bucket_of(latency) for latency in latencies]), each)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from engine.rate_search.goal import allowed_share
 from engine.rate_search.known import KnownTrials
@@ -21,10 +23,16 @@ TURN_S = 0.35
 SERVICE_RATE = 20_000.0
 
 
-def true_rate(limit: Limit, service_rate: float = SERVICE_RATE) -> float:
-    """Highest rate that keeps a limit of a mean or a percentile."""
-    decades = 1.0 if limit.metric == "mean" else -math.log(allowed_share(limit))
-    return service_rate - decades / (limit.limit_ns / 1e9)
+def true_rate(limit: Limit, noise: float = 0.0, stalled: float = 0.0, service_rate: float = SERVICE_RATE) -> float:
+    """Highest rate at which all I/Os together keep a limit of a percentile; `stalled`: share of the time in stalls."""
+    slowness = [math.exp(noise * NormalDist().inv_cdf((step + 0.5) / 500)) for step in range(500)] if noise else [1.0]
+    allowed, time_s = allowed_share(limit), limit.limit_ns / 1e9
+    low, high = 0.0, service_rate
+    for _ in range(60):
+        middle = (low + high) / 2
+        over = statistics.fmean(math.exp(-(service_rate - middle) * time_s / each) for each in slowness)
+        low, high = (middle, high) if stalled + (1 - stalled) * over <= allowed else (low, middle)
+    return low
 
 
 @dataclass
@@ -36,7 +44,7 @@ class OpenModel:
     noise: float = 0.0
     """Relative standard deviation of the latencies of a whole trial."""
     stall_every_s: float = math.inf
-    stall_s: float = 1.0
+    stall_s: float = 0.03
     service_rate: float = SERVICE_RATE
     now_s: float = 0.0
     trials: list[RateTrial] = field(default_factory=list)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.errors import UsageError
-from engine.rate_search.bounds import LoadClass, classify, conditional_throughput
+from engine.rate_search.bounds import LoadClass, classify, is_out_of_time
 from engine.rate_search.goal import Phase, RateGoal, parse_goal
+from engine.rate_search.pooled import Pooled
 from engine.rate_search.trial import Arrivals, RateTrial, excess_share
 from engine.results.histogram import bucket_of
 from engine.results.measured import Measured
@@ -18,8 +19,8 @@ PHASE = Phase(1.0, 21.0, 1)
 
 
 def _trials(good: int, bad: int, duration_s: float = 1.0) -> list[RateTrial]:
-    shares = [0.002] * good + [0.4] * bad
-    return [RateTrial(1000.0, duration_s, 1000.0, excess={P99.text: share}) for share in shares]
+    shares = [0.002] * good + [0.015] * bad
+    return [RateTrial(1000.0, duration_s, 1000.0, ios=1000, excess={P99.text: share}) for share in shares]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_class_is_what_no_further_trial_can_change(good: int, bad: int, found: L
 def test_short_trials_that_are_bad_count_only_beyond_short_ones_that_are_good() -> None:
     balanced = [*_trials(11, 0), *_trials(4, 4, 0.5)]
     assert classify(balanced, P99, PHASE, 0.5) is LoadClass.LOWER
-    assert classify([*_trials(10, 0), *_trials(100, 0, 0.5)], P99, PHASE, 0.5) is LoadClass.UNDECIDED
+    assert classify([*_trials(10, 0), *_trials(20, 0, 0.5)], P99, PHASE, 0.5) is LoadClass.UNDECIDED
     assert classify(_trials(0, 22, 0.5), P99, PHASE, 0.5) is LoadClass.UPPER
 
 
@@ -51,10 +52,49 @@ def test_exceed_ratio_of_zero_takes_no_bad_trial() -> None:
     assert classify(_trials(21, 0), P99, PHASE, 0.0) is LoadClass.LOWER
 
 
-def test_conditional_throughput_is_that_of_the_trial_at_the_exceed_ratio() -> None:
-    assert conditional_throughput(_trials(11, 10), P99, PHASE, 0.5) == pytest.approx(1000 * 0.998)
-    assert conditional_throughput(_trials(5, 16), P99, PHASE, 0.5) == pytest.approx(1000 * 0.6)
-    assert conditional_throughput(_trials(5, 0), P99, PHASE, 0.5) == 0
+def _slow_trials(shares: list[float], ios: int, rate: float = 20.0) -> list[RateTrial]:
+    return [RateTrial(rate, ios / rate, rate, ios=ios, excess={P99.text: share}) for share in shares]
+
+
+def test_few_ios_are_pooled_until_ten_lie_beyond_the_percentile() -> None:
+    """2 % of the I/Os are slow: most trials of 20 I/Os have none of them, and yet p99 is not kept."""
+    shares = [0.0, 0.0, 0.05, 0.0, 0.05] * 10
+    assert classify(_slow_trials(shares[:49], 20), P99, PHASE, 0.5) is LoadClass.UNDECIDED
+    assert classify(_slow_trials(shares + shares, 20), P99, PHASE, 0.5) is LoadClass.UPPER
+    assert classify(_slow_trials([0.0] * 49, 20), P99, PHASE, 0.5) is LoadClass.UNDECIDED
+    assert classify(_slow_trials([0.0] * 50, 20), P99, PHASE, 0.5) is LoadClass.LOWER
+
+
+def test_rate_is_not_kept_where_most_trials_keep_it_and_all_ios_together_do_not() -> None:
+    few = [RateTrial(1000.0, 1.0, 1000.0, ios=1000, excess={P99.text: share}) for share in (0.0, 0.0, 0.0, 0.13, 0.13)]
+    assert classify(few, P99, PHASE, 0.5) is not LoadClass.LOWER
+    assert classify(few * 9, P99, PHASE, 0.5) is LoadClass.UPPER
+
+
+def test_one_stall_takes_time_before_a_rate_is_refused() -> None:
+    stall = RateTrial(1000.0, 1.0, 1000.0, ios=1000, excess={P99.text: 0.3})
+    assert classify([stall, *_trials(20, 0)], P99, PHASE, 0.5) is LoadClass.UNDECIDED
+    assert classify([stall, *_trials(41, 0)], P99, PHASE, 0.5) is LoadClass.LOWER
+    assert classify([stall, *_trials(41, 0), stall], P99, PHASE, 0.5) is LoadClass.UPPER
+
+
+def test_too_few_ios_in_the_longest_time_stay_undecided() -> None:
+    trials = _slow_trials([0.0] * 30, 25, rate=5.0)
+    assert sum(trial.duration_s for trial in trials) == 150
+    assert classify(trials, P99, PHASE, 0.5) is LoadClass.UNDECIDED
+    assert is_out_of_time(trials, P99, PHASE)
+    assert not is_out_of_time(trials[:20], P99, PHASE)
+
+
+def test_mean_is_that_of_all_ios_not_the_vote_of_trials() -> None:
+    limit = Limit.parse("mean<=10ms")
+    trials = [
+        RateTrial(100.0, 1.0, 100.0, ios=100, latencies_ns={"mean": mean_ms * 1e6}, excess={limit.text: mean_ms > 10})
+        for mean_ms in (8, 8, 8, 20, 20)
+    ]
+    assert Pooled.of(trials, limit).mean_ns == pytest.approx(12.8e6)
+    assert classify(trials * 9, limit, PHASE, 0.5) is LoadClass.UPPER
+    assert classify(trials[:3] * 7, limit, PHASE, 0.5) is LoadClass.LOWER
 
 
 def _measured(latencies_ns: list[int]) -> Measured:
@@ -83,8 +123,8 @@ def test_skipped_failed_and_waiting_ios_exceed_every_limit() -> None:
 
 
 def test_rate_that_is_not_carried_keeps_no_limit() -> None:
-    assert Arrivals(1000.0, 1.0).sustained(900)
-    assert not Arrivals(100_000.0, 1.0).sustained(90_000)
+    assert Arrivals(1000.0, 1.0).is_carried_by(900)
+    assert not Arrivals(100_000.0, 1.0).is_carried_by(90_000)
     assert not RateTrial(1e5, 1.0, 9e4, excess={P99.text: 0.0}, is_sustained=False).keeps(P99)
 
 

@@ -72,7 +72,7 @@ def test_document_is_json_with_bounds_in_order() -> None:
     assert verdicts == {"p99<=2ms": "all_keep", "p50<=1us": "none_keeps", "p99.9<=10s": "all_keep"}
     text = "\n".join(rate_lines(result))
     assert "even the highest rate asked for keeps it, 12,000 IOPS" in text
-    assert "no rate keeps it: not even 100.0 IOPS does" in text
+    assert "no rate keeps it: not even 100 IOPS, the lowest tried" in text
     assert all(trial["rate"] >= 100 for trial in search["trials"])
 
 
