@@ -167,3 +167,29 @@ def test_an_open_loop_alone_has_its_own_chart_and_its_limits(tmp_path: Path) -> 
 def test_damaged_open_loops_are_left_out(tmp_path: Path, odd: Any) -> None:
     document = {**sweep_document(_result("qd=1,2,4,8"), ()), "open_loop": odd}
     assert "Open loop" not in page(tmp_path, document).text
+
+
+def test_a_limit_has_its_figure_over_the_rate_and_its_cautions_in_the_headline(tmp_path: Path) -> None:
+    limit = {
+        "limit": "p99<=5ms",
+        "verdict": "found",
+        "text": "p99<=5ms: 2,000 IOPS keep it, 3,000 exceed it (9 of 4,000 I/Os over it, 0.23 %)",
+        "cautions": ["at 2,000 IOPS 2 of 5 trials exceed it"],
+        "lower": {"rate": 2000},
+        "upper": {"rate": 3000},
+    }
+    trials = OPEN["searches"][0]["trials"]
+    document = {
+        "schema": "lunscope.sweep/1",
+        "curves": [],
+        "open_loop": search(*trials, limits=(limit, {"limit": "?"})),
+    }
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps(document))
+    lines = "\n".join(html_lines(document_of(path, DocumentOptions())))
+    shown = Page(lines)
+    assert f"{limit['text']}. Caution: at 2,000 IOPS 2 of 5 trials exceed it." in shown.text
+    assert "p99 over the rate, with the limit p99<=5ms" in shown.text
+    assert "limit p99<=5ms" in shown.text
+    assert "keeps it: 2,000 IOPS" in lines
+    assert "exceeds it: 3,000 IOPS" in lines
