@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -14,7 +15,6 @@ from msgspec import Struct
 from engine.hostfs.kernel_files import names_in, start_of, whole
 from engine.syscalls import share_files
 
-_FLAGS = re.compile(rb"^flags:\s*([0-7]+)", re.MULTILINE)
 _IN_FLIGHT = re.compile(rb"^scm_fds:\s*([0-9]+)", re.MULTILINE)
 _SHARED = re.compile(
     rb"^(([0-9a-f]+)-([0-9a-f]+)) .([w-]).s [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ ([1-9][0-9]*) +(/.*)$", re.MULTILINE
@@ -59,9 +59,12 @@ class Protected(Struct, frozen=True):
         return False
 
 
-def _is_for_writing(table: str, descriptor: str) -> bool:
-    match = _FLAGS.search(start_of(f"{table}/fdinfo/{descriptor}"))
-    return match is not None and int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
+def _is_for_writing(path: str) -> bool:
+    """Whether a descriptor is, by the mode of its link (proc_pid_fd(5)), which is read faster than its flags."""
+    try:
+        return bool(os.lstat(path).st_mode & stat.S_IWUSR)
+    except OSError:
+        return False
 
 
 def _tables(process: str, threads: list[str]) -> Iterator[tuple[str, str]]:
@@ -82,7 +85,7 @@ def _descriptors(table: str, how: str, rings: list[str]) -> Iterator[WritableFil
             continue
         # Sockets, pipes and other things without a file begin with a word.
         if text.startswith(("/", "(unreachable)")):
-            if _is_for_writing(table, name):
+            if _is_for_writing(path):
                 yield WritableFile(path, how)
         elif text == _RING:
             rings.append(f"{table}/fdinfo/{name}")
@@ -131,8 +134,9 @@ def files_open_for_reading(process: str) -> Iterator[str]:
         PermissionError: it belongs to another user.
     """
     for name in names_in(f"{process}/fd"):
-        if not _is_for_writing(process, name):
-            yield f"{process}/fd/{name}"
+        path = f"{process}/fd/{name}"
+        if not _is_for_writing(path):
+            yield path
 
 
 def descriptors_in_flight(process: str) -> int:

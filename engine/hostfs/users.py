@@ -5,17 +5,30 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 from msgspec import Struct, field
 
 from engine.hostfs.processes import Protected
 from engine.hostfs.stored_file import IsOverlay, StoredFile, from_statx, same_bytes
+from engine.hostfs.sysblock import read_text
 from engine.syscalls import Statx
 
 
+def process_words(folder: str) -> str:
+    """Name a process by its folder in /proc: "qemu (pid 812)"."""
+    return f"{read_text(Path(folder, 'comm')) or '?'} (pid {folder.rpartition('/')[2]})"
+
+
 class _User(Struct, frozen=True):
-    words: str
+    how: str
+    process: str = ""
+    """Folder in /proc; its name is read when it is to be said."""
     protected: Protected | None = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.how} {process_words(self.process)}" if self.process else self.how
 
     @property
     def is_real(self) -> bool:
@@ -29,9 +42,9 @@ class Users(Struct):
     _files: dict[tuple[int, int], list[_User]] = field(default_factory=dict)
     _by_birth: dict[int | None, list[StoredFile]] = field(default_factory=dict)
 
-    def add(self, status: Statx, path: str, words: str, protected: Protected | None = None) -> None:
-        """Note a use of what statx(2) says of a path; nothing if that is no storage."""
-        user = _User(words, protected)
+    def add(self, status: Statx, path: str, how: str, process: str = "", protected: Protected | None = None) -> None:
+        """Note a use of what statx(2) says of a path, such as "is open for writing by"; nothing if it is no storage."""
+        user = _User(how, process, protected)
         if stat.S_ISBLK(status.mode):
             self._devices.setdefault(status.rdev, []).append(user)
         elif stat.S_ISREG(status.mode):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from engine.hostfs.kernel_files import Roots
+from engine.hostfs.kernel_files import Roots, start_of
 from engine.hostfs.mounts import MountEntry
 from engine.hostfs.processes import (
     WritableFile,
@@ -41,8 +41,8 @@ class Writers(Struct):
     """Files that are registered with a ring of a process that has them open for reading: nothing says which it is."""
     unreadable: int = 0
     """Processes of others, of which nothing is known."""
-    unlisted: dict[str, str] = field(default_factory=dict)
-    """Rings whose files are not all known, with the process that has them, by their file in /proc."""
+    unlisted: set[str] = field(default_factory=set)
+    """Folders in /proc of processes that have rings whose files are not all known."""
 
 
 def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writers:
@@ -54,9 +54,9 @@ def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writ
     own = _own_name(roots)
     for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
         if name.isdigit() and name != own:
-            rings += _add_process(writers, roots, name)
+            rings += _add_process(writers, f"{roots.procfs}/{name}")
             pause()
-    _add_rings(writers, roots, rings, pause)
+    _add_rings(writers, rings, pause)
     return writers
 
 
@@ -69,39 +69,33 @@ def _own_name(roots: Roots) -> str:
 
 
 class _Ring(Struct, frozen=True):
-    """A ring of a process; without a file in fdinfo if it has no descriptor."""
+    """A ring of a process, given by its folder; without a file in fdinfo if it has no descriptor."""
 
     process: str
     fdinfo: str
 
 
-def _add_process(writers: Writers, roots: Roots, name: str) -> list[_Ring]:
+def _add_process(writers: Writers, process: str) -> list[_Ring]:
     rings: list[str] = []
     try:
-        for written in writable_files(f"{roots.procfs}/{name}", rings):
-            _add(writers.certain, roots, name, written)
+        for written in writable_files(process, rings):
+            status = _inode_of(written)
+            if status is not None:
+                writers.certain.add(status, written.path, f"is {written.how} by", process, written.protected)
     except PermissionError:
-        writers.unreadable += not _is_kernel_thread(roots, name)
-    return [_Ring(name, ring) for ring in rings]
-
-
-def _is_kernel_thread(roots: Roots, name: str) -> bool:
-    """Whether it is one by its flags (PF_KTHREAD, field 9 of proc_pid_stat(5)): it has no descriptors."""
-    fields = (read_text(roots.procfs / name / "stat") or "").rpartition(")")[2].split()
-    return len(fields) > _FLAGS_FIELD and bool(int(fields[_FLAGS_FIELD]) & _PF_KTHREAD)
+        writers.unreadable += not _is_kernel_thread(process)
+    return [_Ring(process, ring) for ring in rings]
 
 
 _FLAGS_FIELD = 6
-"""After the name, which may contain blanks."""
+"""After the name, which may contain blanks (proc_pid_stat(5))."""
 _PF_KTHREAD = 0x00200000
 
 
-def _add(users: Users, roots: Roots, name: str, written: WritableFile) -> None:
-    status = _inode_of(written)
-    if status is None:
-        return
-    words = f"is {written.how} by {_process(roots, name)}"
-    users.add(status, written.path, words, written.protected)
+def _is_kernel_thread(process: str) -> bool:
+    """Whether it is a thread of the kernel, which has no descriptors."""
+    fields = start_of(f"{process}/stat").rpartition(b")")[2].split()
+    return len(fields) > _FLAGS_FIELD and bool(int(fields[_FLAGS_FIELD]) & _PF_KTHREAD)
 
 
 def _inode_of(written: WritableFile) -> Statx | None:
@@ -122,43 +116,37 @@ def _inode_named(written: WritableFile) -> Statx | None:
     return status if status is not None and status.inode == written.inode else None
 
 
-def _process(roots: Roots, name: str) -> str:
-    return f"{read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
-
-
-def _add_rings(writers: Writers, roots: Roots, rings: Sequence[_Ring], pause: Callable[[], None]) -> None:
+def _add_rings(writers: Writers, rings: Sequence[_Ring], pause: Callable[[], None]) -> None:
     """Add what is registered with rings; those that are not shown are read again for a moment."""
     deadline_s = time.monotonic() + _READ_AGAIN_S
     waiting = list(rings)
-    while waiting := [ring for ring in waiting if not _add_ring(writers, roots, ring)]:
+    while waiting := [ring for ring in waiting if not _add_ring(writers, ring)]:
         if time.monotonic() > deadline_s or not any(ring.fdinfo for ring in waiting):
             break
         pause()
         time.sleep(_BETWEEN_READS_S)
-    for ring in waiting:
-        writers.unlisted[ring.fdinfo or ring.process] = _process(roots, ring.process)
+    writers.unlisted |= {ring.process for ring in waiting}
 
 
-def _add_ring(writers: Writers, roots: Roots, ring: _Ring) -> bool:
+def _add_ring(writers: Writers, ring: _Ring) -> bool:
     """Add the files of one ring; whether they are all known, or the ring is gone."""
     files = registered_files(ring.fdinfo) if ring.fdinfo else None
     if files is None:
         return bool(ring.fdinfo)
-    process = f"{roots.procfs}/{ring.process}"
     is_known = files.is_complete and not files.names
     for path in (*files.paths, *(f"/dev/{name}" for name in files.names)):
         # The kernel writes paths as we see them, and those that we cannot reach as its namespace does.
-        named = found_by_name(path, ("", f"{process}/root"))
+        named = found_by_name(path, ("", f"{ring.process}/root"))
         is_known &= bool(named)
         for status, where in named:
-            _add_registered(writers, roots, ring.process, status, where)
+            users = writers.possible if _reads(ring.process, status) else writers.certain
+            users.add(status, where, "is registered with an io_uring of", ring.process)
     return is_known
 
 
-def _add_registered(writers: Writers, roots: Roots, process: str, status: Statx, path: str) -> None:
-    is_reader = any(_same_inode(status, other) for other in files_open_for_reading(f"{roots.procfs}/{process}"))
-    users = writers.possible if is_reader else writers.certain
-    users.add(status, path, f"is registered with an io_uring of {_process(roots, process)}")
+def _reads(process: str, status: Statx) -> bool:
+    """Whether a process has a file open for reading."""
+    return any(_same_inode(status, path) for path in files_open_for_reading(process))
 
 
 def _same_inode(status: Statx, path: str) -> bool:
