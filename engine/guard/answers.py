@@ -17,6 +17,7 @@ from engine.guard import permission
 from engine.guard.claiming import note_claim
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
@@ -146,6 +147,7 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -
     fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
         permission.refuse_device(found, fd, blockio.size_bytes(fd), permissions)
+        refuse_unseen(usage, safe_text(found.path), found.status.st_rdev, permissions)
     finally:
         os.close(fd)
 

@@ -20,6 +20,7 @@ from engine.guard.identity import Identity
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
+from engine.guard.unseen import refuse_unseen, unseen_notices
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
 from engine.hostfs.sysblock import look_up, request_limit
@@ -40,9 +41,6 @@ class _Opener(Struct, frozen=True):
     @property
     def mode_flags(self) -> int:
         return MODE_FLAGS[self.job.knobs.mode]
-
-    def writer_notices(self, *, writable: bool) -> tuple[str, ...]:
-        return self.usage.writer_notices if writable else ()
 
 
 def open_targets(job: JobSpec, permissions: Permissions, shared: SharedTargets | None = None) -> list[OpenTarget]:
@@ -229,7 +227,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=(*file_notices(opener.usage, fd), *opener.writer_notices(writable=writable)),
+            notices=(*file_notices(opener.usage, fd), *(unseen_notices(opener.usage, found) if writable else ())),
             facts=file_facts(opener.usage.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
@@ -252,6 +250,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         size = usable_bytes(found.path, capacity, align, opener.job)
         if writable:
             permission.refuse_device(found, fd, capacity, opener.permissions)
+            refuse_unseen(opener.usage, safe_text(found.path), found.status.st_rdev, opener.permissions)
         device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         return OpenTarget(
             name=found.path,
@@ -263,7 +262,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             writable=writable,
             notices=(
                 *block_notices(opener.usage, device, opener.job),
-                *opener.writer_notices(writable=writable),
+                *(unseen_notices(opener.usage, found) if writable else ()),
             ),
             facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,

@@ -21,7 +21,7 @@ from engine.hostfs.mounts import (
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
 from engine.hostfs.users import Users
-from engine.hostfs.writers import Writers, read_writers, writer_notices
+from engine.hostfs.writers import Writers, read_writers, unseen_writers
 from engine.syscalls import OVERLAY_MAGIC, filesystem_magic
 
 _ATTRIBUTES = (
@@ -140,9 +140,9 @@ class UsageSnapshot:
         return read_writers(self.roots) if self._known_writers is None else self._known_writers
 
     @cached_property
-    def writer_notices(self) -> tuple[str, ...]:
-        """Why writers may go unseen, for people; empty where all of them are seen."""
-        return writer_notices(self.roots, self.mounts, self.writers)
+    def unseen_writers(self) -> tuple[str, ...]:
+        """Why writers may go unseen; empty where all of them are seen."""
+        return unseen_writers(self.roots, self.mounts, self.writers)
 
     @cached_property
     def exports(self) -> Users:

@@ -59,12 +59,12 @@ class Protected(Struct, frozen=True):
         return False
 
 
-def _is_for_writing(path: str) -> bool:
-    """Whether a descriptor is, by the mode of its link (proc_pid_fd(5)), which is read faster than its flags."""
+def _rights(path: str) -> int:
+    """Return what a descriptor is open for as S_IRUSR and S_IWUSR of its link: read faster than its flags."""
     try:
-        return bool(os.lstat(path).st_mode & stat.S_IWUSR)
+        return os.lstat(path).st_mode & (stat.S_IRUSR | stat.S_IWUSR)
     except OSError:
-        return False
+        return 0
 
 
 def _tables(process: str, threads: list[str]) -> Iterator[tuple[str, str]]:
@@ -85,7 +85,7 @@ def _descriptors(table: str, how: str, rings: list[str]) -> Iterator[WritableFil
             continue
         # Sockets, pipes and other things without a file begin with a word.
         if text.startswith(("/", "(unreachable)")):
-            if _is_for_writing(path):
+            if _rights(path) & stat.S_IWUSR:
                 yield WritableFile(path, how)
         elif text == _RING:
             rings.append(f"{table}/fdinfo/{name}")
@@ -127,16 +127,30 @@ def writable_files(process: str, rings: list[str]) -> Iterator[WritableFile]:
     yield from _mappings(process, threads, rings)
 
 
-def files_open_for_reading(process: str) -> Iterator[str]:
-    """List the paths in /proc of the descriptors of a process that are open for reading only.
+class Descriptor(Struct, frozen=True):
+    """An open file of a process."""
+
+    path: str
+    """In /proc."""
+    target: str
+    """What its link says: a path without the namespace it belongs to."""
+    is_for_reading: bool
+    """Only."""
+
+
+def descriptors_of(process: str) -> Iterator[Descriptor]:
+    """List the descriptors of a process.
 
     Raises:
         PermissionError: it belongs to another user.
     """
     for name in names_in(f"{process}/fd"):
         path = f"{process}/fd/{name}"
-        if not _is_for_writing(path):
-            yield path
+        try:
+            target = os.readlink(path)  # noqa: PTH115 - as in kernel_files
+        except OSError:
+            continue
+        yield Descriptor(path, target, _rights(path) == stat.S_IRUSR)
 
 
 def descriptors_in_flight(process: str) -> int:

@@ -16,7 +16,6 @@ from engine.hostfs.kernel_files import unescape_octal, whole
 _COUNT = re.compile(rb"^UserFiles:\t([0-9]+)\n((?: *[0-9]+: .*\n)*)", re.MULTILINE)
 _SLOT = re.compile(rb"^ *[0-9]+: (.*)$", re.MULTILINE)
 _UNUSED = b"<none>"
-_DELETED = " (deleted)"
 _NOT_STORAGE = ("socket:[", "pipe:[", "anon_inode:", "/memfd:", "/dev/zero (deleted)", "/SYSV")
 _ALL_OR_NOTHING = (6, 15)
 """Since this version nothing at all is shown without the lock; before it, only the files are missing."""
@@ -25,10 +24,8 @@ _ALL_OR_NOTHING = (6, 15)
 class RegisteredFiles(Struct, frozen=True):
     """What the kernel says of the files of one ring."""
 
-    paths: tuple[str, ...] = ()
-    """As d_path gives them: without the namespace they belong to."""
     names: tuple[str, ...] = ()
-    """Where there is only the last part of a path, or the file has no name any more."""
+    """Paths as d_path gives them, without the namespace they belong to, or their last parts."""
     is_complete: bool = False
 
 
@@ -45,11 +42,9 @@ def parse_registered(text: bytes, release: str) -> RegisteredFiles:
         return RegisteredFiles()
     slots = _SLOT.findall(match[2])
     shown = [unescape_octal(os.fsdecode(slot)) for slot in slots if slot and slot != _UNUSED]
-    files = [name for name in shown if not name.startswith(_NOT_STORAGE)]
-    paths = tuple(name for name in files if name.startswith("/") and not name.endswith(_DELETED))
     lists_used_only = any(name.startswith("/") for name in shown) or kernel_version(release) >= _ALL_OR_NOTHING
-    is_complete = lists_used_only or len(slots) == int(match[1])
-    return RegisteredFiles(paths, tuple(name for name in files if name not in paths), is_complete)
+    files = tuple(name for name in shown if not name.startswith(_NOT_STORAGE))
+    return RegisteredFiles(files, is_complete=lists_used_only or len(slots) == int(match[1]))
 
 
 def registered_files(fdinfo: str) -> RegisteredFiles | None:

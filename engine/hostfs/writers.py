@@ -18,15 +18,15 @@ from msgspec import Struct, field
 from engine.hostfs.kernel_files import Roots, start_of
 from engine.hostfs.mounts import MountEntry
 from engine.hostfs.processes import (
+    Descriptor,
     WritableFile,
     descriptors_in_flight,
-    files_open_for_reading,
+    descriptors_of,
     writable_files,
 )
 from engine.hostfs.rings import registered_files
 from engine.hostfs.stored_file import found_by_name
-from engine.hostfs.sysblock import read_text
-from engine.hostfs.users import Users
+from engine.hostfs.users import Users, process_words
 from engine.syscalls import Statx, statx
 
 _READ_AGAIN_S, _BETWEEN_READS_S = 1.0, 0.02
@@ -109,10 +109,7 @@ def _inode_of(written: WritableFile) -> Statx | None:
 
 
 def _inode_named(written: WritableFile) -> Statx | None:
-    try:
-        status = statx(written.name) if written.name else None
-    except OSError:
-        return None
+    status = _status_of(written.name) if written.name else None
     return status if status is not None and status.inode == written.inode else None
 
 
@@ -133,45 +130,65 @@ def _add_ring(writers: Writers, ring: _Ring) -> bool:
     files = registered_files(ring.fdinfo) if ring.fdinfo else None
     if files is None:
         return bool(ring.fdinfo)
-    is_known = files.is_complete and not files.names
-    for path in (*files.paths, *(f"/dev/{name}" for name in files.names)):
-        # The kernel writes paths as we see them, and those that we cannot reach as its namespace does.
-        named = found_by_name(path, ("", f"{ring.process}/root"))
-        is_known &= bool(named)
-        for status, where in named:
-            users = writers.possible if _reads(ring.process, status) else writers.certain
-            users.add(status, where, "is registered with an io_uring of", ring.process)
+    try:
+        open_files = list(descriptors_of(ring.process)) if files.names else []
+    except PermissionError:
+        return False
+    is_known = files.is_complete
+    for name in files.names:
+        found = list(_named(ring.process, name, open_files))
+        is_known &= bool(found) and name.startswith("/")
+        for status, path in found:
+            users = writers.possible if _reads(open_files, status) else writers.certain
+            users.add(status, path, "is registered with an io_uring of", ring.process)
     return is_known
 
 
-def _reads(process: str, status: Statx) -> bool:
+def _named(process: str, name: str, open_files: Sequence[Descriptor]) -> Iterator[tuple[Statx, str]]:
+    """Find what is registered under a name.
+
+    A path is that from our root or, where that does not lead there, from the root of the namespace. A file that was
+    removed, as temporary ones are, is found if the process has it open.
+    """
+    path = name if name.startswith("/") else f"/dev/{name}"
+    yield from found_by_name(path, ("", f"{process}/root"))
+    for each in open_files:
+        if each.target == name and (status := _status_of(each.path)):
+            yield status, each.path
+
+
+def _reads(open_files: Sequence[Descriptor], status: Statx) -> bool:
     """Whether a process has a file open for reading."""
-    return any(_same_inode(status, path) for path in files_open_for_reading(process))
+    return any(each.is_for_reading and _same_inode(status, each.path) for each in open_files)
 
 
 def _same_inode(status: Statx, path: str) -> bool:
+    other = _status_of(path)
+    if other is None or not stat.S_ISBLK(status.mode):
+        return other is not None and (other.device, other.inode) == (status.device, status.inode)
+    return stat.S_ISBLK(other.mode) and other.rdev == status.rdev
+
+
+def _status_of(path: str) -> Statx | None:
     try:
-        other = statx(path)
+        return statx(path)
     except OSError:
-        return False
-    if stat.S_ISBLK(status.mode):
-        return stat.S_ISBLK(other.mode) and other.rdev == status.rdev
-    return (other.device, other.inode) == (status.device, status.inode)
+        return None
 
 
-def has_unseen_writer(fd: int) -> bool:
-    """Whether anything at all, kernel and hidden processes included, has a file open for writing.
+def has_unseen_writer(fd: int) -> bool | None:
+    """Whether anything at all, kernel and hidden processes included, has a file open for writing; None where unknown.
 
     A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is released at once; SIGURG, which is
     ignored by default, replaces the SIGIO that would end the process if someone opened the file just then.
-    Needs a descriptor open for reading only; where leases do not work the answer is False.
+    Needs a descriptor open for reading only, of a file of ours or CAP_LEASE, and a filesystem with leases.
     """
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
-        return error.errno == errno.EAGAIN
+        return True if error.errno == errno.EAGAIN else None
     return False
 
 
@@ -180,15 +197,12 @@ _FIRST_PID_NAMESPACE = 0xEFFFFFFC
 _CAP_SYS_PTRACE = 19
 
 
-def writer_notices(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> tuple[str, ...]:
-    """Say why writers may go unseen; for targets that are to be written."""
-    reasons = [*_reasons(roots, mounts, writers), *_in_flight(roots)]
-    if not reasons:
-        return ()
-    return (f"not every process that may write to it is visible ({'; '.join(reasons)}): make sure that none does",)
+def unseen_writers(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> tuple[str, ...]:
+    """Say why writers may go unseen, with what helps; nothing where all of them are seen."""
+    return (*_hidden(roots, mounts), *_uninspected(writers), *_in_flight(roots))
 
 
-def _reasons(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> Iterator[str]:
+def _hidden(roots: Roots, mounts: Sequence[MountEntry]) -> Iterator[str]:
     procfs = roots.procfs
     try:
         if (procfs / "self/ns/pid").stat().st_ino != _FIRST_PID_NAMESPACE:
@@ -197,8 +211,14 @@ def _reasons(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> It
         yield "/proc shows other processes than ours: mount the /proc of this namespace"
     if _hides_processes(mounts) and not _may_see_all(procfs.joinpath("self/status").read_text()):
         yield "/proc is mounted with hidepid: run as root"
-    if writers.unreadable:
-        yield f"{writers.unreadable} processes belong to others: run as root"
+
+
+def _uninspected(writers: Writers) -> Iterator[str]:
+    if count := writers.unreadable:
+        who = "1 process of another user" if count == 1 else f"{count} processes of other users"
+        yield f"{who} cannot be inspected: run as root"
+    for process in sorted(writers.unlisted):
+        yield f"the files of an io_uring of {process_words(process)} cannot be inspected"
 
 
 def _hides_processes(mounts: Sequence[MountEntry]) -> bool:
@@ -216,13 +236,21 @@ def _may_see_all(status: str) -> bool:
 
 
 def _in_flight(roots: Roots) -> Iterator[str]:
-    for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
-        if not name.isdigit():
-            continue
-        try:
-            count = descriptors_in_flight(f"{roots.procfs}/{name}")
-        except PermissionError:
-            continue
-        if count:
-            process = f"{read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
-            yield f"{count} descriptors are on their way to {process} in a unix socket"
+    """Say of which processes descriptors are on their way; who receives them within a moment is not among them."""
+    names = [name for name in os.listdir(roots.procfs) if name.isdigit()]  # noqa: PTH208 - as in kernel_files
+    deadline_s = time.monotonic() + _READ_AGAIN_S
+    while counts := {name: count for name in names if (count := _count_in_flight(roots, name))}:
+        if time.monotonic() > deadline_s:
+            break
+        time.sleep(_BETWEEN_READS_S)
+        names = list(counts)
+    for name, count in counts.items():
+        what = "1 descriptor is" if count == 1 else f"{count} descriptors are"
+        yield f"{what} on the way to {process_words(f'{roots.procfs}/{name}')} in a unix socket"
+
+
+def _count_in_flight(roots: Roots, name: str) -> int:
+    try:
+        return descriptors_in_flight(f"{roots.procfs}/{name}")
+    except PermissionError:
+        return 0

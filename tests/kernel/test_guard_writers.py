@@ -84,17 +84,17 @@ def process(script: str, path: str | Path) -> Iterator[int]:
         running.communicate()
 
 
-def notices(path: str | Path, mode: Mode = Mode.DIRECT) -> tuple[str, ...]:
-    """Open for writing without --destroy-data where nothing is on it; what the output says."""
+def notices(path: str | Path, mode: Mode = Mode.DIRECT, *, destroy_data: bool = True) -> tuple[str, ...]:
+    """Open for writing; what the output says."""
     job = JobSpec((TargetSpec(str(path)),), Knobs(read_pct=50.0, mode=mode))
-    (target,) = open_targets(job, Permissions(frozenset({str(path)}), destroy_data=True))
+    (target,) = open_targets(job, Permissions(frozenset({str(path)}), destroy_data=destroy_data))
     target.close()
     return target.notices
 
 
-def refusal(path: str | Path, mode: Mode = Mode.DIRECT) -> str:
+def refusal(path: str | Path, mode: Mode = Mode.DIRECT, *, destroy_data: bool = True) -> str:
     with pytest.raises(RefusedError) as caught:
-        notices(path, mode)
+        notices(path, mode, destroy_data=destroy_data)
     return str(caught.value)
 
 
@@ -173,19 +173,23 @@ def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
     device = storage.loop()
     with process(IN_FLIGHT + WAIT, device) as pid:
         (notice,) = (text for text in notices(device) if "unix socket" in text)
-        assert "1 descriptors are on their way to python" in notice
+        assert "1 descriptor is on the way to python" in notice
         assert f"(pid {pid}) in a unix socket" in notice
-        assert notice.endswith("make sure that none does")
+        assert notice.endswith("make sure that nothing does")
+        refused = refusal(device, destroy_data=False)
+        assert f"{device}: whether anything else writes to it cannot be found out (1 descriptor is on the" in refused
+        assert refused.endswith(": add --destroy-data if all of it may be lost")
+    notices(device, destroy_data=False)
 
 
 def test_a_pid_namespace_of_its_own_is_said_to_hide_writers(storage: Storage) -> None:
     device = storage.loop()
     script = f"from tests.kernel.test_guard_writers import notices; print(notices({device!r}))"
     output = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
-    assert "not every process that may write to it is visible" in output
+    assert "not everything that may write to it is visible" in output
     assert "this is a pid namespace of its own: run on the host" in output
     output = run("unshare", "--pid", "--fork", sys.executable, "-c", script)
-    assert "not every process that may write to it is visible" in output
+    assert "not everything that may write to it is visible" in output
 
 
 def test_processes_of_others_are_counted(storage: Storage) -> None:
@@ -199,7 +203,7 @@ def test_processes_of_others_are_counted(storage: Storage) -> None:
         f"print(notices({device!r}))"
     )
     output = run(sys.executable, "-c", script)
-    assert "processes belong to others: run as root" in output
+    assert "processes of other users cannot be inspected: run as root" in output
 
 
 def test_a_reader_gets_no_report_of_writers(storage: Storage) -> None:
