@@ -169,6 +169,7 @@ def test_a_file_that_only_an_io_uring_has_open(storage: Storage) -> None:
     notices(device)
 
 
+@pytest.mark.alone  # While it holds one back, devices are refused to all others.
 def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
     device = storage.loop()
     with process(IN_FLIGHT + WAIT, device) as pid:
