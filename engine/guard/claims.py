@@ -16,7 +16,8 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -86,6 +87,13 @@ def below(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:
             found[lower.number] = lower
             waiting += _directly_below(usage, lower)
     return list(found.values())
+
+
+def stack_of(usage: UsageSnapshot, device: BlockDevice, lowers: Sequence[BlockDevice]) -> set[int]:
+    """Return the numbers of all devices that I/O of one passes: itself, `lowers` below it, and disks of partitions."""
+    passed = (device, *lowers)
+    disks = (usage.parts_of(each.disk_folder)[:1] for each in passed if each.is_partition)
+    return {each.number for each in (*passed, *chain.from_iterable(disks))}
 
 
 Ask = Callable[[BlockDevice], bool]
@@ -161,7 +169,7 @@ def probes_of(usage: UsageSnapshot, device: BlockDevice, held: Collection[int]) 
     yield from _on_own_disk(usage, device, held)
     yield from _on_other_disks(usage, device, held)
     lowers = below(usage, device)
-    stack = {device.number, *(lower.number for lower in lowers)}
+    stack = stack_of(usage, device, lowers)
     own = {*held, *stack}
     for lower in lowers:
         if not any(holder.number in stack for holder in usage.holders_of(lower)):

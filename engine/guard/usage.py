@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.guard.claims import Relative, below, sharing
+from engine.guard.claims import Relative, below, sharing, stack_of
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.stored_file import StoredFile
 from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
@@ -85,7 +85,7 @@ def _use_of_stack(usage: UsageSnapshot, lower: BlockDevice, stack: set[int]) -> 
 
 def _below_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | None:
     lowers = below(usage, device)
-    stack = {device.number, *(lower.number for lower in lowers)}
+    stack = stack_of(usage, device, lowers)
     for lower in lowers:
         if found := _use_of_stack(usage, lower, stack):
             return _sentence(subject, *found)

@@ -124,6 +124,13 @@ def test_disk_and_partition_relations(storage: Storage) -> None:
     with_sibling_mounted.close()
 
 
+def test_a_partition_is_not_held_by_its_own_disk(storage: Storage) -> None:
+    disk = storage.loop(backing=storage.loop())
+    partition = storage.partition(disk, 1, 1, 30)
+    opened(partition).close()
+    opened(storage.loop(backing=partition)).close()
+
+
 @needs.mkfs_ext4
 def test_a_partition_of_a_mounted_disk(storage: Storage) -> None:
     disk = storage.mkfs(storage.loop())
