@@ -55,6 +55,9 @@ MAX_JSON_CONTAINERS = 300_000
 MAX_TICK_CELLS = 1 << 21
 """Numbers in all tables of a tick; 19,200 disks with exact figures have a million."""
 
+TIME_END_NS = 1 << 62
+"""All times are from 0 up to this, in the year 2116: differences of times, and of those, fit 64 bits."""
+
 TABLES = {
     "ticks": (
         "CREATE TABLE ticks (tick INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, drift_ns INTEGER NOT NULL, "

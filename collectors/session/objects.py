@@ -16,6 +16,7 @@ from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Ro
 from collectors.session.format import (
     MAX_JSON_CONTAINERS,
     MAX_JSON_ITEMS,
+    TIME_END_NS,
     DamageError,
     columns_of,
     hints_of,
@@ -203,6 +204,8 @@ def event_from_json(value: dict[str, Any]) -> Event:
     time_ns, monotonic_ns = value.get("time_ns"), value.get("monotonic_ns")
     if type(time_ns) is not int or type(monotonic_ns) is not int or not isinstance(data, dict):
         raise DamageError("not an event")
+    if not (0 <= time_ns < TIME_END_NS and 0 <= monotonic_ns < TIME_END_NS):
+        raise DamageError("an event with a time that no clock shows")
     if not all(isinstance(item, str | int | float | NoneType) for item in data.values()):
         raise DamageError("not an event")
     known = EventKind(kind) if kind in set(EventKind) else EventKind.NOTE

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from collectors.session import objects
 from collectors.session.database import Database
-from collectors.session.format import MAX_PARTS, DamageError, unseal
+from collectors.session.format import MAX_PARTS, TIME_END_NS, DamageError, unseal
 from collectors.session.time_format import clock_text
 from engine.events import Event
 
@@ -78,6 +78,15 @@ class StoredTick(Struct, frozen=True):
     base: int
     """The tick it is encoded against; itself for a full one."""
     data: bytes
+
+    def __post_init__(self) -> None:
+        """Refuse times that no clock shows.
+
+        Raises:
+            DamageError: there are some.
+        """
+        if not (0 <= self.time_ns < TIME_END_NS and 0 <= self.monotonic_ns < TIME_END_NS):
+            raise DamageError(f"tick {self.tick} has a time that no clock shows")
 
 
 class TickTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from collectors.graph import Lun, Path
@@ -84,10 +85,17 @@ def _groups(paths: Sequence[Path]) -> Iterator[str]:
     for number in numbers:
         members = [path for path in paths if path.group == number]
         priorities = sorted({str(path.priority) for path in members if path.priority is not None})
-        state = members[0].group_state or (members[0].access if not members[0].map_state else "") or "state not known"
         names = " ".join(safe_text(path.name) for path in members)
         priority = f"priority {'/'.join(priorities)}" if priorities else "priority not known"
-        yield f"{number}  {safe_text(state)}  {priority}  {names}"
+        yield f"{number}  {safe_text(_group_state(members))}  {priority}  {names}"
+
+
+def _group_state(members: Sequence[Path]) -> str:
+    """Write the state of a group: of a map it is one; each controller has its own of an ANA group (NVMe base, 8.1)."""
+    counts = Counter(path.group_state or (not path.map_state and path.access) or "state not known" for path in members)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " + ".join(f"{count} {state}" for state, count in counts.most_common())
 
 
 def _path_lines(paths: Sequence[Path], data: SheetData) -> Iterator[str]:

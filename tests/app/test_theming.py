@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +144,20 @@ def test_marks_follow_locale_and_terminal(environ: dict[str, str], glyphs: objec
     assert choose_glyphs("auto", environ) is glyphs
     assert choose_glyphs("unicode", environ) is UNICODE
     assert choose_glyphs("ascii", environ) is ASCII
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_ascii"),
+    [
+        ({"LANG": "de_XX.ISO-8859-1"}, True),
+        ({"LANG": "de_XX.ISO-8859-1", "LC_CTYPE": ""}, True),
+        ({"LANG": "de_XX.ISO-8859-1", "LC_CTYPE": "C.UTF-8"}, False),
+        ({"LANG": "C"}, False),
+    ],
+)
+def test_the_locale_that_python_sets_itself_is_not_the_operators(environ: dict[str, str], is_ascii: bool) -> None:
+    """Where that of the operator is not installed here, Python sets LC_CTYPE in the environment of its process."""
+    script = "from tui.text.glyphs import ASCII, choose_glyphs; print(choose_glyphs('auto') is ASCII)"
+    environment = {"PATH": os.environ["PATH"], "TERM": "xterm", **environ}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{is_ascii}\n"

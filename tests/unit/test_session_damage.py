@@ -18,7 +18,7 @@ import pytest
 from collectors.model import Rows, Sample, Topology
 from collectors.session import objects
 from collectors.session.database import LARGEST_BYTES, structure_damage
-from collectors.session.format import TABLES, VERSION, ObjectKind, seal
+from collectors.session.format import MAX_PARTS, TABLES, VERSION, DamageError, ObjectKind, seal, unseal
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record, RecordSection
 from collectors.session.writer import SessionWriter
@@ -244,6 +244,55 @@ def test_a_view_in_the_place_of_a_table_is_refused(recording: tuple[bytes, list[
     )
     with pytest.raises(LunscopeError, match="other tables inside"):
         SessionReader(path)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "drift_ns"),
+    [(-1, 0), (-(1 << 63), (1 << 63) - 1), (1 << 62, 0), ((1 << 63) - 1, 0), (1, 1 << 62), (1, -(1 << 63))],
+)
+def test_a_tick_whose_time_no_clock_shows_is_left_out(
+    short_recording: tuple[bytes, list[Sample]], tmp_path: Path, time_ns: int, drift_ns: int
+) -> None:
+    """So that differences of times, of which charts and histories are full, fit 64 bits."""
+    data, samples = short_recording
+    path = tmp_path / "a.lun"
+    path.write_bytes(data)
+    retime(path, {20: (time_ns, drift_ns)})
+    seen = read_all(path, samples)
+    assert FEW_TICKS // 4 < seen < FEW_TICKS
+    with SessionReader(path) as reader:
+        assert reader.sample_at(20) is None
+        assert "damaged at" in reader.notice
+    retime(path, dict.fromkeys(range(FEW_TICKS), (time_ns, drift_ns)))
+    with pytest.raises(LunscopeError, match="damaged, no sample of it can be read"):
+        SessionReader(path)
+
+
+@pytest.mark.parametrize("time_ns", [-1, 1 << 62, 1 << 80])
+def test_an_event_whose_time_no_clock_shows_is_none(time_ns: int) -> None:
+    value = objects.event_to_json(note("a"))
+    for field in ("time_ns", "monotonic_ns"):
+        with pytest.raises(DamageError, match="a time that no clock shows"):
+            objects.event_from_json({**value, field: time_ns})
+
+
+def retime(path: Path, times: dict[int, tuple[int, int]]) -> None:
+    """Give ticks other times with right checksums."""
+    connection = sqlite3.connect(path)
+    for tick, (time_ns, drift_ns) in times.items():
+        query = "SELECT time_ns, drift_ns, base, parts, data FROM ticks WHERE tick = ?"
+        *stored, base, parts, head = connection.execute(query, (tick,)).fetchone()
+        query = "SELECT data FROM parts WHERE id >= ? AND id < ?"
+        rest = connection.execute(query, (tick * MAX_PARTS, tick * MAX_PARTS + parts))
+        base_number = -1 if base is None else base
+        data = unseal(b"".join((head, *(row[0] for row in rest))), tick, *stored, base_number)
+        sealed = seal(data, tick, time_ns, drift_ns, base_number)
+        connection.execute(
+            "UPDATE ticks SET time_ns = ?, drift_ns = ?, parts = 0, data = ? WHERE tick = ?",
+            (time_ns, drift_ns, sealed, tick),
+        )
+    connection.commit()
+    connection.close()
 
 
 class _Forger:

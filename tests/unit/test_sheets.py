@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,14 +34,19 @@ def kernel(tmp_path: Path) -> FakeKernel:
 
 def shown(kernel: FakeKernel, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str]]:
     """Titles and values of the facts of a sheet, by section; a missing one is its reason."""
+    return {
+        title: {one["title"]: one["value"] or f"- {one['reason']}" for one in found["facts"]}
+        for title, found in sections(kernel, capsys, *arguments).items()
+    }
+
+
+def sections(kernel: FakeKernel, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, Any]]:
+    """Sections of a sheet by their title."""
     where = ["--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs)]
     assert run_cli(["scan", *arguments, "--json", *where]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "lunscope.sheet/1"
-    return {
-        section["title"]: {one["title"]: one["value"] or f"- {one['reason']}" for one in section["facts"]}
-        for section in document["sections"]
-    }
+    return {found["title"]: found for found in document["sections"]}
 
 
 def test_timeouts_of_a_lun_are_those_of_its_paths(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +87,24 @@ def test_timeouts_of_nvme_over_fabrics(tmp_path: Path, capsys: pytest.CaptureFix
     timeouts = shown(kernel, capsys, "--lun", name)["Timeouts"]
     assert timeouts["ctrl_loss_tmo"] == "600 s (nvme0c0n1); off (never) (nvme0c1n1)"
     assert (timeouts["reconnect_delay"], timeouts["kato"]) == ("10 s", "5 s")
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        (("inaccessible", "optimized", "optimized"), "1  2 optimized + 1 inaccessible  priority not known"),
+        (("optimized", "inaccessible", "inaccessible"), "1  2 inaccessible + 1 optimized  priority not known"),
+        (("inaccessible",) * 3, "1  inaccessible  priority not known"),
+        (("optimized",) * 3, "1  optimized  priority not known"),
+    ],
+)
+def test_an_ana_group_has_the_states_of_all_its_paths(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], access: tuple[str, ...], words: str
+) -> None:
+    kernel = FakeKernel(tmp_path)
+    name = add_nvme_namespace(kernel, 1, [add_nvme_controller(kernel, number) for number in range(3)], access)
+    (line,) = sections(kernel, capsys, "--lun", name)["Groups of paths"]["lines"]
+    assert line == f"{words}  nvme0c0n1 nvme0c1n1 nvme0c2n1"
 
 
 @pytest.mark.parametrize("arguments", [["--lun", "sdz"], ["--port", "host9"], ["--lun", "a", "--path", "b"]])

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -199,24 +200,43 @@ ASCII = Glyphs(
     },
 )
 
+_COERCED = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
+
 GlyphSetting = Literal["auto", "unicode", "ascii"]
 
 _CONSOLES = re.compile(r"(linux|vt\d|dumb|unknown|ansi).*")
 """Terminal types whose fonts lack braille and most marks; not vte, the library of GNOME Terminal."""
 
 
-def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] = os.environ) -> Glyphs:
-    """Choose the set for a setting; "auto" goes by locale and terminal type.
+def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] | None = None) -> Glyphs:
+    """Choose the set for a setting; "auto" goes by locale and terminal type, of this process by default.
 
     A locale that names no character set is taken for UTF-8 as Python itself does, unless LC_ALL insists on C.
     """
     if setting != "auto":
         return UNICODE if setting == "unicode" else ASCII
+    environ = given_environment() if environ is None else environ
     locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
     charset = locale.partition(".")[2].partition("@")[0].replace("-", "").lower()
     plain_c = environ.get("LC_ALL") in ("C", "POSIX")
     narrow = charset not in ("", "utf8") or plain_c or _CONSOLES.fullmatch(environ.get("TERM", "")) is not None
     return ASCII if narrow else UNICODE
+
+
+def given_environment() -> Mapping[str, str]:
+    """Return the environment without the LC_CTYPE that Python sets itself where the locale is C or not installed.
+
+    What the operator gave is in /proc/self/environ, whatever Python has made of it (PEP 538).
+    """
+    if os.environ.get("LC_CTYPE") not in _COERCED:
+        return os.environ
+    try:
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return os.environ
+    if any(entry.startswith(b"LC_CTYPE=") and entry != b"LC_CTYPE=" for entry in given):
+        return os.environ
+    return {name: value for name, value in os.environ.items() if name != "LC_CTYPE"}
 
 
 @functools.cache

@@ -35,12 +35,14 @@ pub struct Counts {
 
 /// Reads `io.stat`: "8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6 cost.usage=7 ...", a line for each device.
 ///
-/// A device without any number after it, as some kernels print it, has no row.
+/// A device without any number after it has no row: Linux 5.13 to 5.19 print it without an end of line before the
+/// next (`blkcg_print_one_stat`), so that numbers belong to the last device of their line, or to none if that has no
+/// number, as `(unknown)`.
 pub fn io_stat(text: &[u8]) -> Counts {
     let mut counts = Counts::default();
     let mut cursor = Cursor { text, at: 0 };
     while cursor.at < text.len() {
-        if let Some(device) = cursor.device() {
+        if let Some(device) = cursor.last_device() {
             let row = cursor.row();
             if row.iter().any(|&value| value != MISSING) {
                 counts.devices.push(device);
@@ -98,6 +100,27 @@ impl Cursor<'_> {
         self.at += 1;
         let minor = self.number()?;
         self.is_word_over().then_some((major, minor))
+    }
+
+    /// The last word that is no value, before the values; None where it is no device.
+    fn last_device(&mut self) -> Option<Device> {
+        let mut last = None;
+        loop {
+            let start = self.at;
+            let device = self.device();
+            self.skip_until(b" \n");
+            if self.text[start..self.at].contains(&b'=') {
+                self.at = start;
+                return last;
+            }
+            last = device;
+            while self.peek() == b' ' {
+                self.at += 1;
+            }
+            if self.peek() == b'\n' {
+                return last;
+            }
+        }
     }
 
     /// The values up to the end of the line.
@@ -253,6 +276,19 @@ mod tests {
         ] {
             assert_eq!(number(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn values_belong_to_the_last_device_of_their_line() {
+        let counts = io_stat(
+            b"8:0 rbytes=1 rios=2\n7:7 7:6 7:5 254:0 rbytes=3 rios=4\n7:3 (unknown) rbytes=5\n252:0 \n\
+              (unknown) rbytes=6\n7:1 (unknown) 7:2 rbytes=7\n7:9 7:8",
+        );
+        assert_eq!(counts.devices, [(8, 0), (254, 0), (7, 2)]);
+        assert_eq!(
+            counts.rows.iter().map(|row| row[0]).collect::<Vec<_>>(),
+            [1, 3, 7]
+        );
     }
 
     #[test]
