@@ -25,8 +25,34 @@ from engine.text import safe_text
 _Identity = tuple[str, int, int] | tuple[str, str]
 
 
+class MadeFiles:
+    """Files with names that loads of this process made, one after the other: no data of anybody else's are in them.
+
+    Each is kept open, so that its inode is no other file's.
+    """
+
+    def __init__(self) -> None:
+        self._fds: dict[tuple[int, int], int] = {}
+
+    def keep(self, fd: int) -> None:
+        """Note a file that was just made."""
+        status = os.fstat(fd)
+        self._fds[status.st_dev, status.st_ino] = os.dup(fd)
+
+    def __contains__(self, status: os.stat_result) -> bool:
+        return (status.st_dev, status.st_ino) in self._fds
+
+    def close(self) -> None:
+        """Forget them; may be called twice."""
+        while self._fds:
+            os.close(self._fds.popitem()[1])
+
+
 class SharedTargets(Struct):
     """Claims and files of several loads, from the first that is armed to the last; closed by its owner then."""
+
+    made: MadeFiles | None = None
+    """Files of these loads and of those before them."""
 
     held: set[int] = field(default_factory=set)
     """Numbers of the devices that any of them has claimed."""
@@ -34,13 +60,19 @@ class SharedTargets(Struct):
     """Files that one of them made, or opened for writing after all checks, by device and inode."""
     _claims: dict[int, int] = field(default_factory=dict)
 
+    def note_made(self, fd: int) -> None:
+        """Note a file with a name that was made, for the loads that come after these as well."""
+        if self.made is not None:
+            self.made.keep(fd)
+
     def note_written(self, status: os.stat_result) -> None:
         """Note a file that was made, or opened for writing after all checks."""
         self._files.add((status.st_dev, status.st_ino))
 
     def writes(self, found: Found) -> bool:
-        """Whether another of the loads has a file open for writing, so that it was checked and is no stranger's."""
-        return (found.status.st_dev, found.status.st_ino) in self._files
+        """Whether a file is no stranger's: another of the loads has it open for writing, or one before them made it."""
+        made = self.made is not None and found.status in self.made
+        return made or (found.status.st_dev, found.status.st_ino) in self._files
 
     def keep_claim(self, number: int, fd: int) -> None:
         """Note an open file that has claimed a device."""

@@ -28,15 +28,35 @@ class GroupedLoad(Struct, frozen=True):
     job: JobSpec
     flow: FlowPart | None = None
     ends_others: bool = False
-    """Whether the others end with it."""
+    """Whether others end with it."""
     ends_others_on_error: bool = False
-    """Whether the others end if it fails."""
+    """Whether others end if it fails."""
+    part: int = 0
+    """Of the group; it ends those of its own part only."""
+    ends_all_parts: bool = False
+    begins_after_s: float = 0.0
+    """How much later than the first of the others it begins."""
 
 
 class LoadGroup(Struct, frozen=True):
-    """Loads that begin together; each ends by itself."""
+    """Loads that run at the same time; each ends by itself."""
 
     loads: tuple[GroupedLoad, ...]
+
+    @property
+    def delays_s(self) -> tuple[float, ...]:
+        """How much later than the first each load begins."""
+        first_s = min(load.begins_after_s for load in self.loads)
+        return tuple(load.begins_after_s - first_s for load in self.loads)
+
+    def ended_by(self, index: int) -> tuple[int, ...]:
+        """Choose the loads that end with one of them, if that ends any; all by index."""
+        one = self.loads[index]
+        return tuple(
+            other
+            for other, load in enumerate(self.loads)
+            if other != index and (one.ends_all_parts or load.part == one.part)
+        )
 
     @property
     def jobs(self) -> tuple[JobSpec, ...]:

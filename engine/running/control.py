@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from engine.guard import MadeFiles
     from engine.results.result import EpochResult, RunResult
     from engine.running.beside import Beside
     from engine.running.driver import LoadDriver
@@ -42,8 +43,11 @@ class LoadControl:
     until `abandon`.
     """
 
-    def __init__(self, runs: Iterator[int] | None = None) -> None:
-        """Make a control; `runs` numbers the loads, where several controls are read together."""
+    def __init__(self, runs: Iterator[int] | None = None, made: MadeFiles | None = None) -> None:
+        """Make a control; `runs` numbers the loads, where several controls are read together.
+
+        What loads of this control, or of those with the same `made`, made themselves the next ones may write to.
+        """
         self._status_store = StatusStore()
         self._operation = threading.Lock()
         """Held while arming, starting or ending a load."""
@@ -51,6 +55,7 @@ class LoadControl:
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
         self._runs = itertools.count(1) if runs is None else runs
+        self._made = made
         self._ended = threading.Event()
         self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
@@ -74,14 +79,19 @@ class LoadControl:
             StoppedError: `stop` was called meanwhile.
             LunscopeError: what is wrong with the job or its targets; nothing is left behind.
         """
+        from engine.guard import SharedTargets  # noqa: PLC0415 (as the driver)
+        from engine.running.beside import Beside  # noqa: PLC0415 (as the driver)
         from engine.running.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
 
         with self._operation:
             if self._status_store.status.state is LoadState.RUNNING:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
+            self._ended.clear()
             # Each load has its own: a turn of the one before that hangs must not reach this one.
             knobs = KnobState(job.knobs)
+            shared = None if self._made is None or beside is not None else SharedTargets(self._made)
+            beside = beside if shared is None else Beside(shared)
             self._driver = driver = LoadDriver(job, permissions, next(self._runs), knobs, beside)
             self._turns = KnobTurns(knobs, self._status_store, driver)
             self._wait_limit = WaitLimit()
@@ -94,6 +104,9 @@ class LoadControl:
                 self._watch.close()
                 self._status_store.change(state=state, message=str(error), progress=None)
                 raise
+            finally:
+                if shared is not None:
+                    shared.close()
             self._status_store.change(
                 state=LoadState.ARMED,
                 targets=driver.target_names,
@@ -138,6 +151,7 @@ class LoadControl:
             except BaseException as error:
                 driver.stop()
                 self._status_store.change(state=LoadState.FAILED, message=str(error))
+                self._ended.set()
                 raise
             self._status_store.change(
                 state=LoadState.RUNNING, backend=driver.backend, message=driver.message, badges=driver.badges
@@ -230,6 +244,7 @@ class LoadControl:
             elif self._status_store.status.state is LoadState.ARMED:
                 self._let_go()
                 self._status_store.change(state=LoadState.IDLE, message="")
+                self._ended.set()
             return self.outstanding
         finally:
             self._operation.release()

@@ -6,15 +6,15 @@ import itertools
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
 from engine.events import Event
-from engine.guard import SharedTargets, refuse_conflicts
+from engine.guard import MadeFiles, SharedTargets, refuse_conflicts
 from engine.job.group import GroupedLoad, LoadGroup
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
@@ -42,7 +42,8 @@ class GroupControl:
 
     def __init__(self) -> None:
         self._runs = itertools.count(1)
-        self._controls = [LoadControl(self._runs)]
+        self._made = MadeFiles()
+        self._controls = [LoadControl(self._runs, self._made)]
         self._readings = GroupReadings()
         self._group: LoadGroup | None = None
         self._before: tuple[RunResult | None, ...] = ()
@@ -89,10 +90,10 @@ class GroupControl:
         refuse_conflicts(dict(zip(group.names, group.jobs, strict=True)))
         self._stopping.clear()
         while len(self._controls) < len(group.loads):
-            self._controls.append(LoadControl(self._runs))
+            self._controls.append(LoadControl(self._runs, self._made))
         self._group = group
         self._before = tuple(control.result() for control in self._controls)
-        shared, shares = SharedTargets(), _flow_shares(group)
+        shared, shares = SharedTargets(self._made), _flow_shares(group)
         try:
             self._arm(group, permissions, shared, shares)
         except BaseException:
@@ -113,24 +114,39 @@ class GroupControl:
                 control.arm(load.job, permissions, Beside(shared, share))
 
     def start(self) -> None:
-        """Start all that are armed, with all checks before the first I/O of any.
+        """Start all that are armed, with all checks before the first I/O of any; some begin later, as the group says.
 
         Raises:
             LunscopeError: a target changed since it was opened; all loads are let go then.
         """
+        group = self._group
+        assert group is not None
+        delays = group.delays_s
+        at_once = [load for load, after_s in zip(self.loads, delays, strict=True) if not after_s]
         try:
-            for name, control in self.loads:
+            for name, control in at_once:
                 with _naming(name):
                     control.recheck()
-            for name, control in self.loads:
+            for name, control in at_once:
                 with _naming(name):
                     control.start()
         except BaseException:
             self._end_all()
             raise
-        group = self._group
-        if group is not None and any(load.ends_others or load.ends_others_on_error for load in group.loads):
+        for (_, control), after_s in zip(self.loads, delays, strict=True):
+            if after_s:
+                later = (group, control, after_s)
+                threading.Thread(target=self._start_later, args=later, name="lunscope-later", daemon=True).start()
+        if any(load.ends_others or load.ends_others_on_error for load in group.loads):
             threading.Thread(target=self._end_with, args=(group,), name="lunscope-group", daemon=True).start()
+
+    def _start_later(self, group: LoadGroup, control: LoadControl, after_s: float) -> None:
+        """Check and start a load some time after the first of the others, unless it is stopped before."""
+        if self._stopping.wait(after_s) or self._group is not group:
+            return
+        # Its status says why it failed; the others go on.
+        with suppress(LunscopeError):
+            control.start()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the end of all loads; whether it has come."""
@@ -147,6 +163,10 @@ class GroupControl:
         """Make present and future calls of `stop` no longer wait for I/Os that do not complete; never blocks."""
         for _, control in self.loads:
             control.abandon()
+
+    def close(self) -> None:
+        """Forget the files that its loads made: what comes later must not write to them; may be called twice."""
+        self._made.close()
 
     @property
     def outstanding(self) -> tuple[Outstanding, ...]:
@@ -174,21 +194,25 @@ class GroupControl:
         return ((names.get(id(control), ""), control) for control in tuple(self._controls))
 
     def _end_all(self, *, verify: bool = True, give_up_s: float | None = None) -> None:
-        calls = [
-            BackgroundCall(_stop_of(control, verify=verify, give_up_s=give_up_s), "lunscope-stop")
-            for _, control in self.loads
-        ]
-        for call in calls:
-            call.done.wait()
-        for call in calls:
-            call.result()
+        _end([control for _, control in self.loads], verify=verify, give_up_s=give_up_s)
 
     def _end_with(self, group: LoadGroup) -> None:
-        """End all loads with the first that ends, or fails, and of which that was asked."""
+        """End those loads that are to end with one that ended, or failed."""
+        ending = set(range(len(group.loads)))
         while not self.wait(_POLL_S) and self._group is group:
-            if any(_ends_others(load, control) for load, (_, control) in zip(group.loads, self.loads, strict=False)):
-                self._end_all()
-                return
+            controls = [control for _, control in self.loads]
+            found = {index for index in ending if _ends_others(group.loads[index], controls[index])}
+            ending -= found
+            ended = {other for index in found for other in group.ended_by(index)}
+            _end([controls[index] for index in sorted(ended)])
+
+
+def _end(controls: Sequence[LoadControl], *, verify: bool = True, give_up_s: float | None = None) -> None:
+    calls = [BackgroundCall(_stop_of(each, verify=verify, give_up_s=give_up_s), "lunscope-stop") for each in controls]
+    for call in calls:
+        call.done.wait()
+    for call in calls:
+        call.result()
 
 
 def _stop_of(control: LoadControl, *, verify: bool, give_up_s: float | None) -> Callable[[], tuple[Outstanding, ...]]:
@@ -209,8 +233,14 @@ def _flow_shares(group: LoadGroup) -> list[FlowShare | None]:
             by_number[load.flow.number].append(index)
     shares: list[FlowShare | None] = [None] * len(group.loads)
     for indices in by_number.values():
-        loads = [(load.flow, load.ends_others) for load in (group.loads[index] for index in indices)]
-        found = flow_shares([(part.weight, part.wait_s, ends) for part, ends in loads if part is not None])
+        loads = [(group.loads[index], {index, *group.ended_by(index)} >= set(indices)) for index in indices]
+        found = flow_shares(
+            [
+                (load.flow.weight, load.flow.wait_s, load.ends_others and ends_all)
+                for load, ends_all in loads
+                if load.flow is not None
+            ]
+        )
         for index, share in zip(indices, found, strict=True):
             shares[index] = share
     return shares

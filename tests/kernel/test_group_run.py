@@ -240,6 +240,17 @@ def test_a_failure_ends_the_others_where_the_file_says_so(make_loop: MakeLoop, t
     assert [load["ended"] for load in json.loads(done.stdout)["loads"]] == ["stopped", "failed"]
 
 
+def test_a_load_begins_later_and_one_that_never_began_is_nothing_measured(make_loop: MakeLoop, tmp_path: Path) -> None:
+    """The parts end by themselves: the third begins a minute after the first of its part has ended it."""
+    target = make_loop()
+    text = f"filename={target}\nrw=randread\nexitall\n[first]\nnumber_ios=100\n[never]\nstartdelay=60\n"
+    text += "[later]\nnew_group\nstartdelay=500ms\nnumber_ios=200\n"
+    found = measured(fio(tmp_path, text))
+    first, never, later = found["loads"]
+    assert [load["total"]["ios"] for load in (first, never, later)] == [100, 0, 200]
+    assert 0.5 <= found["elapsed_s"] < 60
+
+
 def test_a_target_that_is_missing_names_its_section_and_nothing_runs(make_loop: MakeLoop, tmp_path: Path) -> None:
     target = make_loop()
     before = Path(f"/sys/block/{Path(target).name}/stat").read_text().split()[4]

@@ -183,6 +183,19 @@ def test_a_fio_file_that_writes_needs_permission_like_any_other(data: Path) -> N
     assert data.read_bytes() == before
 
 
+def test_a_file_that_one_section_made_may_be_written_by_the_next(tmp_path: Path) -> None:
+    """By that run only: in the next one it is an existing file like any other."""
+    made, job = tmp_path / "made", tmp_path / "job.fio"
+    text = f"[global]\nfilename={made}\nsize=64k\nioengine=psync\n[a]\nrw=read\n[b]\nstonewall\nrw=write\n"
+    job.write_text(text + "[c]\nstonewall\nrw=randwrite\n[d]\nrw=read\n")
+    done = lunscope("run", job, "--json", "--tier", "kernel", "--allow-write", made, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["total"]["ios"] for line in done.stdout.splitlines()] == [16, 16, 32]
+    again = lunscope("run", job, "--json", "--tier", "kernel", "--allow-write", made, folder=tmp_path)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "is an existing file of 64 KiB: add --destroy-data" in again.stderr
+
+
 def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) -> None:
     scenario = data.parent / "s.toml"
     scenario.write_text(

@@ -96,9 +96,37 @@ def test_each_clone_has_the_weight(tmp_path: Path) -> None:
     assert [load.flow for load in found.loads] == [FlowPart(24), None]
 
 
-def test_a_job_may_end_the_others(tmp_path: Path) -> None:
-    found = group(tmp_path, GLOBAL + VICTIM + "exitall\n" + AGGRESSOR + "exitall_on_error=1\n")
-    assert [(load.ends_others, load.ends_others_on_error) for load in found.loads] == [(True, False), (False, True)]
+def test_exitall_anywhere_ends_jobs_with_the_first_that_ends(tmp_path: Path) -> None:
+    """As fio 3.33 does, also where the other job has the option."""
+    found = group(tmp_path, GLOBAL + VICTIM + AGGRESSOR + "exitall\nexitall_on_error=1\n")
+    assert [(load.ends_others, load.ends_others_on_error) for load in found.loads] == [(True, False), (True, True)]
+    alone = group(tmp_path, GLOBAL + VICTIM + AGGRESSOR + "exitall_on_error=1\n")
+    assert [(load.ends_others, load.ends_others_on_error) for load in alone.loads] == [(False, False), (False, True)]
+
+
+def test_a_job_ends_those_of_its_reporting_group_or_all_beside_it(tmp_path: Path) -> None:
+    third = VICTIM.replace("victim", "third")
+    text = GLOBAL + "exitall\n" + VICTIM + "exit_what=stonewall\n" + AGGRESSOR + "new_group\n" + third
+    found = group(tmp_path, text)
+    assert [load.part for load in found.loads] == [0, 1, 1]
+    assert [found.ended_by(index) for index in range(3)] == [(1, 2), (2,), (1,)]
+
+
+def test_what_never_runs_is_left_out_and_said(tmp_path: Path) -> None:
+    later = VICTIM.replace("victim", "later") + "stonewall\n"
+    last = VICTIM.replace("victim", "last") + "stonewall\n"
+    found = read(tmp_path, GLOBAL + "exitall\n" + VICTIM + AGGRESSOR + "exit_what=all\n" + later + last)
+    assert len(found.phases) == 1
+    assert found.warnings[-1].endswith("[aggressor] ends all jobs, so these never run: later, last")
+    assert len(read(tmp_path, GLOBAL + VICTIM + "exit_what=all\n" + later).phases) == 2
+    assert len(read(tmp_path, GLOBAL + "exitall\n" + VICTIM + "exit_what=stonewall\n" + later).phases) == 2
+
+
+def test_jobs_begin_later_than_others(tmp_path: Path) -> None:
+    like = VICTIM.replace("victim", "like").replace("/dev/x", "/dev/y")
+    found = group(tmp_path, GLOBAL + VICTIM + "startdelay=1\n" + like + "startdelay=1500ms\n")
+    assert found.delays_s == (0.0, 0.5)
+    assert read(tmp_path, GLOBAL + VICTIM + "startdelay=3\n").scenarios[0].job.name == "victim"
 
 
 def test_files_of_ours_beside_devices_are_in_the_folder_of_their_section(tmp_path: Path) -> None:

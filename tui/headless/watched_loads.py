@@ -182,11 +182,10 @@ class HeadlessGroup(WatchedLoads):
             LunscopeError: a load cannot be prepared or started; everything is cleaned up.
         """
         self._run(lambda: self._prepare(group, permissions))
-        found = dict(self._control.results())
-        outstanding = {name: control.outstanding for name, control in self._control.loads}
+        found, controls = dict(self._control.results()), dict(self._control.loads)
         return group_result(
             [
-                (name, found.get(name) or replace(nothing_measured(job), outstanding=outstanding.get(name, ())))
+                (name, found.get(name) or _unmeasured(job, controls.get(name)))
                 for name, job in zip(group.names, group.jobs, strict=True)
             ]
         )
@@ -201,6 +200,16 @@ class HeadlessGroup(WatchedLoads):
             if time.monotonic() - reported_s >= _REPORT_S:
                 reported_s += _REPORT_S
                 self._report(_group_line(self._control, self._monitor.step))
+
+
+def _unmeasured(job: JobSpec, control: LoadControl | None) -> RunResult:
+    """Say of a load of a group that never ran what is outstanding, and why it failed if it did."""
+    result = nothing_measured(job)
+    if control is None:
+        return result
+    status = control.status
+    failure = status.message if status.state is LoadState.FAILED else ""
+    return replace(result, outstanding=control.outstanding, failure=failure)
 
 
 def progress_line(status: LoadStatus, step: Step | None) -> str:

@@ -58,7 +58,8 @@ def take_floor(given: Given, units: Units, workers: Workers, read_pct: float) ->
     Raises:
         UsageError: it is judged for each direction or clone by itself.
     """
-    in_bytes, in_ios, cycle = given.take("rate_min"), given.take("rate_iops_min"), given.take("ratecycle")
+    in_bytes, in_ios = given.take("rate_min", "ratemin"), given.take("rate_iops_min")
+    cycle = given.take("ratecycle", "rate_cycle")
     options = [option for option in (in_bytes, in_ios) if option is not None and option.text.strip("0,")]
     if not options:
         return None

@@ -166,7 +166,7 @@ def _region(filesize: Option | None, units: Units, clones: Clones, each: int | N
 
 
 def _offset(given: Given, units: Units, clones: Clones) -> int:
-    option, align = given.take("offset"), given.take("offset_align")
+    option, align = given.take("offset", "fileoffset"), given.take("offset_align")
     if option is None:
         return 0
     if _PERCENT.fullmatch(option.text):

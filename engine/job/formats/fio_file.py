@@ -11,7 +11,6 @@ from dataclasses import fields
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.job.formats.fio_flow import is_delayed
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
@@ -34,12 +33,13 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     """
     sections = _chosen(sections_of(fio_lines(path), str(path)), chosen, str(path))
     jobs = [section_job(section) for section in sections]
-    phases = _phases(jobs, all_at_once=bool(chosen))
+    phases, never = _until_all_exit(_phases(jobs, all_at_once=bool(chosen)))
     folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
     search = next((job.search for job in jobs if job.search is not None), None)
-    return ReadJob(tuple(map(_together, phases)), _warnings(str(path), jobs), folders.pop(), search=search)
+    _refuse_late_delays(phases)
+    return ReadJob(tuple(map(_together, phases)), (*_warnings(str(path), jobs), *never), folders.pop(), search=search)
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:
@@ -59,6 +59,20 @@ def _phases(jobs: Sequence[SectionJob], *, all_at_once: bool) -> list[list[Secti
             phases.append([])
         phases[-1].append(job)
     return phases
+
+
+def _until_all_exit(phases: list[list[SectionJob]]) -> tuple[list[list[SectionJob]], list[str]]:
+    """Leave out what never begins, as a job before it ends all jobs of the file; says so."""
+    if not any(each.ties.exits_all for phase in phases for each in phase):
+        return phases, []
+    for number, phase in enumerate(phases[:-1], 1):
+        ending = [each.section for each in phase if each.ties.exits_file]
+        if ending:
+            never = _names_of([each.section.name for later in phases[number:] for each in later])
+            return phases[:number], [
+                f"{ending[0].location}: [{ending[0].name}] ends all jobs, so these never run: {never}"
+            ]
+    return phases, []
 
 
 def _waits_for_all(job: SectionJob, phases: Sequence[Sequence[SectionJob]]) -> bool:
@@ -89,12 +103,8 @@ def _together(phase: Sequence[SectionJob]) -> Scenario | LoadGroup:
     first = phase[0].job
     if len(phase) == 1:
         return Scenario(first)
-    for each in phase:
-        delay = is_delayed(each.section)
-        if delay is not None:
-            raise delay.error("beside other jobs it is not driven, all begin together: take it out")
     names = [path for section in phase for path in section.names]
-    if len(set(names)) < len(names) or any(section.load.flow or _is_unlike(section.job, first) for section in phase):
+    if len(set(names)) < len(names) or any(_is_tied(each) or _is_unlike(each.job, first) for each in phase):
         return _group(phase)
     knobs, many = first.knobs, len(phase)
     targets = tuple(target for each in phase for target in each.job.targets)
@@ -125,7 +135,25 @@ def _group(phase: Sequence[SectionJob]) -> LoadGroup:
         raise section.location.error(
             section.name, f"{len(phase)} jobs with unlike settings at once: at most {MOST_LOADS}: {_CHOOSE}"
         )
-    return LoadGroup(tuple(each.load for each in phase))
+    exits_all, part, loads = any(each.ties.exits_all for each in phase), 0, []
+    for number, each in enumerate(phase):
+        part += number > 0 and each.ties.begins_part
+        loads.append(replace(each.ties.load, ends_others=exits_all, part=part))
+    return LoadGroup(tuple(loads))
+
+
+def _refuse_late_delays(phases: Sequence[Sequence[SectionJob]]) -> None:
+    for each in (each for phase in phases[1:] if len(phase) > 1 for each in phase):
+        if each.ties.load.begins_after_s:
+            raise each.section.location.error(
+                each.section.name, "startdelay: behind a stonewall fio counts it from the first job: take it out"
+            )
+
+
+def _is_tied(job: SectionJob) -> bool:
+    """Whether it cannot be part of one load with others."""
+    load, ties = job.ties.load, job.ties
+    return bool(load.flow or load.begins_after_s or load.ends_others_on_error or ties.exits_all)
 
 
 def _differing(one: JobSpec | Knobs, other: JobSpec | Knobs, *but: str) -> list[str]:

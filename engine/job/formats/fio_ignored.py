@@ -24,7 +24,7 @@ _UNHEARD = frozenset({"name", "description"})
 """Words for people."""
 
 WITHOUT_EFFECT = _names("""
-    group_reporting new_group thread stats per_job_logs disk_util significant_figures unified_rw_reporting unit_base
+    group_reporting thread threads stats per_job_logs disk_util significant_figures unified_rw_reporting unit_base
     write_bw_log write_lat_log write_iops_log write_hist_log bwavgtime iopsavgtime log_avg_msec log_hist_msec
     log_hist_coarseness log_max_value log_window_value log_offset log_prio log_entries log_unix_epoch
     log_alternate_epoch log_alternate_epoch_clock_id log_compression log_compression_cpus log_store_compressed
@@ -35,9 +35,9 @@ WITHOUT_EFFECT = _names("""
     unique_filename unlink overwrite allow_mounted_write
     nice cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy
     mem_align iomem_align hugepage-size
-    fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
+    fixedbufs registerfiles nonvectored force_async io_submit_mode sqthread_poll sqthread_poll_cpu userspace_reap
     iodepth_batch iodepth_batch_submit iodepth_batch_complete_max
-    continue_on_error ignore_error error_dump startdelay flow_watermark
+    continue_on_error ignore_error error_dump flow_watermark
     rwmixcycle thinktime_spin verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_offset
     verify_pattern verify_pattern_interval verify_backlog_batch verifysort verifysort_nr
     verify_state_save verify_header_seed serialize_overlap experimental_verify
@@ -55,7 +55,6 @@ _OFF_AT_ZERO = _names("""
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
-    "io_submit_mode": frozenset({"inline"}),
     "percentage_random": frozenset({"100"}),
     "rw_sequencer": frozenset({"sequential"}),
     "zonemode": frozenset({"none"}),

@@ -12,7 +12,7 @@ from engine.job.distribution import Permutation, Uniform
 from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_rate, take_thinking, take_workers
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_flow import NAMES as TIES
-from engine.job.formats.fio_flow import take_ties
+from engine.job.formats.fio_flow import Ties, take_ties
 from engine.job.formats.fio_ignored import Beside, judge_left_over
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
@@ -23,7 +23,6 @@ from engine.job.formats.fio_values import Units, seconds, switch, units_of
 from engine.job.formats.fio_verify import take_verify
 from engine.job.formats.read_job import JobSearch
 from engine.job.formats.text_file import quoted
-from engine.job.group import GroupedLoad
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
 from engine.job.settings import READ_WRITE
@@ -100,9 +99,31 @@ def take_seed(given: Given, units: Units) -> int:
 
 
 DRIVEN = (
-    *("filename_format", "directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
+    *(
+        "filename_format",
+        "directory",
+        "nrfiles",
+        "nr_files",
+        "fileoffset",
+        "size",
+        "filesize",
+        "io_size",
+        "io_limit",
+        "number_ios",
+        "loops",
+    ),
     *("offset", "offset_align", "offset_increment", "blockalign", "ba", "rw", "readwrite", "ioengine"),
-    *("rate_min", "rate_iops_min", "ratecycle", "runtime", "timeout", "time_based", "ramp_time"),
+    *(
+        "rate_min",
+        "ratemin",
+        "rate_iops_min",
+        "ratecycle",
+        "rate_cycle",
+        "runtime",
+        "timeout",
+        "time_based",
+        "ramp_time",
+    ),
     *("thinktime", "thinktime_blocks", "randseed", "verify"),
     *SEARCHING,
     *(
@@ -137,7 +158,7 @@ class SectionJob(Struct, frozen=True):
     """What one section specifies."""
 
     section: FioSection
-    load: GroupedLoad
+    ties: Ties
     waits: bool
     """Whether all before it are over when it begins."""
     waits_for: Option | None
@@ -149,7 +170,7 @@ class SectionJob(Struct, frozen=True):
     @property
     def job(self) -> JobSpec:
         """The job alone."""
-        return self.load.job
+        return self.ties.load.job
 
     @property
     def names(self) -> list[str]:
@@ -209,7 +230,7 @@ def section_job(section: FioSection) -> SectionJob:
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate.notes]
     notes += [*extent.notes, *verify_notes]
     search = take_search(given, job.knobs.queue_depth)
-    load = take_ties(given, units, workers, job)
+    ties = take_ties(given, units, workers, job)
     beside = Beside(
         files.names,
         files=len(files.targets) // (1 if files.shared else workers.jobs),
@@ -220,7 +241,7 @@ def section_job(section: FioSection) -> SectionJob:
     )
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, beside))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
-    return SectionJob(section, load, waits, waits_for, files.folder, search, tuple(notes))
+    return SectionJob(section, ties, waits, waits_for, files.folder, search, tuple(notes))
 
 
 def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:

@@ -42,7 +42,7 @@ def take_files(given: Given, units: Units, jobs: int) -> Files:
     Raises:
         UsageError: names cannot be meant, or there are too many files.
     """
-    filename, directory, files = given.take("filename"), given.take("directory"), given.take("nrfiles")
+    filename, directory, files = given.take("filename"), given.take("directory"), given.take("nrfiles", "nr_files")
     form, section = given.take("filename_format"), given.section.name
     folder = None if directory is None else _only_one(directory)
     if filename is not None:
