@@ -24,7 +24,7 @@ class Outstanding(Struct, frozen=True):
     since_ns: int
     """When the oldest was issued, on the monotonic clock."""
     call: str = ""
-    """Which system call waits, where it is none of the load's own I/Os: open, fsync, close."""
+    """What waits, where it is none of the load's own I/Os: the call open, fsync or close, a scan or check."""
 
     def oldest_s(self, now_ns: int | None = None) -> float:
         """How long the oldest has been outstanding."""
@@ -121,8 +121,8 @@ def stalls_document(stalls: Iterable[Stall], start_ns: int) -> list[dict[str, ob
     ]
 
 
-MANY_CALLS = frozenset({"open", "check"})
-"""Each is all the calls that open or check the targets, which take long on a host with many."""
+MANY_CALLS = frozenset({"open", "scan", "check"})
+"""Each is all the calls that open or check the targets, or read what processes use, which take long with many."""
 _MANY_CALLS_S = 1.8
 """How long those may take before they are named."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from engine.backend.outstanding import Waits
 from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
 from engine.guard import permission
@@ -21,7 +22,7 @@ from engine.guard.scratch import check_room, make_named, make_scratch, shown_fol
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
 from engine.guard.unseen import refuse_unseen, unseen_notices
-from engine.guard.usage_snapshot import UsageSnapshot
+from engine.guard.usage_snapshot import UsageSnapshot, scan_processes
 from engine.hostfs import blockio
 from engine.hostfs.sysblock import look_up, request_limit
 from engine.job.sizes import human_size, round_up
@@ -43,12 +44,14 @@ class _Opener(Struct, frozen=True):
         return MODE_FLAGS[self.job.knobs.mode]
 
 
-def open_targets(job: JobSpec, permissions: Permissions, shared: SharedTargets | None = None) -> list[OpenTarget]:
+def open_targets(
+    job: JobSpec, permissions: Permissions, shared: SharedTargets | None = None, waits: Waits | None = None
+) -> list[OpenTarget]:
     """Open all targets of a job, for reading unless writing is allowed; when one is refused none stays open or made.
 
     A target named exactly in `allow_write` is opened for writing after all checks, even if the job only reads yet: the
     share of reads may be turned down while it runs. Jobs that run at the same time may have targets in common, by
-    `shared`.
+    `shared`. What takes long is named in `waits`.
 
     Raises:
         UsageError: a target does not exist, is no storage, comes twice, or its size does not fit the job.
@@ -59,18 +62,28 @@ def open_targets(job: JobSpec, permissions: Permissions, shared: SharedTargets |
         if shared is None:
             shared = SharedTargets()
             found_ones.callback(shared.close)
+        waits = waits or Waits()
         opener = _Opener(job, permissions, UsageSnapshot(), shared)
-        found = [_find_all(spec, job, found_ones) for spec in job.targets]
-        refuse_duplicates(opener.usage, [nodes for nodes in found if nodes])
+        with waits.on(_all_names(job), "open"):
+            found = [_find_all(spec, job, found_ones) for spec in job.targets]
+            refuse_duplicates(opener.usage, [nodes for nodes in found if nodes])
         _refuse_same_new_names(job, found)
         _check_scratch_room(job)
-        targets = []
-        for index, nodes in enumerate(found):
-            target = _open_target(opener, index, nodes)
-            opened_ones.callback(target.close)
-            targets.append(target)
+        if any(node.path in permissions.allow_write for nodes in found for node in nodes):
+            scan_processes(opener.usage, waits)
+        with waits.on(_all_names(job), "open"):
+            targets = []
+            for index, nodes in enumerate(found):
+                target = _open_target(opener, index, nodes)
+                opened_ones.callback(target.close)
+                targets.append(target)
         opened_ones.pop_all()
         return targets
+
+
+def _all_names(job: JobSpec) -> str:
+    first, *others = (target.path or "scratch" for target in job.targets)
+    return f"{first} and {len(others)} more" if others else first
 
 
 def _find_all(spec: TargetSpec, job: JobSpec, stack: ExitStack) -> list[Found]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from engine.backend.outstanding import Waits
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
 from engine.guard.permission import refuse_claimed_elsewhere, refuse_used
-from engine.guard.usage_snapshot import UsageSnapshot
+from engine.guard.usage_snapshot import UsageSnapshot, scan_processes
 
 
 class TargetKind(StrEnum):
@@ -129,12 +131,15 @@ def _remove_if_same(path: Path, fd: int) -> None:
         return
 
 
-def recheck_targets(targets: list[OpenTarget]) -> None:
+def recheck_targets(targets: Sequence[OpenTarget], waits: Waits) -> None:
     """Recheck all targets of a job with one snapshot of the host.
 
     Raises:
         RefusedError: as OpenTarget.recheck.
     """
     usage = UsageSnapshot()
+    if any(target.writable and target.kind is not TargetKind.SCRATCH for target in targets):
+        scan_processes(usage, waits)
     for target in targets:
-        target.recheck(usage)
+        with waits.on(target.name, "check"):
+            target.recheck(usage)

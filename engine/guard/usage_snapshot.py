@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from engine.backend.outstanding import Waits
 from engine.hostfs.kernel_files import Roots, device_text
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
@@ -186,3 +187,12 @@ class UsageSnapshot:
     @cached_property
     def _loop_by_folder(self) -> dict[Path, Loop]:
         return {loop.device.folder: loop for loop in self.loops}
+
+
+_PROCESSES = "the processes that may use the targets"
+
+
+def scan_processes(usage: UsageSnapshot, waits: Waits) -> None:
+    """Read what all processes use, which takes seconds where there are thousands, and is named meanwhile."""
+    with waits.on(_PROCESSES, "scan"):
+        usage.writers  # noqa: B018

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine._native import VerifyPass
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
-from engine.guard import OpenTarget, UseMonitor, recheck_targets
+from engine.guard import UseMonitor, recheck_targets
 from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
@@ -82,7 +82,7 @@ class LoadDriver(ObservedRun):
             RefusedError: a target changed since it was opened.
         """
         prepared_run = self._prepared()
-        self._recheck(prepared_run, prepared_run.targets)
+        recheck_targets(prepared_run.targets, self._waits)
         self._rechecked = True
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class LoadDriver(ObservedRun):
             prepared_run, knobs = self._prepared(), self._knobs.knobs
             prepared_run.require_writable(knobs)
             if not self._rechecked:
-                self._recheck(prepared_run, prepared_run.targets)
+                recheck_targets(prepared_run.targets, self._waits)
             if self._stop_requested.is_set():
                 raise StoppedError("stopped before the load began")
             self._note_mode(knobs)
@@ -155,15 +155,10 @@ class LoadDriver(ObservedRun):
     def _turn_live(self, prepared_run: PreparedRun, knobs: Knobs) -> int:
         written, before = prepared_run.require_writable(knobs), self._knobs.knobs
         if before.read_pct >= 100 or knobs.stripe_width > before.stripe_width:
-            self._recheck(prepared_run, written)
+            recheck_targets(written, self._waits)
         if written:
             prepared_run.keep_journals()
         return _apply(prepared_run, knobs)
-
-    def _recheck(self, prepared_run: PreparedRun, targets: list[OpenTarget]) -> None:
-        """Check once more what is about to be used; this reads all of /proc and may take seconds."""
-        with self._waits.on(prepared_run.names[0], "check"):
-            recheck_targets(targets)
 
     def request_stop(self) -> None:
         """Make `prepare` return soon; a running engine continues until `stop`."""

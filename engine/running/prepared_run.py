@@ -205,11 +205,6 @@ class PreparedRun(Struct, frozen=True, eq=False):
                 self.journals.close()
 
 
-def _all_names(job: JobSpec) -> str:
-    first, *others = (target.path or "scratch" for target in job.targets)
-    return f"{first} and {len(others)} more" if others else first
-
-
 def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
     nodes = (target.nodes if target.others else () for target in targets)
     return tuple(tuple(node.path or node.name for node in each) for each in nodes)
@@ -242,8 +237,7 @@ def set_up(
         StoppedError: `stop` was set.
         LunscopeError: the disk is full, or the kernel refuses what the engine needs.
     """
-    with waits.on(_all_names(job), "open"):
-        targets = open_targets(job, permissions, None if beside is None else beside.shared)
+    targets = open_targets(job, permissions, None if beside is None else beside.shared, waits)
     journals = Journals(targets) if job.verify else None
     try:
         fill_scratch(targets, job.seed, progress, stop, waits)
