@@ -41,6 +41,8 @@ def unseen_notices(usage: UsageSnapshot, found: Found) -> tuple[str, ...]:
         reasons = unseen_users(usage, found.status.st_rdev)
     else:
         reasons = () if _shows_all_writers(usage, found) else usage.unseen_writers
+        if folder := usage.exports.above(stored_file(found.fd)):
+            reasons = (*reasons, f"NFS clients may write to it, as {folder} is exported")
     if not reasons:
         return ()
     text = safe_text("; ".join(reasons))
@@ -62,7 +64,7 @@ def unseen_users(usage: UsageSnapshot, number: int) -> tuple[str, ...]:
     if device is None:
         return usage.unseen_writers
     stack = [device, *below(usage, device)]
-    return (*usage.unseen_writers, *dict.fromkeys(_perhaps(usage, stack)))
+    return (*usage.unseen_writers, *usage.exports.unknown, *dict.fromkeys(_perhaps(usage, stack)))
 
 
 def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
@@ -81,7 +83,9 @@ def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
 def _perhaps_of_file(usage: UsageSnapshot, file: StoredFile) -> Iterator[str]:
     if text := usage.writers.possible.of_file(file, usage.is_overlay):
         yield f"its backing file {text}"
-    for users in (usage.writers.certain, usage.exports):
+    if folder := usage.exports.above(file):
+        yield f"NFS clients may write to its backing file, as {folder} is exported"
+    for users in (usage.writers.certain, usage.mounted_files, usage.exports.users):
         for text in users.perhaps_of_file(file, usage.is_overlay):
             yield f"a file that may be its backing file {text}"
 

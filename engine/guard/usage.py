@@ -26,7 +26,7 @@ def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
         return Use(text, "unmount it first")
     if number in usage.swaps.devices:
         return Use("is active swap", "run swapoff on it first")
-    if text := usage.exports.of_device(number):
+    if text := usage.exports.users.of_device(number):
         return Use(text, "take it out of the target first")
     if text := usage.writers.certain.of_device(number):
         return Use(text, "stop that process first")
@@ -115,7 +115,9 @@ def file_use(usage: UsageSnapshot, file: StoredFile, *, ignore_loops: bool = Fal
         if any(usage.same_bytes(file, backing) for backing in loop.files):
             text = f"backs {title(loop.device)}{_use_above(usage, loop.device, set())}"
             return Use(text, f"detach it first (losetup -d {loop.device.node})")
-    if exported := usage.exports.of_file(file, usage.is_overlay):
+    if mounted := usage.mounted_files.of_file(file, usage.is_overlay):
+        return Use(mounted, "unmount it first")
+    if exported := usage.exports.users.of_file(file, usage.is_overlay):
         return Use(exported, "take it out of the target first")
     if written := usage.writers.certain.of_file(file, usage.is_overlay):
         return Use(written, "stop that process first")

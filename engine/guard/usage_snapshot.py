@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
 from engine.backend.outstanding import Waits
+from engine.hostfs.exports import Exports, read_exports
 from engine.hostfs.kernel_files import Roots, device_text
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
@@ -20,31 +21,10 @@ from engine.hostfs.mounts import (
     read_namespaces,
 )
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
-from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
+from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, slaves
 from engine.hostfs.users import Users
 from engine.hostfs.writers import Writers, read_writers, unseen_writers
 from engine.syscalls import OVERLAY_MAGIC, filesystem_magic
-
-_ATTRIBUTES = (
-    ("the NVMe target", "kernel/config/nvmet/subsystems/*/namespaces/*/device_path"),
-    ("the SCSI target (LIO)", "kernel/config/target/core/*/*/udev_path"),
-    ("the SCSI target (SCST)", "kernel/scst_tgt/devices/*/filename"),
-)
-"""Documentation/nvme, drivers/nvme/target/configfs.c; drivers/target/target_core_configfs.c; scst sysfs."""
-
-
-def read_exports(roots: Roots, namespaces: Sequence[str]) -> Users:
-    """Read what the kernel's targets export, by paths that are tried below each of `namespaces`."""
-    exports = Users()
-    for server, pattern in _ATTRIBUTES:
-        for attribute in roots.sysfs.glob(pattern):
-            # SCST adds a [key] line to attributes that were set by hand.
-            lines = (read_text(attribute) or "").splitlines()
-            if lines and lines[0].startswith("/"):
-                for status, path in found_by_name(lines[0], namespaces):
-                    exports.add(status, path, f"is exported by {server}")
-    return exports
-
 
 _Known = dict[Path, list[BlockDevice]]
 
@@ -53,6 +33,9 @@ def _once(known: _Known, folder: Path, find: Callable[[], list[BlockDevice]]) ->
     if folder not in known:
         known[folder] = find()
     return known[folder]
+
+
+_MOUNTS_FILES = ("erofs",)
 
 
 class UsageSnapshot:
@@ -96,6 +79,16 @@ class UsageSnapshot:
         # mountinfo may call it /dev/root or hide it under an overlay; stat of the root directory gives it.
         words.setdefault(os.stat("/").st_dev, "carries the root filesystem")  # noqa: PTH116 - symmetrical to fstat
         return words
+
+    @cached_property
+    def mounted_files(self) -> Users:
+        """Files that are mounted without a loop device, as images of EROFS may be (Linux 6.12)."""
+        users = Users()
+        for mount in self.mounts:
+            if mount.filesystem in _MOUNTS_FILES and not os.major(mount.number):
+                for status, path in found_by_name(mount.source, self._namespace_roots):
+                    users.add(status, path, mount.text)
+        return users
 
     @cached_property
     def filesystems(self) -> dict[int, str]:
@@ -146,7 +139,7 @@ class UsageSnapshot:
         return unseen_writers(self.roots, self.mounts, self.writers)
 
     @cached_property
-    def exports(self) -> Users:
+    def exports(self) -> Exports:
         """What this host serves to others."""
         return read_exports(self.roots, self._namespace_roots)
 

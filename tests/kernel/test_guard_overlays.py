@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.kernel.test_guard_attacks import accept, refusal
 
 pytestmark = [needs.root, needs.loop]
 MIB = 1 << 20
+MS_RDONLY = 1
 
 
 @pytest.fixture
@@ -109,9 +111,10 @@ def test_who_writes_in_another_namespace_to_the_file_in_the_layer(
 
 
 def test_files_made_at_the_same_time_are_not_taken_for_each_other(storage: Storage, layers: Path) -> None:
-    for name in ("image", *"abcdefgh"):
-        os.truncate(os.open(layers / "upper" / name, os.O_RDWR | os.O_CREAT), 4 * MIB)
-    devices = [storage.loop(backing=layers / "upper" / name) for name in "abcdefgh"]
+    for name in ("image", *"abc"):
+        with (layers / "upper" / name).open("wb") as file:
+            file.truncate(4 * MIB)
+    devices = [storage.loop(backing=layers / "upper" / name) for name in "abc"]
     with container(layers, WRITES):
         for device in devices:
             accept(device)
@@ -146,3 +149,16 @@ def test_an_overlay_over_an_overlay(storage: Storage, overlay: tuple[Path, Path]
     device = storage.loop(backing=outer / "image", options=("--read-only",))
     asked = {"upper": upper, "merged": merged}[target] / "image"
     assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
+
+
+@needs.mkfs_erofs
+def test_an_image_that_is_mounted_without_a_loop_device(storage: Storage) -> None:
+    source, image, point = (storage.folder / name for name in ("source", "image", "point"))
+    source.mkdir()
+    point.mkdir()
+    run("mkfs.erofs", str(image), str(source))
+    mounted = ctypes.CDLL(None, use_errno=True).mount(bytes(image), bytes(point), b"erofs", MS_RDONLY, None)
+    if mounted < 0:
+        pytest.skip(f"the kernel mounts no images of EROFS: {os.strerror(ctypes.get_errno())}")
+    storage.undo("umount", str(point))
+    assert refusal(image, Mode.BUFFERED).startswith(f"{image} is mounted on {point} (erofs)")

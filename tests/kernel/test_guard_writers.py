@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.backend.outstanding import Waits
 from engine.errors import LunscopeError, RefusedError
-from engine.guard import open_targets
+from engine.guard import open_targets, recheck_targets
+from engine.hostfs.kernel_files import Roots
+from engine.hostfs.writers import Writers, read_writers
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
@@ -244,3 +247,18 @@ def test_a_file_in_memory_that_has_a_name_is_one_like_others() -> None:
         notices(path, Mode.BUFFERED)
     finally:
         path.unlink()
+
+
+def test_a_scan_of_processes_is_named_as_that(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    device, waits, named = storage.loop(), Waits(), []
+
+    def watched(roots: Roots) -> Writers:
+        named.append([each.what for each in waits.outstanding()])
+        return read_writers(roots)
+
+    monkeypatch.setattr("engine.guard.usage_snapshot.read_writers", watched)
+    job = JobSpec((TargetSpec(device),), Knobs(read_pct=50.0))
+    targets = open_targets(job, Permissions(frozenset({device}), destroy_data=True), waits=waits)
+    recheck_targets(targets, waits)
+    targets[0].close()
+    assert named == [["scan of the processes that may use the targets"]] * 2

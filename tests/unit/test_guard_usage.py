@@ -10,10 +10,9 @@ import pytest
 
 from engine.guard.facts import filesystem_notice
 from engine.guard.usage import block_use
-from engine.guard.usage_snapshot import UsageSnapshot, read_exports
+from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import parse_mountinfo, pooled_devices
-from engine.hostfs.stored_file import stored_file
 from engine.hostfs.sysblock import look_up, parse_device_number
 
 MIB_SECTORS = 2048
@@ -231,17 +230,6 @@ def test_mountinfo_is_parsed_with_optional_fields_and_escapes() -> None:
     )
     assert first.text == "is mounted on /mnt 2 (ext3) in the mount namespace of pid 7 (x)"
     assert (second.point, second.source) == ("/run", "tmpfs x")
-
-
-def test_what_an_nvme_target_exports_is_found(host: FakeHost) -> None:
-    exported = host.folder / "volume.img"
-    exported.write_bytes(b"x")
-    folder = host.sysfs / "kernel/config/nvmet/subsystems/nqn.x/namespaces/1"
-    folder.mkdir(parents=True)
-    (folder / "device_path").write_text(f"{exported}\n")
-    exports = read_exports(Roots(host.folder / "proc", host.sysfs), ("",))
-    with exported.open() as file:
-        assert exports.of_file(stored_file(file.fileno()), lambda _: False) == "is exported by the NVMe target"
 
 
 def test_without_mountinfo_nothing_can_be_said(tmp_path: Path) -> None:
