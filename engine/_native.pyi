@@ -617,10 +617,12 @@ class EpochStats:
     def fsyncs(self) -> NDArray[np.uint64]:
         """Shape (targets, 4): fsyncs, latency sum, largest latency (ns), errors."""
     @property
-    def cpu_ns(self) -> tuple[int, int, int] | None:
+    def cpu_ns(self) -> tuple[int, int, int, int | None] | None:
         """CPU time while measuring: of the engine, of the whole host, and of all its processors, idle or not.
 
-        The host's is counted in ticks of USER_HZ, 10 ms as a rule. None before measuring began.
+        The host's is counted in ticks of USER_HZ, 10 ms as a rule. None before measuring began. The last is how long
+        the engine's threads, added up, were ready and waited for a processor (schedstat); None where the kernel does
+        not count it.
         """
     @property
     def peaks(self) -> NDArray[np.uint64]:

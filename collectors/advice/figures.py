@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from collectors.kernel.cpu_users import CpuUser
 from collectors.model import Tier
 
 NAN = math.nan
@@ -56,7 +57,11 @@ class LoadFigures(Struct, frozen=True):
     threads: int = 1
     engine_share: float = NAN
     """Of the time of the engine's threads that they used; NaN where that says nothing of their speed."""
+    waiting_share: float = NAN
+    """Of that time, in which they were ready and waited for a processor (engine/results/waiting.py)."""
     host_busy_pct: float = NAN
+    cpu_users: tuple[CpuUser, ...] = ()
+    """Other processes that used most of the processors meanwhile."""
 
     @property
     def depth(self) -> int:

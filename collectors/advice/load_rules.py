@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from collectors.advice.figures import LoadFigures, TargetFigures
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
+from engine.results.waiting import WAITED_SHARE
 
 LEAST_IOS = 100
 """Of a load, and of each target that is compared: with fewer a mean is chance."""
@@ -16,7 +18,8 @@ _DRIVER_SHARE = 0.9
 _DRIVER_FULL = 0.98
 """No time is left in which a thread waits for storage."""
 _HOST_BUSY_PCT = 95.0
-"""The limit of the badge for a busy host."""
+"""No processor is left."""
+_LEAST_USED_PCT = 5.0
 _AT_RATE = 0.98
 """Pacing is exact; what is missing is the end of the measurement."""
 _COST_PCT = 10.0
@@ -43,9 +46,14 @@ def is_driver_bound(load: LoadFigures) -> bool:
     return load.engine_share >= _DRIVER_SHARE
 
 
-def is_host_busy(load: LoadFigures) -> bool:
-    """Whether latencies may be waits for a processor; unknown is no."""
-    return load.host_busy_pct >= _HOST_BUSY_PCT
+def waited_for_processor(load: LoadFigures) -> bool:
+    """Whether waits for a processor are a good part of its latencies; unknown is no."""
+    return load.waiting_share >= WAITED_SHARE
+
+
+def may_have_waited(load: LoadFigures) -> bool:
+    """Whether they may be: also of a busy host where the kernel does not say."""
+    return waited_for_processor(load) or (math.isnan(load.waiting_share) and load.host_busy_pct >= _HOST_BUSY_PCT)
 
 
 def is_at_rate(load: LoadFigures) -> bool:
@@ -54,19 +62,25 @@ def is_at_rate(load: LoadFigures) -> bool:
 
 
 def _processors(load: LoadFigures) -> Iterator[Finding]:
-    """CPU-bound: threads that never wait, or no idle processor.
+    """CPU-bound: threads that never wait for storage, or that wait for a processor.
 
-    Time of the engine's threads is exact, so 98 % is certain. A busy host is likely only: processors may be busy with
-    others, at a lower priority.
+    Time of the engine's threads is exact, so 98 % is certain. A wait for a processor is likely only: the storage may
+    have been full meanwhile.
     """
     host = (Evidence("host CPU", load.host_busy_pct, "%"),) if load.host_busy_pct >= 0 else ()
-    if is_host_busy(load):
-        text = "no processor of this host is idle: use larger blocks or a faster host, or stop other work on it"
-        yield Finding(FindingKind.HOST_CPU, Confidence.LIKELY, text, host)
+    waiting = (Evidence("waited for a CPU", 100 * load.waiting_share, "%"),) if load.waiting_share >= 0 else ()
+    if waited_for_processor(load):
+        yield Finding(
+            FindingKind.HOST_CPU,
+            Confidence.LIKELY,
+            f"the engine's threads wait for a processor of this host {100 * load.waiting_share:.0f} % of the time, and "
+            "latencies hold that wait: stop other work on it, or use larger blocks or a faster host",
+            (*waiting, *host, *_users(load)),
+        )
     if is_driver_bound(load):
         full = load.engine_share >= _DRIVER_FULL
         change = f"--threads {2 * load.threads} or larger blocks"
-        if is_host_busy(load):
+        if load.host_busy_pct >= _HOST_BUSY_PCT:
             change = "larger blocks, as no processor is left for more threads"
         yield Finding(
             FindingKind.DRIVER,
@@ -75,6 +89,13 @@ def _processors(load: LoadFigures) -> Iterator[Finding]:
             f"{load.threads} CPU{'s' if load.threads > 1 else ''} that they can; use {change}",
             (Evidence("engine threads busy", 100 * load.engine_share, "%"), Evidence("threads", load.threads), *host),
         )
+
+
+def _users(load: LoadFigures) -> Iterator[Evidence]:
+    """Name who took the processors: the processes that used a twentieth of them or more."""
+    for user in load.cpu_users:
+        if user.share_pct >= _LEAST_USED_PCT:
+            yield Evidence(f"CPU of {user.name} ({user.pid})", user.share_pct, "% of the host", "kernel")
 
 
 def _own_rate(load: LoadFigures) -> Iterator[Finding]:

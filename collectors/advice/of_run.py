@@ -15,6 +15,7 @@ from collectors.reports.run_devices import RunDevices
 from engine.job.spec import Arrival, Backend, JobSpec, Mode
 from engine.replacing import replace
 from engine.results.result import EpochResult, RunResult
+from engine.results.waiting import waiting_share
 
 
 def findings_of_run(result: RunResult, devices: RunDevices | None) -> tuple[Finding, ...]:
@@ -26,7 +27,8 @@ def findings_of_run(result: RunResult, devices: RunDevices | None) -> tuple[Find
     measured = [epoch for epoch in result.epochs if epoch.duration_s > 0]
     if not measured:
         return ()
-    loads = [_load(result, epoch) for epoch in measured]
+    users = () if devices is None else devices.cpu_users
+    loads = [replace(_load(result, epoch), cpu_users=users) for epoch in measured]
     last = figures_below(devices).under(loads[-1])
     states = tuple(findings_below(devices, loads[-1], [disk.key for disk in last.top_disks]))
     if len(loads) == 1:
@@ -66,6 +68,7 @@ def _load(result: RunResult, epoch: EpochResult) -> LoadFigures:
         mode=knobs.mode.value,
         threads=knobs.threads,
         engine_share=_engine_share(result, job, epoch),
+        waiting_share=_known(waiting_share(epoch, result.about.engine.backend)),
         host_busy_pct=NAN if epoch.cpu is None else _known(epoch.cpu.host_busy_pct),
     )
 

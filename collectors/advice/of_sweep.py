@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
 from collectors.advice.finding import LIMITS, Finding, FindingKind, in_order
-from collectors.advice.point_devices import point_figures, state_findings_of
+from collectors.advice.point_devices import cpu_users_of, point_figures, state_findings_of
 from collectors.advice.run_rules import run_findings
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from collectors.advice.unknown import full_devices, unknown_limit
@@ -140,6 +140,8 @@ def _load(plan: SweepPlan, curve: CurveResult, trial: Trial, below: FiguresBelow
         mode=knobs.mode.value,
         threads=knobs.threads,
         engine_share=_known(trial.engine_share),
+        waiting_share=_known(trial.engine_waiting_share),
+        cpu_users=cpu_users_of(trial.devices),
         host_busy_pct=_known(trial.host_busy_pct),
     )
 

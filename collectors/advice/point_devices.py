@@ -13,8 +13,9 @@ from collectors.advice.figures import DeviceFigures, FiguresBelow
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, findings_document
 from collectors.advice.of_state import findings_below
 from collectors.documents.json_values import Values, number, part, parts, text_of, texts
+from collectors.kernel.cpu_users import CpuUser
 from collectors.model import Tier
-from collectors.reports.run_devices import FIGURES, RunDevices
+from collectors.reports.run_devices import FIGURES, RunDevices, cpu_users_document
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
 from engine.text import safe_text
 
@@ -38,6 +39,7 @@ def point_document(devices: RunDevices | None) -> dict[str, object] | None:
         "tier": devices.topology.host.tier.name.lower(),
         **{name: [_row(name, one) for one in _most_loaded(rows)] for name, rows in tables.items()},
         "left_out": sum(max(len(rows) - MOST_ROWS, 0) for rows in tables.values()),
+        "cpu_users": cpu_users_document(devices.cpu_users),
         **state_document(devices),
     }
 
@@ -77,6 +79,16 @@ def point_figures(document: Mapping[str, object] | None) -> FiguresBelow | None:
     if document is None:
         return None
     return FiguresBelow(*(tuple(_devices(document, name)) for name in ("disks", "paths", "hbas")))
+
+
+def cpu_users_of(document: Mapping[str, object] | None) -> tuple[CpuUser, ...]:
+    """Read which other processes used the processors meanwhile."""
+    users = ((each, number(each, "pid"), number(each, "share_pct")) for each in parts(document or {}, "cpu_users"))
+    return tuple(
+        CpuUser(safe_text(text_of(each.get("name"))), int(pid), share)
+        for each, pid, share in users
+        if math.isfinite(pid) and math.isfinite(share)
+    )
 
 
 def _devices(document: Values, table: str) -> Iterator[DeviceFigures]:

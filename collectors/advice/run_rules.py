@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from collectors.advice.device_rules import device_findings
 from collectors.advice.figures import RunFigures
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, in_order
-from collectors.advice.load_rules import is_at_rate, is_driver_bound, is_host_busy, is_measured, load_findings
+from collectors.advice.load_rules import is_at_rate, is_driver_bound, is_measured, load_findings, may_have_waited
 
 _SAME_IOS = 0.2
 """How far the rates of load and disks may differ if their I/Os are the same ones: transients, and few of others."""
@@ -36,7 +36,7 @@ def _joint(run: RunFigures) -> Iterator[Finding]:
     if load.direct and load.closed and not load.pauses and not is_at_rate(load) and not is_driver_bound(load):
         above = tuple(_above_device(run))
         yield from above
-        yield from _own_depth(run, is_clear=not above and not is_host_busy(load))
+        yield from _own_depth(run, is_clear=not above and not may_have_waited(load))
 
 
 def _own_depth(run: RunFigures, *, is_clear: bool) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _above_device(run: RunFigures) -> Iterator[Finding]:
         names = ", ".join(disk.name for disk in tops[:4])
         yield Finding(
             FindingKind.ABOVE_DEVICE,
-            Confidence.HINT if is_host_busy(load) else Confidence.LIKELY,
+            Confidence.HINT if may_have_waited(load) else Confidence.LIKELY,
             f"most of the latency is spent before {names} counts an I/O: see limits of the control group (io.max), "
             "nr_requests, the filesystem or mapping; lower --qd if requests are short",
             (

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from collectors.advice.figures import DeviceFigures, RunFigures
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
-from collectors.advice.load_rules import is_measured
+from collectors.advice.load_rules import is_measured, waited_for_processor
 from collectors.model import Tier
+from engine.results.waiting import WAITED_SHARE
 
 _FULL_PCT = 90.0
+_ENGINE_IDLE = 0.5
+"""Of their time that the engine's threads use: they wait for the storage for most of it."""
 _FURTHER = "see whether throughput still rises with the load (--vary qd=1..64)"
 
 
@@ -21,6 +24,10 @@ def full_devices(run: RunFigures) -> Finding | None:
     disks = run.top_disks
     used = {target.name for target in run.load.targets}
     disks = tuple(disk for disk in disks if not disk.targets or used.intersection(disk.targets)) or disks
+    if waited_for_processor(run.load):
+        return None
+    if not disks:
+        return _full_storage(run)
     if not is_measured(run.load) or not disks or not all(disk.value("busy_pct") >= _FULL_PCT for disk in disks):
         return None
     names = ", ".join(disk.name for disk in disks[:4]) + (", ..." if len(disks) > 4 else "")
@@ -33,6 +40,26 @@ def full_devices(run: RunFigures) -> Finding | None:
         "storage can do",
         tuple(_evidence(run)),
         tuple(disk.name for disk in disks),
+    )
+
+
+def _full_storage(run: RunFigures) -> Finding | None:
+    """Name the targets whose storage has no counters here, as a network or user-space filesystem.
+
+    What is left is the engine itself: its threads must be known to be neither busy nor waiting for a processor.
+    """
+    load = run.load
+    is_idle = load.engine_share < _ENGINE_IDLE and load.waiting_share < WAITED_SHARE
+    if not (is_measured(load) and load.direct and is_idle):
+        return None
+    names = tuple(target.name for target in load.targets)
+    return Finding(
+        FindingKind.DEVICE,
+        Confidence.LIKELY,
+        "more load gives no more throughput, and the engine's threads wait for the storage: this is what it can do; "
+        "nothing below the targets is counted, so a network, a server or a limit in between is part of it",
+        tuple(_evidence(run)),
+        names,
     )
 
 
@@ -72,6 +99,8 @@ def _evidence(run: RunFigures) -> Iterator[Evidence]:
     load = run.load
     if load.engine_share >= 0:
         yield Evidence("engine threads busy", 100 * load.engine_share, "%")
+    if load.waiting_share >= 0:
+        yield Evidence("waited for a CPU", 100 * load.waiting_share, "%")
     if load.host_busy_pct >= 0:
         yield Evidence("host CPU", load.host_busy_pct, "%")
     known = sorted(run.disks, key=lambda disk: disk.value("busy_pct") if disk.tier("busy_pct") else -1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from collectors.kernel.cpu_users import CpuUser, ProcessTimes
 from collectors.model import FrameTable, Rows, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
 from collectors.reports.page import LEGEND, Layout
@@ -19,6 +21,7 @@ from collectors.subject import Averages, interval_s
 from collectors.topology.below import Descent, Users, rows_below
 from engine.events import Event
 from engine.hostfs.storage import loop_storage_numbers
+from engine.text import safe_text
 
 FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
 """Columns of the text; in JSON these always have a tier."""
@@ -51,6 +54,8 @@ class RunDevices(Struct, frozen=True, eq=False):
     """By table and key: the targets above."""
     caches: FrameTable | None = None
     """All caches of the host over the run; None where there are none."""
+    cpu_users: tuple[CpuUser, ...] = ()
+    """Other processes that used most of the processors during the run."""
     former_limits: Mapping[str, int] = field(default_factory=dict)
     """The highest limit of commands that each path had during the run, by key."""
 
@@ -65,18 +70,25 @@ class RunSamples:
         self._lock = threading.Lock()
         self._begun_ns: int | None = None
         self._topology = Topology()
+        self._cpu_before: ProcessTimes | None = None
+        self._cpu_users: tuple[CpuUser, ...] = ()
         self._clear()
 
     def begin(self, now_ns: int) -> None:
         """Forget all samples; those taken from now on (CLOCK_MONOTONIC) count."""
+        before = ProcessTimes.now()
         with self._lock:
             self._begun_ns = now_ns
             self._clear()
+            self._cpu_before, self._cpu_users = before, ()
 
     def end(self) -> None:
         """Add no more samples."""
+        after = ProcessTimes.now()
         with self._lock:
-            self._begun_ns = None
+            if self._cpu_before is not None:
+                self._cpu_users = after.users_since(self._cpu_before, os.cpu_count() or 1)
+            self._begun_ns = self._cpu_before = None
 
     def observe(self, step: Step) -> None:
         """Add the interval of a step, if it began after `begin`."""
@@ -110,7 +122,14 @@ class RunSamples:
             kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}
             caches = self._caches.tables().get("caches")
             return RunDevices(
-                self._elapsed_s, self._samples, self._topology, kept, users, caches, dict(self._former_limits)
+                self._elapsed_s,
+                self._samples,
+                self._topology,
+                kept,
+                users,
+                caches,
+                self._cpu_users,
+                dict(self._former_limits),
             )
 
     @property
@@ -161,11 +180,17 @@ def devices_document(devices: RunDevices | None) -> dict[str, object] | None:
         "elapsed_s": round(devices.elapsed_s, 6),
         "samples": devices.samples,
         "tier": devices.topology.host.tier.name.lower(),
+        "cpu_users": cpu_users_document(devices.cpu_users),
         **{
             name: [_row(devices, name, table, row) for row in range(len(table.rows))]
             for name, table in ((name, devices.tables.get(name, _NONE)) for name in devices.users)
         },
     }
+
+
+def cpu_users_document(users: Sequence[CpuUser]) -> list[dict[str, object]]:
+    """Write the processes that used most of the processors, the most first."""
+    return [{"name": safe_text(one.name), "pid": one.pid, "share_pct": round(one.share_pct, 2)} for one in users]
 
 
 _NONE = FrameTable(Rows((), ()), {})

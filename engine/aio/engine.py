@@ -191,7 +191,7 @@ class AioEngine:
 
 
 def _cpu_times(pool: CallPool) -> CpuTimes:
-    return pool.cpu_ns(), *host_cpu_ns()
+    return pool.cpu_ns(), *host_cpu_ns(), pool.waited_ns()
 
 
 def _run(loop: SlotLoop, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:

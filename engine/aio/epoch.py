@@ -18,7 +18,7 @@ SETTLE_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
 
 
-CpuTimes: TypeAlias = tuple[int, int, int]
+CpuTimes: TypeAlias = tuple[int, int, int, int | None]
 """CPU time in nanoseconds: of the engine, of the whole host, and of all its processors, idle or not."""
 
 
@@ -35,7 +35,7 @@ class EpochSnapshot(Struct, frozen=True, eq=False):
     transient_ios: int
     cells: Cells
     fsyncs: NDArray[np.uint64]
-    cpu_ns: tuple[int, int, int] | None
+    cpu_ns: CpuTimes | None
 
     @property
     def services(self) -> NDArray[np.uint64]:
@@ -92,7 +92,12 @@ class Epoch:
     """Collects the statistics of one epoch; RunStats is its only caller."""
 
     def __init__(
-        self, index: int, knobs: Knobs, turned_ns: int, targets: int, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)
+        self,
+        index: int,
+        knobs: Knobs,
+        turned_ns: int,
+        targets: int,
+        cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0, None),
     ) -> None:
         self.index = index
         self.knobs = knobs
@@ -161,7 +166,7 @@ class Epoch:
     def _cpu_used(self) -> CpuTimes | None:
         if self._cpu_at_start is None:
             return None
-        engine, host_busy, host = (
-            end - start for start, end in zip(self._cpu_at_start, self._cpu_at_end or self._cpu(), strict=True)
-        )
-        return engine, host_busy, host
+        *begun, waited_before = self._cpu_at_start
+        *ended, waited = self._cpu_at_end or self._cpu()
+        engine, host_busy, host = (end - start for start, end in zip(begun, ended, strict=True))
+        return engine, host_busy, host, None if waited_before is None or waited is None else waited - waited_before

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 from engine.aio.plan import FLUSHES, Plan, PlannedIo
 from engine.aio.run_stats import RunStats
@@ -24,35 +25,61 @@ class CallPool:
         self._lock = threading.Lock()
         self._clocks: list[int] = []
         self._finished_ns = 0
+        self._threads: list[int] = []
+        self._finished_wait_ns: int | None = 0
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count the calling thread's CPU time too, until it leaves the block."""
-        clock = time.pthread_getcpuclockid(threading.get_ident())
-        with self._lock:
-            self._clocks.append(clock)
+        clock, thread = self._enter()
         try:
             yield
         finally:
             with self._lock:
                 self._clocks.remove(clock)
+                self._threads.remove(thread)
                 self._finished_ns += time.clock_gettime_ns(clock)
+                self._finished_wait_ns = _added(self._finished_wait_ns, [thread])
 
-    def _enter(self) -> None:
+    def _enter(self) -> tuple[int, int]:
+        clock, thread = time.pthread_getcpuclockid(threading.get_ident()), threading.get_native_id()
         with self._lock:
-            self._clocks.append(time.pthread_getcpuclockid(threading.get_ident()))
+            self._clocks.append(clock)
+            self._threads.append(thread)
+        return clock, thread
 
     def cpu_ns(self) -> int:
         """CPU time used by the calls so far."""
         with self._lock:
             return self._finished_ns + sum(map(_used_ns, self._clocks))
 
+    def waited_ns(self) -> int | None:
+        """How long the threads were ready and waited for a processor; None where the kernel does not count it."""
+        with self._lock:
+            return _added(self._finished_wait_ns, self._threads)
+
     def close(self) -> None:
-        """Join the threads; their CPU time stays known."""
+        """Join the threads; their CPU time and waits stay known."""
         with self._lock:
             self._finished_ns += sum(map(_used_ns, self._clocks))
+            self._finished_wait_ns = _added(self._finished_wait_ns, self._threads)
             self._clocks.clear()
+            self._threads.clear()
         self.executor.shutdown()
+
+
+def _added(waited_ns: int | None, threads: Iterable[int]) -> int | None:
+    """Add the waits of threads on a run queue: the second number of schedstat (sched-stats.rst of the kernel)."""
+    for thread in threads:
+        try:
+            waited_ns = (
+                None
+                if waited_ns is None
+                else waited_ns + int(Path(f"/proc/self/task/{thread}/schedstat").read_text(encoding="ascii").split()[1])
+            )
+        except (OSError, ValueError, IndexError):
+            return None
+    return waited_ns
 
 
 def _used_ns(clock: int) -> int:

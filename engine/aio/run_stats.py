@@ -75,7 +75,7 @@ class _TargetStats(Struct):
 class RunStats:
     """Owns all statistics of one run; every member may be called from any thread."""
 
-    def __init__(self, targets: int, knobs: Knobs, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)) -> None:
+    def __init__(self, targets: int, knobs: Knobs, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0, None)) -> None:
         self._cpu = cpu
         self._fsyncs = Fsyncs(targets)
         self._contents = np.zeros((targets, 3), np.uint64)

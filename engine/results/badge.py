@@ -26,7 +26,7 @@ class BadgeKind(StrEnum):
     DRIVER_BOUND = "driver_bound"
     """The generator of the load was the limit."""
     HOST_BUSY = "host_busy"
-    """The host's processors were the limit."""
+    """The host's processors were busy, or the load waited for them."""
     FEW_SAMPLES = "few_samples"
     """Too few I/Os for the percentiles."""
     SHORT = "short"

@@ -11,6 +11,7 @@ from engine.results.badge import Badge, BadgeKind, percent_text
 from engine.results.layout_result import LogicalResult
 from engine.results.result import EpochResult, RunResult
 from engine.results.steadiness import steady_badges
+from engine.results.waiting import WAITED_SHARE, waiting_share
 
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
@@ -80,8 +81,19 @@ def _bound_badge(share: float, threads: int, when: str) -> Badge:
 def _host_busy(result: RunResult) -> Iterator[Badge]:
     cpu = result.cpu
     busy = cpu.host_busy_pct if cpu is not None else None
-    if busy is not None and busy >= _HOST_BUSY_PCT:
-        text = f"the host's processors were busy {busy:.0f} % of the time: they may be the limit and not the storage"
+    backend = result.about.engine.backend
+    waited = max((share for epoch in result.epochs if (share := waiting_share(epoch, backend)) is not None), default=0)
+    if waited >= WAITED_SHARE:
+        text = (
+            f"the engine's threads waited for a processor {100 * waited:.0f} % of the time: the processors may be the "
+            "limit and not the storage"
+        )
+        yield Badge(BadgeKind.HOST_BUSY, f"waited for CPU {100 * waited:.0f} %", text, share=waited)
+    elif busy is not None and busy >= _HOST_BUSY_PCT:
+        text = (
+            f"the host's processors were busy {busy:.0f} % of the time: what shares them with the load may vary; "
+            "repeat when the host is idle"
+        )
         yield Badge(BadgeKind.HOST_BUSY, f"host busy {busy:.0f} %", text, share=busy / 100)
 
 

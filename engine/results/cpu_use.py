@@ -19,6 +19,8 @@ class CpuUse(Struct, frozen=True):
     """Of all processors, for any process, as the kernel counted; iowait is not busy."""
     host_ns: int
     """Of all processors, idle or not."""
+    engine_waited_ns: int | None = None
+    """How long the engine's threads, added up, were ready and waited for a processor; None where it is not known."""
 
     @property
     def host_is_least(self) -> bool:
@@ -59,4 +61,14 @@ def add_up(uses: Iterable[CpuUse | None]) -> CpuUse | None:
         sum(use.engine_ns for use in known),
         sum(use.host_busy_ns for use in known),
         sum(use.host_ns for use in known),
+        _sum(use.engine_waited_ns for use in known),
     )
+
+
+def _sum(times_ns: Iterable[int | None]) -> int | None:
+    total = 0
+    for time_ns in times_ns:
+        if time_ns is None:
+            return None
+        total += time_ns
+    return total

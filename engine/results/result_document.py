@@ -177,11 +177,16 @@ def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
     return {
         "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
         "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
+        "engine_waited_us_per_io": _waited_us(cpu, total.ios),
         "host_us_per_io": per_io_us(cpu.host_used_ns, total.ios),
         "host_s_per_gb": per_gb_s(cpu.host_used_ns, total.bytes),
         "host_busy_pct": cpu.host_busy_pct,
         "host_is_least": cpu.host_is_least,
     }
+
+
+def _waited_us(cpu: CpuUse, ios: int) -> float | None:
+    return None if cpu.engine_waited_ns is None else per_io_us(cpu.engine_waited_ns, ios)
 
 
 def _us(value_ns: float | None) -> float | None:

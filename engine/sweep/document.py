@@ -122,6 +122,7 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
         "host_cpu_s_per_gb": trial.host_cpu_s_per_gb,
         "engine_cpus": trial.engine_cpus,
         "engine_share": trial.engine_share,
+        "engine_waiting_share": trial.engine_waiting_share,
         "host_busy_pct": trial.host_busy_pct,
         "devices": trial.devices,
     }

@@ -15,6 +15,7 @@ from engine.replacing import replace
 from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
+from engine.results.waiting import waiting_share
 from engine.running.counter_reader import ERRORS, FAILING, IOS, InFlight, in_flight_between
 from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
@@ -246,6 +247,7 @@ class PointMeter(Struct, frozen=True):
             host_cpu_s_per_gb=None if epoch.cpu is None else per_gb_s(epoch.cpu.host_used_ns, total.bytes),
             engine_cpus=_engine_cpus(epoch),
             engine_share=self._engine_share(epoch),
+            engine_waiting_share=waiting_share(epoch, self.load.status.backend or ""),
             host_busy_pct=None if epoch.cpu is None else epoch.cpu.host_busy_pct,
             devices=devices,
         )

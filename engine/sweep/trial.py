@@ -65,6 +65,8 @@ class Trial:
     """CPUs that the engine's threads used."""
     engine_share: float | None = None
     """Of the time of the engine's threads that they used; None where that says nothing of their speed."""
+    engine_waiting_share: float | None = None
+    """Of that time, in which they were ready and waited for a processor (engine/results/waiting.py)."""
     host_busy_pct: float | None = None
     """Of all processors, for any process."""
     devices: Observed | None = field(default=None, hash=False)

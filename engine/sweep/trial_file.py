@@ -23,7 +23,10 @@ from engine.sweep.trial import Trial
 SCHEMA = "lunscope.sweep-trials/1"
 _NUMBERS = ("ios", "load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
 
-_MAYBE = ("service_ns", "average_peak_ns", "host_cpu_s_per_gb", "engine_cpus", "engine_share", "host_busy_pct")
+_MAYBE = (
+    *("service_ns", "average_peak_ns", "host_cpu_s_per_gb", "engine_cpus", "engine_share", "engine_waiting_share"),
+    "host_busy_pct",
+)
 """Numbers that may be unknown."""
 _LATER: Mapping[str, Any] = {"targets": [], "devices": None, **dict.fromkeys(_MAYBE)}
 

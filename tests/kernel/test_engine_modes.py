@@ -257,9 +257,10 @@ def test_every_epoch_says_what_it_cost(backend: str, tmp_path: Path) -> None:
     first_span, second_span, _ = spans
     assert first_span is not None
     assert second_span is not None
-    for engine_ns, host_busy_ns, host_ns in (first_span, second_span):
+    for engine_ns, host_busy_ns, host_ns, waited_ns in (first_span, second_span):
         assert engine_ns > 0
         assert host_busy_ns <= host_ns
+        assert (waited_ns is not None) == Path("/proc/self/schedstat").exists()
     assert first_span[0] + second_span[0] <= whole
     first = engine.epochs()[0]
     assert first.start_ns is not None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.aio.epoch import SETTLE_NS, Epoch, EpochSnapshot
+from engine.aio.epoch import SETTLE_NS, CpuTimes, Epoch, EpochSnapshot
 from engine.job.spec import Knobs
 
 SECOND_NS = 1_000_000_000
 DEFAULTS = Knobs()
-CPU_NS = (402_000, 1_206_000, 16_000_000_000)
+_NO_TIMES: CpuTimes = (0, 0, 0, 0)
+CPU_NS: CpuTimes = (402_000, 1_206_000, 16_000_000_000, 100_500)
 """What every epoch costs: engine, host, and all the time its processors had."""
 
 
@@ -36,7 +37,7 @@ def epoch(
     transient: int = 0,
     settled: bool = True,
 ) -> EpochSnapshot:
-    readings = iter([(0, 0, 0), CPU_NS])
+    readings = iter([_NO_TIMES, CPU_NS])
     made = Epoch(index, knobs or Knobs(), turned_ns, targets, lambda: next(readings, CPU_NS))
     for _ in range(transient):
         made.record(0, 0, 4096, 1, turned_ns)

@@ -12,6 +12,7 @@ from collectors.advice.device_figures import FIELDS
 from collectors.advice.figures import DeviceFigures, LoadFigures, RunFigures, TargetFigures
 from collectors.advice.finding import Confidence, Finding, FindingKind, finding_lines, findings_document
 from collectors.advice.run_rules import run_findings
+from collectors.kernel.cpu_users import CpuUser
 from collectors.model import Tier
 from engine.replacing import replace
 
@@ -36,6 +37,7 @@ def load(*targets: TargetFigures, **more: Any) -> LoadFigures:
         "latency_ns": sum(each.iops * each.latency_ns for each in targets) / iops,
         "given_targets": len(targets),
         "engine_share": 0.3,
+        "waiting_share": 0.01,
         "host_busy_pct": 40.0,
     }
     return LoadFigures(**figures | more)
@@ -70,7 +72,7 @@ TWO_DISKS = load(*PAIR)
 CASES: dict[str, tuple[RunFigures, FindingKind, Confidence]] = {
     "no thread of the engine waits": (RunFigures(load(engine_share=0.99)), FindingKind.DRIVER, CERTAIN),
     "its threads hardly wait": (RunFigures(load(engine_share=0.92)), FindingKind.DRIVER, LIKELY),
-    "no processor is idle": (RunFigures(load(host_busy_pct=97.0)), FindingKind.HOST_CPU, LIKELY),
+    "its threads wait for a processor": (RunFigures(load(waiting_share=0.12)), FindingKind.HOST_CPU, LIKELY),
     "its own rate": (RunFigures(load(rate_iops=8010.0)), FindingKind.OWN_RATE, CERTAIN),
     "targets outside the stripe width": (RunFigures(load(given_targets=4)), FindingKind.FEW_DISKS, CERTAIN),
     "a slow target, seen in I/Os over several": (
@@ -199,6 +201,8 @@ SILENT: dict[str, RunFigures] = {
     "too few I/Os": RunFigures(load(ios=99, engine_share=1.0, given_targets=4)),
     "too short": RunFigures(load(duration_s=0.4, engine_share=1.0, given_targets=4)),
     "CPU time that is not known": RunFigures(load(engine_share=math.nan, host_busy_pct=math.nan)),
+    "no processor is idle, and no thread waits for one": RunFigures(load(host_busy_pct=100.0)),
+    "no processor is idle, and waits are not known": RunFigures(load(host_busy_pct=100.0, waiting_share=math.nan)),
     "a rate that is not reached": RunFigures(load(rate_iops=9000.0)),
     "one at a time, on a disk that others use": RunFigures(load(**ONE), (disk(figures={"in_flight": 3.0}),)),
     "one at a time, with pauses": RunFigures(load(**ONE, pauses=True)),
@@ -250,11 +254,25 @@ def said(run: RunFigures) -> list[tuple[FindingKind, Confidence]]:
 
 def test_busy_processors_make_less_of_what_latencies_say() -> None:
     above = disk(figures={"await_ms": 0.5})
-    busy = RunFigures(load(latency_ns=4e6, host_busy_pct=99.0), (above,))
+    busy = RunFigures(load(latency_ns=4e6, waiting_share=0.2), (above,))
     assert said(busy) == [(FindingKind.HOST_CPU, LIKELY), (FindingKind.ABOVE_DEVICE, HINT)]
-    busy = RunFigures(load(**ONE, host_busy_pct=99.0), (disk(figures=IDLE),))
+    busy = RunFigures(load(**ONE, waiting_share=0.2), (disk(figures=IDLE),))
     assert said(busy) == [(FindingKind.HOST_CPU, LIKELY), (FindingKind.OWN_DEPTH, HINT)]
+    unknown = RunFigures(load(**ONE, waiting_share=math.nan, host_busy_pct=99.0), (disk(figures=IDLE),))
+    assert said(unknown) == [(FindingKind.OWN_DEPTH, HINT)]
+    not_waiting = RunFigures(load(**ONE, host_busy_pct=99.0), (disk(figures=IDLE),))
+    assert said(not_waiting) == [(FindingKind.OWN_DEPTH, LIKELY)]
     assert said(RunFigures(load(**ONE, engine_share=0.95), (disk(figures=IDLE),))) == [(FindingKind.DRIVER, LIKELY)]
+
+
+def test_who_took_the_processors_is_named() -> None:
+    users = (CpuUser("gcc", 7, 61.0), CpuUser("sh", 8, 4.0))
+    (found,) = run_findings(RunFigures(load(waiting_share=0.2, host_busy_pct=99.0, cpu_users=users)))
+    assert [(each.name, each.value) for each in found.evidence] == [
+        ("waited for a CPU", 20.0),
+        ("host CPU", 99.0),
+        ("CPU of gcc (7)", 61.0),
+    ]
 
 
 def test_a_depth_of_one_is_a_hint_where_the_time_is_spent_above_the_disk() -> None:

@@ -72,6 +72,8 @@ def test_a_busy_host_is_reported() -> None:
     (epoch,) = one_epoch().epochs
     full = replace(epoch, cpu=CpuUse(0, 980, 1000))
     assert badge_labels(replace(one_epoch(), epochs=(full,))) == ["host busy 98 %"]
+    waited = replace(full, cpu=CpuUse(0, 980, 1000, int(0.2 * epoch.duration_s * 1e9)))
+    assert badge_labels(replace(one_epoch(), epochs=(waited,))) == ["waited for CPU 20 %"]
 
 
 def test_a_host_counted_by_the_tick_used_at_least_what_the_engine_did() -> None:

@@ -233,6 +233,37 @@ def test_a_device_is_full_only_where_more_load_gives_no_more_and_it_is_busy() ->
         assert limit.kind is kind
 
 
+def test_storage_without_counters_is_full_where_the_engine_only_waits_for_it() -> None:
+    """As the target of a network filesystem, or of one in user space."""
+
+    def limit(**changes: float) -> FindingKind:
+        found = findings_of_sweep(result(corner(16), **MEASURED | changes, devices=below()))
+        (limit,) = (each for each in found if each.section == "limit")
+        return limit.kind
+
+    waiting = {"engine_share": 0.02, "host_busy_pct": 100.0}
+    assert limit(**waiting, engine_waiting_share=0.01) is FindingKind.DEVICE
+    assert limit(**waiting, engine_waiting_share=0.2) is FindingKind.HOST_CPU
+    assert limit(**waiting) is FindingKind.UNKNOWN
+    assert limit(engine_share=0.6, engine_waiting_share=0.01) is FindingKind.UNKNOWN
+
+
+def test_a_busy_disk_is_the_limit_on_a_busy_host_unless_the_engine_waited_for_a_processor() -> None:
+    busy_host = MEASURED | {"host_busy_pct": 100.0}
+    for waited, kind in ((0.02, FindingKind.DEVICE), (0.3, FindingKind.HOST_CPU)):
+        found = findings_of_sweep(result(corner(16), **busy_host, engine_waiting_share=waited, devices=below(sda=99.0)))
+        assert [each.kind for each in found if each.section == "limit"] == [kind]
+
+
+def test_who_took_the_processors_is_kept_with_the_point() -> None:
+    devices = below(sda=99.0) | {"cpu_users": [{"name": "g\x1bcc", "pid": 7, "share_pct": 61.0}, "damaged"]}
+    found = findings_of_sweep(result(corner(16), **MEASURED, engine_waiting_share=0.3, devices=devices))
+    (busy,) = (each for each in found if each.kind is FindingKind.HOST_CPU)
+    (user,) = (each for each in busy.evidence if each.name.startswith("CPU of"))
+    assert "\x1b" not in user.name
+    assert (user.value, user.unit) == (61.0, "% of the host")
+
+
 def test_an_unknown_limit_says_why() -> None:
     def why(**changes: Any) -> str:
         (found,) = (each for each in findings_of_sweep(result(corner(16), **changes)) if each.section == "limit")

@@ -174,6 +174,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "host_cpu_s_per_gb",
         "engine_cpus",
         "engine_share",
+        "engine_waiting_share",
         "host_busy_pct",
         "devices",
     ]

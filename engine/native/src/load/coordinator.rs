@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::cpu_span::CpuTimes;
 use super::epoch::Epoch;
 use super::lock::lock;
 use super::opening_turn::open_settled;
@@ -69,7 +68,7 @@ fn run_due(core: &Arc<Core>, stops: &mut StopWatch) -> Duration {
     if !is_settled(core, epoch) {
         return SETTLED_YET;
     }
-    let (used, begin) = (CpuTimes::now(core.cpu_ns()), core.run.now());
+    let (used, begin) = (core.cpu_now(), core.run.now());
     if stops.was_stopped(epoch.index, epoch.turned, begin) {
         epoch.opening.postpone(begin);
         return SETTLED_YET;

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 pub struct CpuTimes {
     /// Of the engine's threads and of the kernel's io-wq threads of their rings.
     pub engine_ns: u64,
+    /// How long the engine's threads were ready and waited for a processor; None where it is not known.
+    pub waited_ns: Option<u64>,
     /// Of all processors, for any process: with interrupts and steal, without iowait.
     pub host_busy_ns: u64,
     /// Of all processors, idle or not.
@@ -16,11 +18,12 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    pub fn now(engine_ns: u64) -> Self {
+    pub fn now(engine_ns: u64, waited_ns: Option<u64>) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let (host_busy_ns, host_ns) = host(&stat, tick_ns());
         Self {
             engine_ns,
+            waited_ns,
             host_busy_ns,
             host_ns,
         }
@@ -29,6 +32,10 @@ impl CpuTimes {
     fn since(self, earlier: Self) -> Self {
         Self {
             engine_ns: self.engine_ns.saturating_sub(earlier.engine_ns),
+            waited_ns: self
+                .waited_ns
+                .zip(earlier.waited_ns)
+                .map(|(now, before)| now.saturating_sub(before)),
             host_busy_ns: self.host_busy_ns.saturating_sub(earlier.host_busy_ns),
             host_ns: self.host_ns.saturating_sub(earlier.host_ns),
         }
@@ -98,6 +105,7 @@ mod tests {
     fn a_span_ends_at_its_end() {
         let at = |engine_ns| CpuTimes {
             engine_ns,
+            waited_ns: Some(2 * engine_ns),
             host_busy_ns: 10 * engine_ns,
             host_ns: 100 * engine_ns,
         };
@@ -110,8 +118,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_is_not_known_at_one_end_is_not_known() {
+        let at = |waited_ns| CpuTimes {
+            waited_ns,
+            ..CpuTimes::default()
+        };
+        for (begin, end) in [(None, Some(5)), (Some(5), None)] {
+            let span = CpuSpan::default();
+            span.begin(at(begin));
+            span.end(at(end));
+            assert_eq!(span.used(CpuTimes::default).unwrap().waited_ns, None);
+        }
+    }
+
+    #[test]
     fn the_host_of_this_test_is_not_idle() {
-        let now = CpuTimes::now(7);
+        let now = CpuTimes::now(7, None);
         assert!(now.host_busy_ns > 0 && now.host_ns > now.host_busy_ns);
     }
 }

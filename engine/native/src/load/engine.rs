@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::backend::Backend;
 use super::coordinator::coordinate;
-use super::cpu_span::CpuTimes;
 use super::failure::Failure;
 use super::flow::{FlowGate, FlowShare};
 use super::knobs::{Knobs, Limits, Settings};
@@ -130,7 +129,7 @@ impl Engine {
             .for_each(|handle| *handle.epoch() = Arc::clone(&first));
         if self.core.run.has_budget() && self.core.run.limits.ramp_ns == 0 {
             // A load of so many bytes counts every one of them; nothing older is outstanding.
-            first.cpu.begin(CpuTimes::now(self.core.cpu_ns()));
+            first.cpu.begin(self.core.cpu_now());
             first.begin(self.core.run.now());
         }
         timeline.replace(first);

@@ -166,7 +166,7 @@ impl<'a> Readings<'a> {
     /// CPU time of an epoch so far, up to its end; None before measuring began.
     pub fn cpu_used(&self, epoch: &AnyEpoch) -> Option<CpuTimes> {
         match epoch {
-            AnyEpoch::Open(epoch) => epoch.cpu.used(|| CpuTimes::now(self.core.cpu_ns())),
+            AnyEpoch::Open(epoch) => epoch.cpu.used(|| self.core.cpu_now()),
             AnyEpoch::Closed(epoch) => epoch.cpu,
         }
     }

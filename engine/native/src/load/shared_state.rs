@@ -98,10 +98,24 @@ impl Core {
         own + self.io_workers.ns(&threads)
     }
 
+    /// How long the workers were ready and waited for a processor; None where the kernel does not count that.
+    fn waited_ns(&self) -> Option<u64> {
+        let worker_handles = self.worker_handles();
+        worker_handles
+            .iter()
+            .map(|handle| handle.cpu.waited_ns())
+            .sum()
+    }
+
+    /// The CPU times of an end of an epoch.
+    pub fn cpu_now(&self) -> CpuTimes {
+        CpuTimes::now(self.cpu_ns(), self.waited_ns())
+    }
+
     /// Ends an epoch and records its CPU time.
     pub fn end(&self, epoch: &Epoch, now: Instant) {
         epoch.end(now);
-        epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
+        epoch.cpu.end(self.cpu_now());
     }
 
     /// Whether no outstanding I/O is older than this epoch.
@@ -128,7 +142,7 @@ impl Core {
         }
         if self.run.life.begin_stop() {
             // Only now: reading the times of many threads takes a while, in which I/Os would still be issued.
-            epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
+            epoch.cpu.end(self.cpu_now());
             if let Some(flow) = &self.run.flow {
                 flow.leave();
             }

@@ -117,9 +117,9 @@ impl EpochStats {
     }
 
     #[getter]
-    fn cpu_ns(&self) -> Option<(u64, u64, u64)> {
+    fn cpu_ns(&self) -> Option<(u64, u64, u64, Option<u64>)> {
         self.cpu
-            .map(|cpu| (cpu.engine_ns, cpu.host_busy_ns, cpu.host_ns))
+            .map(|cpu| (cpu.engine_ns, cpu.host_busy_ns, cpu.host_ns, cpu.waited_ns))
     }
 
     #[getter]

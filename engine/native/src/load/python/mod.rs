@@ -60,7 +60,7 @@ fn content(data: &[u8]) -> &'static str {
 
 #[pyfunction]
 fn host_cpu_ns(py: Python<'_>) -> (u64, u64) {
-    let now = py.detach(|| CpuTimes::now(0));
+    let now = py.detach(|| CpuTimes::now(0, None));
     (now.host_busy_ns, now.host_ns)
 }
 
