@@ -124,9 +124,9 @@ mod tests {
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert!(cpus.iter().filter_map(|cpu| cpu.waited_ns()).sum::<u64>() > 10_000_000);
     }
 
