@@ -13,7 +13,6 @@ from engine.errors import RefusedError
 from engine.guard.claims import below
 from engine.guard.finding import Found, reopen
 from engine.guard.usage_snapshot import UsageSnapshot
-from engine.hostfs.loops_swaps import Loop
 from engine.hostfs.stored_file import StoredFile, stored_file
 from engine.hostfs.sysblock import BlockDevice, look_up, title
 from engine.hostfs.writers import has_unseen_writer
@@ -76,8 +75,12 @@ def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
     for file in files:
         yield from _perhaps_of_file(usage, file)
     for loop in usage.loops:
-        if loop not in loops and _may_share(usage, loop, files):
-            yield f"the file behind {title(loop.device)}, {loop.backing_path}, cannot be found"
+        if loop in loops:
+            continue
+        if not loop.is_certain:
+            yield f"what is behind {title(loop.device)} cannot be found out: run as root where its node is"
+        elif any(usage.same_bytes(file, other) is None for file in files for other in loop.files):
+            yield f"the file behind {title(loop.device)}, {loop.backing_path}, may be the same"
 
 
 def _perhaps_of_file(usage: UsageSnapshot, file: StoredFile) -> Iterator[str]:
@@ -88,9 +91,3 @@ def _perhaps_of_file(usage: UsageSnapshot, file: StoredFile) -> Iterator[str]:
     for users in (usage.writers.certain, usage.mounted_files, usage.exports.users):
         for text in users.perhaps_of_file(file, usage.is_overlay):
             yield f"a file that may be its backing file {text}"
-
-
-def _may_share(usage: UsageSnapshot, loop: Loop, files: list[StoredFile]) -> bool:
-    if not loop.is_certain:
-        return True
-    return any(usage.same_bytes(file, other) is None for file in files for other in loop.files)

@@ -21,9 +21,10 @@ from engine.hostfs.mounts import (
     read_namespaces,
 )
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
-from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, slaves
+from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
 from engine.hostfs.users import Users
 from engine.hostfs.writers import Writers, read_writers, unseen_writers
+from engine.replacing import replace
 from engine.syscalls import OVERLAY_MAGIC, filesystem_magic
 
 _Known = dict[Path, list[BlockDevice]]
@@ -146,7 +147,36 @@ class UsageSnapshot:
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Attached loop devices."""
-        return tuple(read_loops(self.roots, self._namespace_roots))
+        return tuple(self._as_seen(loop) for loop in read_loops(self.roots, self._namespace_roots))
+
+    def _as_seen(self, loop: Loop) -> Loop:
+        """Mark the file of a loop device that reads through an overlay whose files may have their bytes elsewhere.
+
+        Who opens such a file for writing has it copied up with its bytes (metacopy in overlayfs.rst).
+        """
+        if not loop.is_read_only or not self._metadata_overlays:
+            return loop
+        files = (replace(file, is_metadata=self._may_be_metadata(file.device)) for file in loop.files)
+        return replace(loop, files=tuple(files))
+
+    def _may_be_metadata(self, device: int) -> bool:
+        # Overlays over several filesystems have further numbers, which no mount shows.
+        return device in self._metadata_overlays or device not in self.filesystems
+
+    @cached_property
+    def _metadata_overlays(self) -> frozenset[int]:
+        """Device numbers of overlays that keep metadata apart; an option is shown where it is not the default."""
+        try:
+            overlays = [mount for mount in self.mounts if mount.filesystem == "overlay"]
+        except OSError:
+            return frozenset()
+        default = read_text(self.roots.sysfs / "module/overlay/parameters/metacopy") == "Y"
+        shown = {mount.number: f",{mount.options}," for mount in overlays}
+        return frozenset(
+            number
+            for number, text in shown.items()
+            if ",metacopy=on," in text or (default and ",metacopy=off," not in text)
+        )
 
     @cached_property
     def _disks_of_lun(self) -> dict[str, list[Path]]:

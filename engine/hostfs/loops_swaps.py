@@ -50,22 +50,29 @@ class Loop(Struct, frozen=True):
     """Where on the backing it begins."""
     is_certain: bool
     """Whether the device was asked."""
+    is_read_only: bool = False
 
 
-def _backing_of(device: BlockDevice, path: str, offset_bytes: int, node: Path, namespaces: Sequence[str]) -> Loop:
+def _backing_of(device: BlockDevice, path: str, node: Path, namespaces: Sequence[str]) -> Loop:
+    offset = read_number(device.folder / "loop" / "offset") or 0
+    is_read_only = read_number(device.folder / "ro") == 1
     answer = blockio.loop_backing(str(node), device.number)
     if answer is not None and answer.rdev:
-        return Loop(device, path, (), answer.rdev, offset_bytes, is_certain=True)
+        return Loop(device, path, (), answer.rdev, offset, is_certain=True, is_read_only=is_read_only)
     named = found_by_name(path, namespaces)
     if answer is None:
         numbers = [status.rdev for status, _ in named if stat.S_ISBLK(status.mode)]
-        files = tuple(from_statx(*one) for one in named if stat.S_ISREG(one[0].mode))
-        return Loop(device, path, files, next(iter(numbers), None), offset_bytes, is_certain=False)
-    for status, name in named:
-        if (status.device, status.inode) == (answer.device, answer.inode):
-            return Loop(device, path, (from_statx(status, name),), None, offset_bytes, is_certain=True)
-    unnamed = StoredFile(answer.device, answer.inode)
-    return Loop(device, path, (unnamed,), None, offset_bytes, is_certain=True)
+        files = [from_statx(*one) for one in named if stat.S_ISREG(one[0].mode)]
+        return Loop(device, path, tuple(files), next(iter(numbers), None), offset, is_certain=False)
+    meant = [from_statx(*one) for one in named if (one[0].device, one[0].inode) == (answer.device, answer.inode)]
+    files = meant[:1] or [StoredFile(answer.device, answer.inode, _size_of_backing(device, offset))]
+    return Loop(device, path, tuple(files), None, offset, is_certain=True, is_read_only=is_read_only)
+
+
+def _size_of_backing(device: BlockDevice, offset_bytes: int) -> int | None:
+    """Return how large the file is that a loop device shows to its end; None where it shows a part of it."""
+    limit = read_number(device.folder / "loop" / "sizelimit")
+    return offset_bytes + device.end_bytes if limit == 0 else None
 
 
 def read_loops(roots: Roots, namespaces: Sequence[str]) -> Iterator[Loop]:
@@ -75,5 +82,4 @@ def read_loops(roots: Roots, namespaces: Sequence[str]) -> Iterator[Loop]:
             continue
         path = read_text(folder / "loop" / "backing_file")
         if path is not None and (devices := on_disk(folder)):
-            offset = read_number(folder / "loop" / "offset") or 0
-            yield _backing_of(devices[0], path, offset, roots.devices / devices[0].name, namespaces)
+            yield _backing_of(devices[0], path, roots.devices / devices[0].name, namespaces)

@@ -36,6 +36,8 @@ class StoredFile(Struct, frozen=True):
     """When it was made; None where the filesystem does not keep that."""
     path: str = ""
     """One that leads to it; empty where nothing but the numbers is known."""
+    is_metadata: bool = False
+    """Whether an overlay may have its bytes from another file than all of this (`metacopy`)."""
 
 
 def from_statx(status: Statx, path: str) -> StoredFile:
@@ -68,6 +70,8 @@ def same_bytes(first: StoredFile, second: StoredFile, is_overlay: IsOverlay) -> 
     """Whether writing to one file changes the other; None where that cannot be found out."""
     if first.device == second.device:
         return first.inode == second.inode
+    if first.is_metadata or second.is_metadata:
+        return None if _may_be_as_large(first, second) else False
     if first.path and second.path and first.birth_ns != second.birth_ns:
         return False
     direct = [file for file in (first, second) if is_overlay(file) is False]
@@ -82,8 +86,13 @@ def _same_by_layer(first: StoredFile, second: StoredFile, direct: list[StoredFil
         return False
     if first.path and second.path:
         return True
-    sizes = first.size_bytes, second.size_bytes
-    return None if None in sizes or sizes[0] == sizes[1] else False
+    return None if _may_be_as_large(first, second) else False
+
+
+def _may_be_as_large(first: StoredFile, second: StoredFile) -> bool:
+    """Compare sizes in sectors, as those of loop devices are."""
+    sizes = [file.size_bytes // 512 for file in (first, second) if file.size_bytes is not None]
+    return len(set(sizes)) <= 1
 
 
 def _may_be_copy(file: StoredFile) -> bool:

@@ -28,14 +28,14 @@ def job(path: str | Path, mode: Mode = Mode.DIRECT) -> JobSpec:
     return JobSpec((TargetSpec(str(path)),), Knobs(read_pct=50.0, mode=mode))
 
 
-def everything_allowed(path: str | Path) -> Permissions:
-    return Permissions(frozenset({str(path)}), destroy_data=True)
+def everything_allowed(path: str | Path, *, destroy_data: bool = True) -> Permissions:
+    return Permissions(frozenset({str(path)}), destroy_data=destroy_data)
 
 
-def refusal(path: str | Path, mode: Mode = Mode.DIRECT) -> str:
-    """The words with which a target is refused although every flag is given."""
+def refusal(path: str | Path, mode: Mode = Mode.DIRECT, *, destroy_data: bool = True) -> str:
+    """The words with which a target is refused, by default although every flag is given."""
     with pytest.raises(LunscopeError) as caught:
-        open_targets(job(path, mode), everything_allowed(path))
+        open_targets(job(path, mode), everything_allowed(path, destroy_data=destroy_data))
     return str(caught.value)
 
 

@@ -151,6 +151,21 @@ def test_an_overlay_over_an_overlay(storage: Storage, overlay: tuple[Path, Path]
     assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
 
 
+def test_a_file_of_which_only_the_metadata_was_copied_up(storage: Storage, layers: Path) -> None:
+    """Its attributes are those of a file in the upper layer, its bytes those of the lower one."""
+    (layers / "lower/image").write_bytes(bytes(4 * MIB))
+    *command, point = mount_command(layers)
+    command[-1] += ",metacopy=on"
+    run(*command, point)
+    storage.undo("umount", point)
+    (layers / "merged/image").chmod(0o600)
+    reader = storage.loop(backing=layers / "merged/image", options=("--read-only",))
+    device = storage.loop(backing=layers / "lower/image")
+    text = refusal(device, destroy_data=False)
+    assert f"the file behind {reader}, {layers}/merged/image, may be the same" in text
+    accept(device)
+
+
 @needs.mkfs_erofs
 def test_an_image_that_is_mounted_without_a_loop_device(storage: Storage) -> None:
     source, image, point = (storage.folder / name for name in ("source", "image", "point"))

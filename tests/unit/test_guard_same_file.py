@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.hostfs.stored_file import StoredFile, from_statx, same_bytes
+from engine.replacing import replace
 from engine.syscalls import statx
 
 OVERLAY, OTHER = 0x40, 0x801
@@ -46,7 +47,10 @@ def unnamed(device: int, inode: int, size: int | None = 4096) -> StoredFile:
         (unnamed(OVERLAY, 5), unnamed(OTHER, 6), None),
         (unnamed(OVERLAY, 5), unnamed(OTHER, 6, 8192), False),
         (unnamed(OVERLAY, 5, None), unnamed(OTHER, 6), None),
+        (unnamed(OVERLAY, 5, 4096 + 511), unnamed(OTHER, 6), None),
         (unnamed(0x802, 5), unnamed(OTHER, 5), False),
+        (replace(at(OVERLAY, 5), is_metadata=True), at(OTHER, 6, NEW + 1), None),
+        (replace(at(OVERLAY, 5), is_metadata=True), unnamed(OTHER, 6, 8192), False),
     ],
 )
 def test_same_bytes(first: StoredFile, second: StoredFile, same: bool | None) -> None:
