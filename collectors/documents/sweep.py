@@ -40,7 +40,7 @@ _WIDE = 20
 """Range of latencies from which an axis is logarithmic."""
 MOST_CURVES = 50
 """Curves with charts of their own."""
-_MEDIANS = "n: measurements; figures are their medians"
+_MEDIANS = "n: measurements; figures are their medians; I/Os: of all, which the percentiles rest on"
 
 
 def sweep_report(path: Path, swept: Swept) -> Document:
@@ -132,7 +132,7 @@ def _answer_words(load: str, found: Answer) -> str:
     words = f"{shape_words(found)}."
     if best is None:
         return words
-    what = "Best balance" if found.balance is not None else "Highest throughput"
+    what = "Best balance" if found.balance is not None else found.highest_name.capitalize()
     return (
         f"{words} {what} at {load}={best.whole_load} (between {best.low:.0f} and {best.high:.0f}): "
         f"{figure(best.at.iops)} IOPS at {figure(best.at.latency_ns / 1e6, 3)} ms."
@@ -145,7 +145,7 @@ def _named(found: Answer) -> Iterator[tuple[str, Optimum | None]]:
     for limit, optimum in found.within:
         yield f"best with {limit.text}", optimum
     if found.highest is not None:
-        yield "highest throughput", found.highest
+        yield found.highest_name, found.highest
 
 
 def _optimum_row(name: str, optimum: Optimum | None) -> tuple[str, ...]:
@@ -153,6 +153,8 @@ def _optimum_row(name: str, optimum: Optimum | None) -> tuple[str, ...]:
         return (name, "-", "-", "-", "-", "no load keeps it")
     share = optimum.set_back_share
     note = f"set back by {100 * share:.0f} % from {optimum.found:.0f}: it is steep there" if optimum.is_set_back else ""
+    if optimum.ios is not None:
+        note = f"by {optimum.ios:,} I/Os" + (f"; {note}" if note else "")
     interval = f"{optimum.low:.0f} to {optimum.high:.0f}"
     reading = optimum.at
     return (name, str(optimum.whole_load), interval, figure(reading.iops), figure(reading.latency_ns / 1e6, 3), note)
@@ -196,7 +198,7 @@ def _best(found: Answer) -> Iterator[tuple[str, Optimum]]:
     if found.balance is not None:
         yield "knee", found.balance
     elif found.highest is not None:
-        yield "highest", found.highest
+        yield found.highest_name.split()[0], found.highest
 
 
 def _latencies(load: str, points: Sequence[PointSummary]) -> DrawnChart:
@@ -217,14 +219,14 @@ def _points_grid(load: str, points: Sequence[PointSummary]) -> DocumentTable:
 
 def _head(first: str) -> tuple[tuple[str, str], ...]:
     figures = (("IOPS", "1/s"), ("+-", "%"), ("throughput", "MB/s"), *((name, "ms") for name in _NAMES))
-    return ((first, ""), *figures, ("n", ""), ("", ""))
+    return ((first, ""), *figures, ("I/Os", ""), ("n", ""), ("", ""))
 
 
 def _point_row(point: PointSummary) -> tuple[str, ...]:
     amount = float(np.median([trial.bytes_per_s for trial in point.trials])) / 1e6
     latencies = (figure(value, 3) for value in (_latency([point], name)[0] for name in _NAMES))
     head = (f"{point.load:g}", figure(point.iops), figure(100 * point.spread), figure(amount, 1))
-    return (*head, *latencies, str(len(point.trials)), point.notes)
+    return (*head, *latencies, f"{point.ios:,}", str(len(point.trials)), point.notes)
 
 
 def _notes(swept: Swept) -> Iterator[str]:

@@ -11,6 +11,7 @@ from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.servers import Servers
 from engine.sweep.target_share import TargetShare, hottest_target
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl
@@ -65,6 +66,7 @@ def _answer(answer: Answer) -> Document:
         "usl": _usl(answer.usl),
         "little": _little(answer.little),
         "noise": answer.noise,
+        "servers": _servers(answer.servers),
     }
 
 
@@ -79,6 +81,7 @@ def _optimum(optimum: Optimum | None) -> Document | None:
         "set_back": optimum.set_back_share,
         "iops": optimum.at.iops,
         "latency_us": {"mean": optimum.at.latency_ns / 1000},
+        "ios": optimum.ios,
     }
 
 
@@ -93,6 +96,12 @@ def _usl(usl: Usl | None) -> Document | None:
         "fit_error": usl.error,
         "r_squared": usl.r_squared,
     }
+
+
+def _servers(servers: Servers | None) -> Document | None:
+    if servers is None:
+        return None
+    return {"count": servers.count, "service_us": servers.service_ns / 1000, "deviation": servers.deviation}
 
 
 def _little(check: LittleCheck | None) -> Document | None:

@@ -19,6 +19,7 @@ from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
+from engine.sweep.servers import Servers, fit_servers
 from engine.sweep.trial import LITTLE_HOLDS, Trial
 from engine.sweep.usl import Usl, fit_usl
 
@@ -88,7 +89,7 @@ class Answer(Struct, frozen=True):
     within: tuple[tuple[Limit, Optimum | None], ...] = ()
     """Highest throughput within each limit; None where no load keeps it."""
     highest: Optimum | None = None
-    """Lowest load within 3 % of the highest throughput."""
+    """Lowest load within 3 % of the highest throughput; of a flat curve its lowest load, which is the one to use."""
     left: float | None = None
     """Load up to which a doubled load gains at least 80 %; None where there is none such."""
     right: float | None = None
@@ -98,8 +99,15 @@ class Answer(Struct, frozen=True):
     """Relative change of throughput from the first trial to the last that is no effect of the load."""
     usl: Usl | None = None
     little: LittleCheck | None = None
+    servers: Servers | None = None
+    """The law of equal servers, where it fits the curve."""
     noise: float | None = None
     """Usual relative half-width of IOPS on a device that was never steadier; None where most measurements were."""
+
+    @property
+    def highest_name(self) -> str:
+        """What `highest` is called: where nothing depends on the load, it is merely the one to use."""
+        return "load to use" if self.shape is Shape.FLAT else "highest throughput"
 
 
 def answer(trials: Sequence[Trial], limits: Sequence[Limit] = (), *, with_usl: bool = True) -> Answer:
@@ -162,7 +170,7 @@ class _Curve:
             return self._unknown(limits, little)
         has_knee = shape in (Shape.KNEE, Shape.PEAK)
         left, right = self._inflections() if has_knee else (None, None)
-        highest = None if shape is Shape.FLAT else self._optimum(_lowest_near_highest(self._y), self._y)
+        highest = _lowest_near_highest(self._y) if shape is not Shape.FLAT else np.zeros(1, np.intp)
         return Answer(
             shape,
             self._words(shape),
@@ -170,13 +178,14 @@ class _Curve:
             if has_knee
             else None,
             within=tuple((limit, self._within(limit)) for limit in limits),
-            highest=highest,
+            highest=self._optimum(highest, self._y),
             left=left,
             right=right,
             fit_error=self._fit.error,
             drift=math.expm1(self._fit.drift) if self._fit.drift else None,
             usl=self._usl,
             little=little,
+            servers=fit_servers(self._trials) if shape in (Shape.KNEE, Shape.FLAT) else None,
         )
 
     def _unknown(self, limits: Sequence[Limit], little: LittleCheck | None) -> Answer:
@@ -245,13 +254,19 @@ class _Curve:
         # Down to a whole load: the next one up exceeds the limit.
         load = max(float(math.floor(crossing.load)), 1.0) if at_limit else float(self._loads[position])
         interval = (crossing.low, crossing.high) if at_limit else (min(crossing.low, load), load)
-        return set_back(
+        optimum = set_back(
             load,
             interval,
             crossing.steepness if at_limit else 0.0,
             max(self._fit.error, crossing.error),
             self._reading,
         )
+        return replace(optimum, ios=self._ios_near(optimum.at.load))
+
+    def _ios_near(self, load: float) -> int:
+        """I/Os at the measured load that is nearest."""
+        nearest = min((trial.load for trial in self._trials), key=lambda each: abs(math.log(each / load)))
+        return sum(trial.ios for trial in self._trials if trial.load == nearest)
 
     def _reading(self, load: float) -> CurveReading:
         """Read the curve at a load, or at the lowest that was measured."""
@@ -271,7 +286,7 @@ class _Curve:
         for trial in self._trials:
             means.setdefault(trial.load, []).append(math.log(max(trial.latency_ns, 1.0)))
         known = sorted(means)
-        return [math.log(load) for load in known], [statistics.fmean(means[load]) for load in known]
+        return [math.log(load) for load in known], [statistics.median(means[load]) for load in known]
 
     def _words(self, shape: Shape) -> str:
         first, last = self._loads[0], self._loads[-1]
@@ -279,7 +294,8 @@ class _Curve:
         change = math.expm1(float(np.ptp(best)))
         match shape:
             case Shape.FLAT:
-                return f"flat: throughput differs by {100 * change:.0f} % from {first:g} to {last:g}; no knee"
+                same = f"throughput differs by {100 * change:.0f} % from {first:g} to {last:g}"
+                return f"flat: {same}; no knee: use {first:g}"
             case Shape.FALLING:
                 return f"falling: {first:g} is the best load measured, {last:g} the worst; no knee"
             case Shape.RISING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Sequence
 
-import numpy as np
 from msgspec import Struct
 
 from engine.errors import UsageError
@@ -15,6 +15,8 @@ from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.trial import Trial
 
+_OF_NORMAL = 1.4826
+"""Standard deviation of a normal distribution as a multiple of its median absolute deviation."""
 METRICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
 _TEXT = re.compile(r"\s*([a-z0-9.]+)\s*(<=|<)\s*(.+)", re.ASCII)
 
@@ -78,8 +80,8 @@ class Crossing(Struct, frozen=True):
 def load_within(trials: Sequence[Trial], limit: Limit) -> Crossing | None:
     """Find the highest load whose latency keeps the limit; None if the lowest does not, or none has the metric.
 
-    Latency is taken to rise with the load: what noise lets fall is averaged (isotonic regression). Between measured
-    loads it is interpolated in logarithms.
+    Latency is taken to rise with the load: where noise lets it fall, the median holds (isotonic regression). Between
+    measured loads it is interpolated in logarithms.
     """
     samples: dict[float, list[float]] = {}
     for trial in trials:
@@ -89,7 +91,7 @@ def load_within(trials: Sequence[Trial], limit: Limit) -> Crossing | None:
     if not samples:
         return None
     loads = sorted(samples)
-    levels = _rising([float(np.mean(samples[load])) for load in loads], [len(samples[load]) for load in loads])
+    levels = _rising([samples[load] for load in loads])
     error, ceiling = _spread(samples), math.log(limit.limit_ns)
     n = [math.log(load) for load in loads]
     found = _cross(n, levels, ceiling)
@@ -100,24 +102,27 @@ def load_within(trials: Sequence[Trial], limit: Limit) -> Crossing | None:
     return Crossing(math.exp(found), *ends, error, _slope(n, levels, found))
 
 
-def _rising(values: list[float], weights: list[int]) -> list[float]:
-    """Isotonic regression by pooling adjacent violators."""
-    blocks: list[tuple[float, int, int]] = []
-    for value, weight in zip(values, weights, strict=True):
-        block = (value, weight, 1)
-        while blocks and blocks[-1][0] > block[0]:
-            mean, heavy, count = blocks.pop()
-            total = heavy + block[1]
-            block = ((mean * heavy + block[0] * block[1]) / total, total, count + block[2])
-        blocks.append(block)
-    return [mean for mean, _, count in blocks for _ in range(count)]
+def _rising(samples: Sequence[Sequence[float]]) -> list[float]:
+    """Isotonic regression of medians by pooling adjacent violators: a few outliers move no level."""
+    blocks: list[tuple[list[float], int]] = []
+    for values in samples:
+        pooled, count = list(values), 1
+        while blocks and statistics.median(blocks[-1][0]) > statistics.median(pooled):
+            before, loads = blocks.pop()
+            pooled, count = before + pooled, loads + count
+        blocks.append((pooled, count))
+    return [statistics.median(pooled) for pooled, count in blocks for _ in range(count)]
 
 
 def _spread(samples: dict[float, list[float]]) -> float:
-    """Pooled standard deviation between repeated trials; 0 where none was repeated."""
-    squares = sum(float(np.var(values)) * len(values) for values in samples.values())
-    freedom = sum(len(values) - 1 for values in samples.values())
-    return math.sqrt(squares / freedom) if freedom else 0.0
+    """Estimate the standard deviation between repeated trials by a median; 0 where none was repeated."""
+    deviations = [
+        abs(value - statistics.median(values)) * math.sqrt(len(values) / (len(values) - 1))
+        for values in samples.values()
+        if len(values) > 1
+        for value in values
+    ]
+    return _OF_NORMAL * statistics.median(deviations) if deviations else 0.0
 
 
 def _cross(n: list[float], levels: list[float], ceiling: float) -> float | None:

@@ -29,6 +29,8 @@ class Optimum(Struct, frozen=True):
     low: float
     """Of the 95 % interval of `found`."""
     high: float
+    ios: int | None = None
+    """That the latency rests on where a limit is kept: those at the measured load that is nearest."""
 
     @property
     def whole_load(self) -> int:

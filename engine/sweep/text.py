@@ -14,7 +14,7 @@ from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial import Trial
 
-_COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "n", "")
+_COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "I/Os", "n", "")
 
 
 class PointSummary(Struct, frozen=True):
@@ -32,6 +32,11 @@ class PointSummary(Struct, frozen=True):
     def iops(self) -> float:
         """Median, which a stall in one trial does not move."""
         return statistics.median(trial.iops for trial in self.trials)
+
+    @property
+    def ios(self) -> int:
+        """I/Os of all trials, which the percentiles rest on."""
+        return sum(trial.ios for trial in self.trials)
 
     @property
     def spread(self) -> float:
@@ -96,14 +101,15 @@ def _figures(point: PointSummary) -> tuple[str, ...]:
     megabytes = statistics.median(trial.bytes_per_s for trial in point.trials) / 1e6
     latencies = (_ms(point.latency_ms(metric)) for metric in ("mean", "p99", "p99.9"))
     spread = f"{100 * point.spread:.0f} %"
-    return (f"{point.iops:,.0f}", spread, f"{megabytes:,.1f}", *latencies, str(len(point.trials)), point.notes)
+    rates = (f"{point.iops:,.0f}", spread, f"{megabytes:,.1f}")
+    return (*rates, *latencies, f"{point.ios:,}", str(len(point.trials)), point.notes)
 
 
 def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
     """Write what a curve says."""
     yield shape_words(answer)
     knob = "" if plan.load is None else plan.load.knob.key
-    named = [("best balance", answer.balance), ("highest throughput", answer.highest)]
+    named = [("best balance", answer.balance), (answer.highest_name, answer.highest)]
     for limit, optimum in answer.within:
         named.append((f"best with {limit.text}", optimum))
         if optimum is None:
@@ -122,6 +128,8 @@ def shape_words(answer: Answer) -> str:
 def _optimum(knob: str, optimum: Optimum) -> str:
     text = f"{knob}={optimum.whole_load}  {optimum.at.iops:,.0f} IOPS at {optimum.at.latency_ns / 1e6:.3f} ms"
     text += f", between {optimum.low:.0f} and {optimum.high:.0f}"
+    if optimum.ios is not None:
+        text += f", by {optimum.ios:,} I/Os"
     if optimum.is_set_back:
         text += f", set back by {100 * optimum.set_back_share:.0f} % from {optimum.found:.0f} because it is steep there"
     return text
@@ -135,6 +143,8 @@ def evidence_lines(answer: Answer) -> Iterator[str]:
         ends = [("left", answer.left), ("right", answer.right)]
         inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
         yield f"fit error {100 * answer.fit_error:.1f} %{inflections}"
+    if answer.servers is not None:
+        yield answer.servers.words
     if answer.usl is not None:
         yield f"scalability: {answer.usl.words}"
     if answer.drift is not None and abs(answer.drift) >= 0.02:

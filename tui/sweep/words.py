@@ -104,13 +104,13 @@ def verdict_text(state: SweepState, curve: int, answer: Answer | None, width: in
         return f"{name}{STUDY_POINTS}"
     if best is None:
         return f"{name}{shape_words(answer)}"
-    what = "best balance" if answer.balance is not None else "highest throughput"
+    what = "best balance" if answer.balance is not None else answer.highest_name
     low, high = interval(answer)
     load = f"{knob}={best.whole_load} ({low:.0f} to {high:.0f})"
     full = f"{name}{answer.shape}: {what} {load}, {best.at.iops:,.0f} IOPS at {best.at.latency_ns / 1e6:.3f} ms"
     if len(full) <= width:
         return full
-    short = "balance" if answer.balance is not None else "highest"
+    short = "balance" if answer.balance is not None else answer.highest_name.split()[0]
     rate = format_quantity(best.at.iops, Unit.PER_SECOND, 5)
     latency = format_quantity(best.at.latency_ns / 1e6, Unit.MILLISECONDS, 6)
     return f"{name}{answer.shape}: {short} {load} {rate} IOPS {latency} ms"

@@ -68,6 +68,7 @@ DIRECTIO = Preset(
     title="direct, buffered and sync x direction x threads, 1m blocks",
     source="TSM storage pools on Isilon OneFS over NFS, 2014",
     parts=_parts,
+    is_threads=True,
     tables=_tables,
     published=(
         "direct I/O saves host CPU and loses throughput on NAS: no coalescing, no read-ahead, synchronous writes",

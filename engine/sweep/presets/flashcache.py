@@ -78,6 +78,7 @@ FLASHCACHE = Preset(
     title="before and after a command that turns a cache on (--toggle) x threads, 4k random, 70 % read",
     source="IBM AIX 7.2 flash cache, 2017; NDISK64",
     parts=_parts,
+    is_threads=True,
     tables=_tables,
     published=("max_transfer=0x100000 and queue_depth=256 on all SAN subsystem and cache disks",),
     remarks=lambda _job, _host: ("a cache that was just turned on still fills while the first points are measured",),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.job.knobs import Knob
+from engine.job.knobs import KNOBS, Knob
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
@@ -25,6 +25,7 @@ _LEAST_FOR_PEAKS_S = 2.0
 """Time of a point that holds a whole second, wherever it begins."""
 _TURN_S = 0.2
 """Usual time from one point to the warm-up of the next."""
+_DEPTH = KNOBS["queue_depth"]
 _FEW_IOS_PERCENT = 50.0
 """The time of a point is fixed; percentiles do not prolong it."""
 
@@ -79,6 +80,8 @@ def plan_preset(
     """
     if problem := preset.refusal(job):
         raise UsageError(f"--preset {preset.name}: {problem}")
+    if preset.is_threads:
+        changes = [replace(axis, knob=_DEPTH) if axis.knob.id == "threads" else axis for axis in changes]
     parts = preset.parts(job, host)
     known = {part.name: [parse_axis(text, others) for text in part.axes] for part in parts}
     _check_changes(preset, [axis for axes in known.values() for axis in axes], changes)
@@ -105,7 +108,8 @@ def _check_changes(preset: Preset, axes: Sequence[SweepAxis], changes: Sequence[
     keys = [axis.knob.key for axis in changes]
     for axis in changes:
         if axis.knob.key not in known:
-            raise UsageError(f"{axis.text}: no axis of --preset {preset.name}: its axes are {', '.join(known)}")
+            names = ("threads" if preset.is_threads and key == _DEPTH.key else key for key in known)
+            raise UsageError(f"{axis.text}: no axis of --preset {preset.name}: its axes are {', '.join(names)}")
         if keys.count(axis.knob.key) > 1:
             raise UsageError(f"{axis.knob.key}: given twice: put all its values into one")
 

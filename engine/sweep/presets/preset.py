@@ -57,6 +57,8 @@ class Preset(Struct, frozen=True):
     """What cannot be repeated on these targets or means less there, one line each."""
     refusal: Callable[[JobSpec], str] = _no_refusal
     """Why it cannot run on these targets at all, with what to do; empty if it can."""
+    is_threads: bool = False
+    """Whether the study counts threads with an I/O each: its axis `qd`, of all targets, is `threads` as well."""
     is_toggled: bool = False
     """Whether a command of the operator (--toggle) runs before its last part."""
 

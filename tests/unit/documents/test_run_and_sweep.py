@@ -147,9 +147,9 @@ def test_trials_give_the_same_points_as_the_document(
     trials = tmp_path / "trials.jsonl"
     trials.write_text(_trial_lines(result))
     of_document, of_trials = _page(path), _page(trials)
-    points = [row for row in of_document.rows if len(row) == 10 and row[0].isdigit()]
+    points = [row for row in of_document.rows if len(row) == 11 and row[0].isdigit()]
     assert points
-    assert [row for row in of_trials.rows if len(row) == 10 and row[0].isdigit()] == points
+    assert [row for row in of_trials.rows if len(row) == 11 and row[0].isdigit()] == points
     assert "names neither the knobs nor the targets" in of_trials.text
 
 

@@ -112,6 +112,27 @@ def test_intervals_hold_the_knee() -> None:
     assert np.mean(held) >= 0.96  # of 85 % that hold it so many would in 1 of 70 cases
 
 
+def test_one_outlier_does_not_spoil_a_limit() -> None:
+    """At 4 one of two measurements met a stall; 16 keeps the limit as before."""
+    p99_ms = {1: 8.1, 2: 8.2, 4: 8.4, 8: 9.0, 16: 17.4, 32: 34.0, 64: 68.0}
+    for load, outlier_ms in ((4, 60.0), (8, 300.0), (2, 25.0)):
+        trials = [
+            Trial(each, each, min(each, 8) / 0.008, 8e6 * max(each / 8, 1), latencies_ns={"p99": value_ms * 1e6})
+            for each, value_ms in (*p99_ms.items(), *p99_ms.items())
+        ]
+        assert trials[list(p99_ms).index(load)].load == load
+        trials[list(p99_ms).index(load)] = replace(
+            trials[list(p99_ms).index(load)], latencies_ns={"p99": outlier_ms * 1e6}
+        )
+        limit = Limit.parse("p99<=20ms")
+        crossing = load_within(trials, limit)
+        assert crossing is not None
+        assert 16 <= crossing.load < 32
+        ((_, best),) = answer(trials, (limit,)).within
+        assert best is not None
+        assert best.at.iops > 0.95 * 8 / 0.008
+
+
 def test_falling_curve_names_its_lowest_load_and_a_peak_its_top() -> None:
     (down,) = _answers(falling(0.3), 1)
     assert down.highest is not None

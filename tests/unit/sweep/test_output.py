@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
-from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, flat, sweep
+from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, corner, flat, sweep
 
 SOFT = bend(24)
 LIMITS = (Limit.parse("mean<=750us"), Limit.parse("p99<=1us"))
@@ -45,7 +46,7 @@ def test_text_names_the_optima_with_interval_and_evidence() -> None:
     text = _text(_result())
     lines = text.splitlines()
     assert lines[0] == "note: disk b: its I/Os failed"
-    assert lines[1].split() == ["qd", "IOPS", "+-", "MB/s", "mean", "ms", "p99", "ms", "p99.9", "ms", "n"]
+    assert lines[1].split() == ["qd", "IOPS", "+-", "MB/s", "mean", "ms", "p99", "ms", "p99.9", "ms", "I/Os", "n"]
     assert "knee: throughput rises to the knee and stays" in lines
     assert "  no load keeps p99<=1us" in lines
     for words in (
@@ -61,11 +62,33 @@ def test_text_names_the_optima_with_interval_and_evidence() -> None:
     assert "not complete" not in text
 
 
-def test_text_of_a_flat_curve_recommends_nothing() -> None:
+def test_text_of_a_flat_curve_names_the_load_to_use() -> None:
     text = _text(_result(curve=flat))
     assert "flat: throughput differs by" in text
+    assert "no knee: use 1\n" in text
+    assert "  load to use: qd=1  " in text
     assert "best balance" not in text
     assert "highest throughput" not in text
+
+
+def test_what_a_limit_rests_on_is_said() -> None:
+    result = _result(ios=1200)
+    assert re.search(r"best with mean<=750us: qd=1\d .*, by [123],[0-9]00 I/Os", _text(result))
+    document: Any = sweep_document(result, ())
+    found = document["curves"][0]["answer"]
+    assert found["best_within"][0]["optimum"]["ios"] in {1200, 2400, 3600}
+    assert found["best_balance"]["ios"] is None
+
+
+def test_the_law_of_equal_servers_is_said_where_it_fits() -> None:
+    assert re.search(
+        r"^  behaves like 8 servers of 0\.(49|50).* ms: 1[56],", _text(_result(curve=corner(8))), re.MULTILINE
+    )
+    document: Any = sweep_document(_result(curve=corner(8)), ())
+    servers = document["curves"][0]["answer"]["servers"]
+    assert servers["count"] == 8
+    assert servers["service_us"] == pytest.approx(500, rel=0.05)
+    assert "behaves like" not in _text(_result())
 
 
 def test_text_says_what_makes_figures_less_than_they_seem() -> None:
@@ -152,6 +175,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "usl",
         "little",
         "noise",
+        "servers",
     ]
     assert list(curve["trials"][0]) == [
         "load",
@@ -184,7 +208,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
 def test_json_of_an_optimum() -> None:
     document: Any = sweep_document(_result(), ())
     found = document["curves"][0]["answer"]
-    assert list(found["best_balance"]) == ["load", "found", "low", "high", "set_back", "iops", "latency_us"]
+    assert list(found["best_balance"]) == ["load", "found", "low", "high", "set_back", "iops", "latency_us", "ios"]
     assert found["best_balance"]["low"] <= found["best_balance"]["found"] <= found["best_balance"]["high"]
     assert isinstance(found["best_balance"]["load"], int)
     assert [each["limit"] for each in found["best_within"]] == ["mean<=750us", "p99<=1us"]

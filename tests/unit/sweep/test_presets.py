@@ -197,6 +197,21 @@ def test_disks_follow_the_targets_and_threads_the_memory() -> None:
     assert any("up to 64 threads instead of 1000" in remark for remark in plan.remarks)
 
 
+@pytest.mark.parametrize("name", ["flashcache", "directio"])
+def test_threads_of_a_study_are_its_queue_depth(name: str) -> None:
+    plan = _plan(name, "threads=2,8")
+    for _, part in plan.parts:
+        assert part.load is not None
+        assert (part.load.knob.key, part.load.values) == ("qd", (2, 8))
+        assert all(part.knobs_at(curve, 8).queue_depth == 8 for curve in part.curves)
+    with pytest.raises(UsageError, match="given twice"):
+        _plan(name, "threads=2,8", "qd=4")
+    with pytest.raises(UsageError, match="its axes are"):
+        _plan(name, "stripe_width=1")
+    with pytest.raises(UsageError, match="no axis of --preset dump"):
+        _plan("dump", "threads=2")
+
+
 def test_what_writes_is_left_out_where_it_may_not_write_and_reads_are_left() -> None:
     plan = _plan("multipath", permissions=Permissions(frozenset({"/dev/a"})))
     assert _axis(plan, "read_pct") == (100.0,)
