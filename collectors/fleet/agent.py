@@ -26,7 +26,7 @@ from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
 from collectors.sources.recorder import RecordingSource
 from engine.config import state_folder
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, words_of
 from engine.events import Event, EventKind
 from engine.replacing import replace
 from engine.running.control import LoadControl
@@ -150,8 +150,9 @@ class Agent:
                 current = replace(step.current, late_ns=late_ns)
                 sample = current if full else summary.of(current, late_ns, time.process_time_ns())
                 self._send(sender, sample)
-        except LunscopeError as error:
-            self._output.put(encode("log", text=str(error)))
+        except Exception as error:
+            self._output.put(encode("log", text=f"samples nothing: {_words(error)}"))
+            self._log(f"samples nothing: {_words(error)}")
 
     def _send(self, sender: SampleSender, sample: Sample) -> None:
         if not self._output.put(sender.frame(sample)):
@@ -173,9 +174,13 @@ class Agent:
         if not records:
             return live
         folder = state_folder() / "fleet"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.luns"
-        self._recording = RecordingSource(live, SessionWriter(path), live.counters_now())
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            writer = SessionWriter(folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.luns")
+        except (LunscopeError, OSError) as error:
+            self._output.put(encode("log", text=f"records nothing: {folder}: {_words(error)}"))
+            return live
+        self._recording = RecordingSource(live, writer, live.counters_now())
         return self._recording
 
     def _lost(self, reason: str) -> None:
@@ -211,3 +216,7 @@ class Agent:
                 Path(recording.path).unlink(missing_ok=True)
         except LunscopeError as error:
             self._log(str(error))
+
+
+def _words(error: Exception) -> str:
+    return words_of(error) if isinstance(error, LunscopeError | OSError) else f"{type(error).__name__}: {error}"

@@ -88,6 +88,8 @@ class AgentLoad:
                 answer.update(act() or {})
             except LunscopeError as refusal:
                 error = str(refusal)
+            except Exception as failure:
+                error = f"{what}: {type(failure).__name__}: {failure}"
         ended_ns = time.monotonic_ns()
         self._send(encode("done", number=number, what=what, at_ns=began_ns, ended_ns=ended_ns, error=error, **answer))
 

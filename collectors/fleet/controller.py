@@ -26,6 +26,7 @@ from collectors.fleet.gateways import Gateways
 from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
 from collectors.fleet.summary import Summary
+from collectors.fleet.waiting import PATIENCE_S, UNGREETED_S
 from collectors.sampling.schedule import SECOND_NS
 from engine.extras import INSTALL_THERE
 from engine.text import safe_text, short_text
@@ -87,13 +88,15 @@ class FleetController:
         self._judged_s = 0.0
         self._renewals = Renewals(self.hosts, settings.renew_s)
         self._numbers = itertools.count(1)
-        self._begun_s: dict[str, float] = {}
         self.changed = threading.Event()
         """Set when something came that a caller may wait for."""
         self._closed = False
 
     def start(self) -> None:
         """Begin to connect."""
+        now_s = time.monotonic()
+        for host in self.hosts.values():
+            host.since_s = now_s
         self._links.start(self)
 
     def close(self) -> None:
@@ -150,9 +153,21 @@ class FleetController:
         return None if not bests or None in bests else max(best.bound_ns for best in bests if best is not None)
 
     def settled(self) -> bool:
-        """Whether every host has answered, or will not."""
-        final = {HostState.LOST, HostState.FAILED}
-        return all(host.state in final or (host.is_greeted and host.sample) for host in self.hosts.values())
+        """Whether every host has answered, or will not, or has sent nothing for too long after its first frame."""
+        return not any(host.is_awaited and not host.is_mute for host in tuple(self.hosts.values()))
+
+    def waiting(self) -> dict[str, str]:
+        """Hosts that have neither sent a sample nor failed, and what they have not done."""
+        now_s = time.monotonic()
+        return {name: host.why_waiting(now_s) for name, host in tuple(self.hosts.items()) if host.is_awaited}
+
+    def is_worth_showing(self) -> bool:
+        """Whether each host is there, or has been waited for as long as the others can wait for it."""
+        now_s = time.monotonic()
+        return not any(
+            host.is_awaited and not host.is_mute and host.waiting_s(now_s) < UNGREETED_S
+            for host in tuple(self.hosts.values())
+        )
 
     # What the links call, all in their thread.
 
@@ -245,8 +260,7 @@ class FleetController:
                 self._connect(name, now_s)
 
     def _connect(self, name: str, now_s: float) -> None:
-        self.hosts[name].begin_attempt()
-        self._begun_s[name] = now_s
+        self.hosts[name].begin_attempt(now_s)
         self._links.connect(name, self._settings.command)
         if self._settings.payload:
             self._links.send(name, self._settings.payload)
@@ -262,12 +276,20 @@ class FleetController:
         now_ns = time.monotonic_ns()
         for host in self.hosts.values():
             if host.is_connected:
+                self._judge_samples(host, now_s)
                 host.state = _state_of(host, now_ns)
-            elif host.state is HostState.CONNECTING and now_s - self._begun_s[host.name] > _GREET_S:
+            elif host.state is HostState.CONNECTING and host.waiting_s(now_s) > _GREET_S:
                 self._links.cut(host.name)
                 words = f": {host.words[-1]}" if host.words else ""
                 self._pace(host).failed(host.name)
                 self._leave(host, f"no answer of its agent within {_GREET_S:.0f} s{words}")
+
+    def _judge_samples(self, host: FleetHost, now_s: float) -> None:
+        """Name a host that answers but sends no samples, once."""
+        was_mute, host.is_mute = host.is_mute, host.waiting_s(now_s) >= PATIENCE_S
+        if host.is_mute and not was_mute:
+            host.news.append(host.why_waiting(now_s))
+            self.changed.set()
 
     def _garbage(self, host: FleetHost, line: bytes) -> None:
         if host.is_greeted:
@@ -298,7 +320,8 @@ class FleetController:
             host.result = frame
             self.changed.set()
         elif kind == "log":
-            host.news.append(short_text(safe_text(text(frame, "text")), _WORDS))
+            host.said = short_text(safe_text(text(frame, "text")), _WORDS)
+            host.news.append(host.said)
         else:
             host.dropped_frames += 1
 
@@ -313,6 +336,7 @@ class FleetController:
             )
             return
         host.is_greeted, host.state, host.reason = True, HostState.LIVE, host.moved
+        host.since_s = time.monotonic()
         self._pace(host).connected(host.name)
         self._gateways.reached(host.name)
         host.summary = Summary(host.name)
@@ -333,6 +357,7 @@ class FleetController:
 
     def _sample(self, host: FleetHost, frame: Frame) -> None:
         sample = host.receiver.sample(frame)
+        host.since_s = time.monotonic()
         if whole(frame, "stream") % 2 == FULL_STREAM:
             host.full = sample
             assert host.summary is not None
@@ -365,6 +390,9 @@ def _state_of(host: FleetHost, now_ns: int) -> HostState:
             if best is not None
             else ""
         )
+        return HostState.SLOW
+    if host.is_mute:
+        host.reason = host.why_waiting(now_ns / 1e9)
         return HostState.SLOW
     if host.wall_error_ns is not None and abs(host.wall_error_ns) > WRONG_CLOCK_NS:
         way = "ahead" if host.wall_error_ns > 0 else "behind"

@@ -14,6 +14,7 @@ from collectors.fleet.fleet_load import FleetLoad, Interrupted
 from collectors.fleet.fleet_result import FleetResult
 from collectors.fleet.host_jobs import HostJob
 from collectors.fleet.hosts_text import missing_hosts
+from collectors.fleet.waiting import Say, WaitWords
 from engine.errors import LunscopeError, RefusedError, UsageError
 from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Knobs
@@ -43,17 +44,20 @@ class FleetWork(Struct, frozen=True):
     """Whether to go on without hosts that do not answer."""
 
 
-def await_hosts(controller: FleetController, interrupted: Interrupted, *, partial: bool) -> None:
-    """Wait until every host has answered or failed.
+def await_hosts(controller: FleetController, interrupted: Interrupted, say: Say, *, partial: bool) -> None:
+    """Wait until every host has answered or failed, and say who is waited for.
 
     Raises:
-        LunscopeError: one failed and `partial` is not given, or none is there.
+        LunscopeError: one failed or sends no samples and `partial` is not given, or none is there.
     """
+    words = WaitWords(say)
     end_s = time.monotonic() + _SETTLE_S
     while not controller.settled() and time.monotonic() < end_s:
         if interrupted(_POLL_S):
             raise LunscopeError("fleet: stopped before the load began")
-    gone = missing_hosts(controller.hosts)
+        waiting = controller.waiting()
+        words.note(waiting, len(controller.hosts) - len(waiting), "ready")
+    gone = missing_hosts(controller.hosts) | controller.waiting()
     if gone and (not partial or len(gone) == len(controller.hosts)):
         name, why = next(iter(gone.items()))
         more = f" (and {len(gone) - 1} more hosts)" if len(gone) > 1 else ""
@@ -117,12 +121,18 @@ class FleetDrive:
         turned = "" if spread_ns is None else f", the last turn within {spread_ns / 1e6:.2f} ms"
         return f"synchronous within {self._work.window_s * 1e3:g} ms: clocks +-{bound_ns / 1e6:.2f} ms{turned}"
 
-    def run(self, progress: Progress = lambda _elapsed_s: None, interrupted: Interrupted | None = None) -> None:
+    def run(
+        self,
+        progress: Progress = lambda _elapsed_s: None,
+        interrupted: Interrupted | None = None,
+        say: Say = lambda _line: None,
+    ) -> None:
         """Drive the load until it has ended on all hosts; blocks.
 
         Args:
             progress: called about once a second.
             interrupted: ends it, too; without it only `stop` does.
+            say: called with the hosts that are waited for; it is the message of the status, too.
 
         Raises:
             LunscopeError: a host refuses, or is missing and `partial` was not given; no load has run then.
@@ -135,7 +145,7 @@ class FleetDrive:
             self._interrupted = interrupted or self._stopping.wait
         self._store.reset(LoadStatus(LoadState.PREPARING, message="waiting for the hosts"))
         try:
-            self._run(progress)
+            self._run(progress, say)
         except LunscopeError as error:
             state = LoadState.IDLE if self._stopping.is_set() else LoadState.FAILED
             self._store.reset(LoadStatus(state, message=str(error)))
@@ -144,13 +154,17 @@ class FleetDrive:
             self._refuse_next("the load has ended")
             self._ended.set()
 
-    def _run(self, progress: Progress) -> None:
-        await_hosts(self._controller, self._interrupted, partial=self._work.partial)
+    def _run(self, progress: Progress, say: Say) -> None:
+        def wait(line: str) -> None:
+            self._store.change(message=f"waiting: {line}")
+            say(f"waiting: {line}")
+
+        await_hosts(self._controller, self._interrupted, wait, partial=self._work.partial)
         self._store.change(message="checking the targets on every host")
         with self._lock:
             self._jobs = {name: each.turned(lambda _: self._asked) for name, each in self._jobs.items()}
             self._in_force = self._asked
-        load = self._load = FleetLoad(self._controller, self._jobs, self._interrupted, self._work.window_s)
+        load = self._load = FleetLoad(self._controller, self._jobs, self._interrupted, self._work.window_s, wait)
         try:
             load.prepare(destroy_data=self._work.destroy_data)
             load.start()

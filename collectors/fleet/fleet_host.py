@@ -58,6 +58,12 @@ class FleetHost(Struct, eq=False):
     dropped_frames: int = 0
     received_bytes: int = 0
     heard_ns: int = 0
+    since_s: float = 0.0
+    """When the latest step was: the attempt to connect, the first frame or the latest sample, on CLOCK_MONOTONIC."""
+    is_mute: bool = False
+    """Whether it answers, but sends no samples."""
+    said: str = ""
+    """What it logged last."""
     wall_error_ns: int | None = None
     """Its wall clock minus that of the controller."""
     estimate: ClockEstimate = field(default_factory=ClockEstimate)
@@ -91,9 +97,29 @@ class FleetHost(Struct, eq=False):
         best = self.estimate.best
         return 0 if best is None else best.offset_ns
 
-    def begin_attempt(self) -> None:
+    @property
+    def is_awaited(self) -> bool:
+        """Whether nothing has come that could be shown, and something may yet."""
+        return self.sample is None and self.state not in {HostState.LOST, HostState.FAILED}
+
+    def waiting_s(self, now_s: float) -> float:
+        """How long nothing more has come."""
+        return now_s - self.since_s
+
+    def why_waiting(self, now_s: float) -> str:
+        """Say what it has not done yet, and for how long."""
+        time_text = f"for {self.waiting_s(now_s):.0f} s"
+        if self.state is HostState.WAITING:
+            return f"is not connected yet, {time_text}"
+        if not self.is_greeted:
+            return f"has not answered {time_text}{f': {self.words[-1]}' if self.words else ''}"
+        greeted = "greeted but " if self.sample is None else ""
+        return f"{greeted}sends no sample {time_text}{f': {self.said}' if self.said else ''}"
+
+    def begin_attempt(self, now_s: float) -> None:
         """Forget what belongs to a connection: another begins."""
         self.attempts += 1
+        self.since_s, self.is_mute, self.said = now_s, False, ""
         self.state, self.reason = HostState.CONNECTING, ""
         self.is_greeted, self.garbage_bytes = False, 0
         self.estimate, self.receiver = ClockEstimate(), SampleReceiver()

@@ -10,6 +10,7 @@ from collectors.fleet.fleet_host import FleetHost
 from collectors.fleet.fleet_result import FleetResult, HostResult, host_result
 from collectors.fleet.frames import Frame
 from collectors.fleet.host_jobs import HostJob
+from collectors.fleet.waiting import Say, WaitWords
 from engine.errors import LunscopeError, RefusedError
 from engine.job.file import dump_job
 from engine.job.scenario import Turn
@@ -34,8 +35,14 @@ class FleetLoad:
     """Drives the load; one caller. What a host does not answer, and why, is in `missing`."""
 
     def __init__(
-        self, controller: FleetController, jobs: Mapping[str, HostJob], interrupted: Interrupted, window_s: float
+        self,
+        controller: FleetController,
+        jobs: Mapping[str, HostJob],
+        interrupted: Interrupted,
+        window_s: float,
+        say: Say = lambda _line: None,
     ) -> None:
+        self._say = say
         self._controller = controller
         for name in jobs:
             controller.hosts[name].result = None  # of a load before
@@ -245,10 +252,13 @@ class FleetLoad:
     def _await(self, number: int, patience_s: float, names: tuple[str, ...] | None = None) -> dict[str, Frame]:
         """Wait for the answers of all hosts that are still there."""
         wanted = tuple(self._jobs) if names is None else names
-        end_s = time.monotonic() + patience_s
+        words, begun_s = WaitWords(self._say), time.monotonic()
+        end_s = begun_s + patience_s
         while time.monotonic() < end_s:
             answers = self._controller.answers(number)
             waiting = [name for name in wanted if name not in answers]
+            not_yet = dict.fromkeys(waiting, f"has not answered for {time.monotonic() - begun_s:.0f} s")
+            words.note(not_yet, len(answers), "ready")
             gone = [name for name in waiting if self._is_gone(name)]
             for name in gone:
                 self.missing[name] = _why(self._controller.hosts[name])

@@ -12,9 +12,10 @@ import click
 from collectors.fleet.fleet_drive import FleetDrive
 from collectors.fleet.fleet_result import FleetResult, fleet_document
 from collectors.model import Source, Step
+from collectors.paths.event_groups import FLEET_HOST
 from collectors.rates import derive
 from collectors.reports.run_events import run_event_lines
-from engine.events import Event
+from engine.events import Event, EventKind
 from engine.results.result_text import in_milliseconds, table_header, table_row
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
@@ -35,12 +36,17 @@ def run_fleet(source: Source, drive: FleetDrive) -> tuple[FleetResult, int]:
     def observe(step: Step) -> None:
         last[:] = [step]
         events.extend(step.current.events)
+        for event in step.current.events:
+            if event.kind is EventKind.MONITOR and FLEET_HOST not in event.data:
+                _say(event.text)
 
     monitor = Monitor(source, observe)
     with EndingSignals() as signals:
         try:
             monitor.start()
-            drive.run(lambda elapsed_s: _progress(elapsed_s, last), lambda seconds: signals.wait(seconds) is not None)
+            drive.run(
+                lambda elapsed_s: _progress(elapsed_s, last), lambda seconds: signals.wait(seconds) is not None, _say
+            )
             result = drive.result()
             assert result is not None
             monitor.wait_for_next(2.0)
@@ -49,6 +55,11 @@ def run_fleet(source: Source, drive: FleetDrive) -> tuple[FleetResult, int]:
         signal = signals.wait(0)
         result = result.with_events(events)
         return result, 128 + signal if signal is not None else int(result.is_bad)
+
+
+def _say(line: str) -> None:
+    """Say at once what a host or its agent says of itself, or that it is waited for."""
+    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 def _progress(elapsed_s: float, last: list[Step]) -> None:

@@ -172,7 +172,12 @@ class FleetMeasuring:
             LunscopeError: a host is missing at the beginning, or the file of trials is of something else.
         """
         hosts, work = self._fleet.controller.hosts, self._work
-        await_hosts(self._fleet.controller, self._interrupted, partial=work.partial)
+        await_hosts(
+            self._fleet.controller,
+            self._interrupted,
+            lambda line: self._say(f"waiting: {line}"),
+            partial=work.partial,
+        )
         gone = missing_hosts(hosts)
         jobs = {name: job for name, job in work.jobs.items() if name not in gone}
         plans = tuple(_with_fewer_hosts(plan, len(jobs)) for plan in work.plans)

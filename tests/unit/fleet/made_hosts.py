@@ -69,6 +69,14 @@ def silent(fleet: FleetController, host: str = "odd") -> None:
     fleet.hosts[host].heard_ns -= 4 * SECOND_NS
 
 
+def mute(fleet: FleetController, host: str = "odd") -> None:
+    """Answers, but sends no sample, and has said why."""
+    greet(fleet, host)
+    clock(fleet, host)
+    fleet.line(host, encode("log", text="samples nothing: no room").rstrip(b"\n"))
+    fleet.hosts[host].since_s -= 5.1
+
+
 def ahead(fleet: FleetController, host: str = "odd") -> None:
     """A wall clock that is wrong."""
     greet(fleet, host)
