@@ -19,6 +19,8 @@ _STATX_BASIC_STATS = 0x7FF
 _STATX_BTIME = 0x800
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
+_STATX = struct.Struct("=I24xH2xQQ32xqI36x4I8x2I")
+"""Of linux/stat.h: mask, mode, inode, size, time of birth, numbers of rdev and device, alignments of direct I/O."""
 _STATFS_BYTES = 256
 OVERLAY_MAGIC = 0x794C7630
 """OVERLAYFS_SUPER_MAGIC of linux/magic.h."""
@@ -41,7 +43,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Statx(Struct, frozen=True):
-    """What statx(2) says of one inode; offsets of the fields are those of struct statx in linux/stat.h."""
+    """What statx(2) says of one inode."""
 
     mode: int
     device: int
@@ -70,17 +72,14 @@ def statx(target: int | str) -> Statx:
     if _libc.statx(folder, path, flags, _STATX_BASIC_STATS | _STATX_BTIME | _STATX_DIOALIGN, buffer):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), None if by_descriptor else target)
-    mask = struct.unpack_from("=I", buffer, 0x00)[0]
-    rdev_major, rdev_minor, device_major, device_minor = struct.unpack_from("=4I", buffer, 0x80)
-    birth_s, birth_rest_ns = struct.unpack_from("=qI", buffer, 0x50)
-    memory_align, offset_align = struct.unpack_from("=2I", buffer, 0x98)
+    mask, mode, inode, size, birth_s, birth_rest_ns, *numbers, memory_align, offset_align = _STATX.unpack_from(buffer)
     has_alignment = bool(mask & _STATX_DIOALIGN)
     return Statx(
-        mode=struct.unpack_from("=H", buffer, 0x1C)[0],
-        device=os.makedev(device_major, device_minor),
-        inode=struct.unpack_from("=Q", buffer, 0x20)[0],
-        rdev=os.makedev(rdev_major, rdev_minor),
-        size_bytes=struct.unpack_from("=Q", buffer, 0x28)[0],
+        mode=mode,
+        device=os.makedev(numbers[2], numbers[3]),
+        inode=inode,
+        rdev=os.makedev(numbers[0], numbers[1]),
+        size_bytes=size,
         birth_ns=birth_s * 1_000_000_000 + birth_rest_ns if mask & _STATX_BTIME else None,
         dio_memory_align=memory_align if has_alignment else None,
         dio_offset_align=offset_align if has_alignment else None,
