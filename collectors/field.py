@@ -54,6 +54,8 @@ class Field(Struct, frozen=True):
     """Whether it is a count: shown as a whole number if it fits."""
     better: Better | None = None
     """Which direction is an improvement; None: by its unit."""
+    floor: float | None = None
+    """Largest difference that never matters, in its unit, however large it is as a share; None: that of its unit."""
     since_start: bool = False
     """Whether it counts since its object appeared or the load began: no figure of an interval, so never compared."""
     source: str = ""
@@ -64,6 +66,23 @@ class Field(Struct, frozen=True):
         """Which direction is an improvement: shorter times and higher rates, if nothing else is declared."""
         return self.better or _IMPROVES.get(self.unit, Better.NEITHER)
 
+    def least_change(self, floors: Mapping[Unit, float]) -> float:
+        """Largest difference that never matters; `floors` replaces those of whole units."""
+        if self.unit in floors:
+            return floors[self.unit]
+        return UNIT_FLOORS[self.unit] if self.floor is None else self.floor
+
+
+UNIT_FLOORS: Mapping[Unit, float] = {
+    Unit.PER_SECOND: 1.0,
+    Unit.BYTES_PER_SECOND: 65536.0,
+    Unit.MILLISECONDS: 0.005,
+    Unit.PERCENT: 1.0,
+    Unit.COUNT: 0.1,
+    Unit.BYTES: 512.0,
+}
+"""Differences that no one acts upon: an I/O per second, one block of 64 KiB, a few system calls, a percentage point, a
+tenth of an I/O in flight, a sector."""
 
 _IMPROVES = {
     Unit.MILLISECONDS: Better.LOWER,
@@ -87,6 +106,7 @@ class Shown(TypedDict, total=False):
     digits: int
     counts: bool
     better: Better
+    floor: float
     since_start: bool
 
 

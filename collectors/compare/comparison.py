@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec import field as msgspec_field
 
 from collectors.compare.measures import compared_fields, is_peak, main_fields, percentile_of
 from collectors.compare.rows import matched
 from collectors.compare.side import Figure, Side, SideRow
-from collectors.field import Field
+from collectors.field import Field, Unit
 from collectors.registry import subject_of
 from engine.statistics.anytime import AnytimeDifference
 from engine.statistics.anytime_percentile import anytime_percentile_difference
@@ -38,6 +39,12 @@ class CompareOptions(Struct, frozen=True):
     """Field ids; empty: those of reports and grids."""
     every: bool = False
     """All fields, and rows without I/O."""
+    floors: Mapping[Unit, float] = msgspec_field(default_factory=dict)
+    """Largest differences that never matter, by unit; others are those of the fields."""
+
+    def margin(self, field: Field, of_a: float) -> float:
+        """Largest difference of a figure that does not matter, in its unit."""
+        return max(self.delta * abs(of_a), field.least_change(self.floors))
 
 
 class Needed(Struct, frozen=True):
@@ -166,7 +173,8 @@ class _Judged(Struct, frozen=True, eq=False):
         if interval is None:
             reason, needed = (reason, None) if reason else self._too_little(a, b)
             return FieldComparison(self.field, a, b, None, Verdict.UNDECIDED, reason, needed)
-        margin = self.options.delta * abs(a.mean)
+        interval = _possible(interval, a.mean)
+        margin = self.options.margin(self.field, a.mean)
         verdict = judge(interval, margin, self.field.improves)
         if verdict is not Verdict.UNDECIDED:
             return FieldComparison(self.field, a, b, interval, verdict)
@@ -229,6 +237,12 @@ class _Judged(Struct, frozen=True, eq=False):
             return "the change is about as large as delta", None
         more = float(f"{needed - values:.2g}")
         return f"needs about {_more(more)}", Needed(name, max(more, 1.0))
+
+
+def _possible(interval: DifferenceInterval, of_a: float) -> DifferenceInterval:
+    """Cut off what no figure can be: none falls below 0."""
+    lowest = -abs(of_a)
+    return DifferenceInterval(interval.difference, max(interval.low, lowest), max(interval.high, lowest))
 
 
 def _shorter(a: Figure, b: Figure) -> tuple[str, int]:

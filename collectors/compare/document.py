@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from collectors.compare.comparison import Comparison, FieldComparison, RowComparison
+from collectors.compare.comparison import CompareOptions, Comparison, FieldComparison, RowComparison
 from collectors.compare.side import Side, SideRow, Spread
+from collectors.field import UNIT_FLOORS
 from collectors.model import Tier
 from collectors.session.time_format import iso_time
 from engine.text import safe_text
@@ -28,12 +29,13 @@ def comparison_document(comparison: Comparison) -> Document:
         "schema": SCHEMA,
         "version": version(),
         "delta": options.delta,
+        "floors": {unit.value: options.floors.get(unit, floor) for unit, floor in UNIT_FLOORS.items() if unit.value},
         "confidence": options.confidence,
         "a": _side(comparison.a),
         "b": _side(comparison.b),
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
         "idle_rows": comparison.idle,
-        "rows": [_row(row) for row in comparison.rows],
+        "rows": [_row(row, options) for row in comparison.rows],
     }
 
 
@@ -52,7 +54,7 @@ def _side(side: Side) -> Document:
     }
 
 
-def _row(row: RowComparison) -> Document:
+def _row(row: RowComparison, options: CompareOptions) -> Document:
     titles = [title for title in row.a.spreads if title in row.b.spreads]
     return {
         "table": row.a.table,
@@ -62,7 +64,7 @@ def _row(row: RowComparison) -> Document:
         "id_b": row.b.identity,
         "a": _steadiness(row.a),
         "b": _steadiness(row.b),
-        "fields": [_field(field) for field in row.fields],
+        "fields": [_field(field, options) for field in row.fields],
         "distributions": [
             {"of": title, "a": _spread(row.a.spreads[title]), "b": _spread(row.b.spreads[title])} for title in titles
         ],
@@ -73,7 +75,7 @@ def _steadiness(row: SideRow) -> Document:
     return {"left_out_s": _number(row.cut_s), "trend": row.trend.value}
 
 
-def _field(found: FieldComparison) -> Document:
+def _field(found: FieldComparison, options: CompareOptions) -> Document:
     interval = found.interval
     low, high = (math.nan, math.nan) if interval is None else (interval.low, interval.high)
     return {
@@ -85,6 +87,7 @@ def _field(found: FieldComparison) -> Document:
         "tier_b": _tier(found.b.tier),
         **_difference(found.difference, low, high),
         "relative": _difference(found.relative(found.difference), found.relative(low), found.relative(high)),
+        "margin": _number(options.margin(found.field, found.a.mean)),
         "verdict": found.verdict.value,
         "reason": found.reason or None,
     }

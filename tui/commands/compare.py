@@ -13,6 +13,7 @@ from collectors.compare.part import PartText
 from collectors.compare.rows import matched
 from collectors.compare.run_side import is_document
 from collectors.compare.side import Side
+from collectors.field import UNIT_FLOORS, Unit
 from collectors.reports.export import TABLES as KNOWN_TABLES
 from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
@@ -23,6 +24,7 @@ from tui.compare_asked import CompareAsked
 from tui.headless.comparison_text import comparison_lines
 from tui.headless.leaving import go_on_in_child
 
+_UNITS = {unit.value or "count": unit for unit in UNIT_FLOORS}
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
 
 
@@ -31,6 +33,14 @@ _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
 @click.argument("b", metavar="B")
 @click.option(
     "--delta", default="5%", show_default=True, metavar="PERCENT", help="Largest difference that does not matter."
+)
+@click.option(
+    "--floor",
+    "floors",
+    multiple=True,
+    metavar="UNIT=VALUE",
+    help="Difference that never matters, in ms, 1/s, B/s, %, B or count; 0 is none of any unit; repeat for more. "
+    f"[{', '.join(f'{name}={UNIT_FLOORS[unit]:g}' for name, unit in _UNITS.items())}]",
 )
 @click.option(
     "--confidence", default="95%", show_default=True, metavar="PERCENT", help="Of each interval; 50% to 99.99%."
@@ -58,6 +68,7 @@ def command(
     a: str,
     b: str,
     delta: str,
+    floors: tuple[str, ...],
     confidence: str,
     tables: tuple[str, ...],
     fields: str | None,
@@ -73,8 +84,8 @@ def command(
     (TRIALS-FILE@8). A part is FILE@FROM..TO with times (14:30, 90 for seconds after the start, words of an event,
     epoch2) or FILE@epoch2. Without a part, a recording counts while its load ran.
 
-    A figure is better, worse or differs if the whole interval is beyond delta, equivalent if it is within, and
-    undecided otherwise, with the reason.
+    A figure is better, worse or differs if the whole interval is beyond delta and the floor of its unit, equivalent if
+    it is within, and undecided otherwise, with the reason.
 
     Exits 0 if it could be compared, 1 with --fail-on if a figure has that verdict, 2 if nothing can be compared.
     """
@@ -83,6 +94,7 @@ def command(
         _share("--confidence", confidence, 0.5, 0.9999),
         tuple(dict.fromkeys(fields.split(","))) if fields else (),
         every,
+        _floors(floors),
     )
     chosen = tuple(dict.fromkeys(tables)) or TABLES
     _check_fields(chosen, options)
@@ -151,6 +163,22 @@ def _share(option: str, text: str, least: float, most: float) -> float:
             f"{option} {safe_text(short_text(text, 80))}: write {100 * least:g}% to {100 * most:g}%, such as 5%"
         )
     return number / 100
+
+
+def _floors(texts: tuple[str, ...]) -> dict[Unit, float]:
+    """Read floors by unit; a bare 0 is for all units."""
+    floors: dict[Unit, float] = {}
+    for text in texts:
+        name, _, value = ("", "", text) if "=" not in text else text.rpartition("=")
+        number = decimal_number(value.strip())
+        units = [_UNITS[name.strip()]] if name.strip() in _UNITS else list(Unit) if not name and number == 0 else []
+        if not units or number is None or number < 0:
+            known = ", ".join(_UNITS)
+            raise UsageError(
+                f"--floor {safe_text(short_text(text, 80))}: write UNIT=VALUE of {known}, such as ms=0.01, or 0"
+            )
+        floors |= dict.fromkeys(units, number)
+    return floors
 
 
 def _exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:

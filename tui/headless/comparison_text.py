@@ -165,7 +165,7 @@ def _spread_lines(title: str, a: Spread, b: Spread) -> Iterator[str]:
 def _summary(comparison: Comparison) -> Iterator[str]:
     options = comparison.options
     found = [f"{count} {_verdict_words(verdict)}" for verdict, count in comparison.verdicts.items() if count]
-    within = f"delta {100 * options.delta:g} % of A"
+    within = f"delta {100 * options.delta:g} % of A, or the floor of its unit"
     yield from _wrapped(f"{', '.join(found) or 'no figures in common'}; {within}", "")
     if comparison.idle:
         yield from _wrapped(f"{comparison.idle} without I/O in A and B left out (--all shows them)", "")

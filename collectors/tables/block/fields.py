@@ -14,6 +14,9 @@ def _disk(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) 
     return Field(id_, "disks", title, unit, help_, **shown)
 
 
+_DISPATCH_MS = 0.020
+"""Queue times of dispatching, which are below the resolution of sampling, too (collectors/derive/queue_split.py)."""
+
 DISK_FIELDS: tuple[Field, ...] = (
     _disk(
         "heat",
@@ -60,6 +63,7 @@ DISK_FIELDS: tuple[Field, ...] = (
         Unit.MILLISECONDS,
         "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
         hot=Thresholds(2, 10),
+        floor=_DISPATCH_MS,
     ),
     _disk(
         "tag_wait_ms",
@@ -112,7 +116,13 @@ DISK_FIELDS: tuple[Field, ...] = (
         hot=Thresholds(100, 500),
     ),
     _disk("service_max_ms", "S max", Unit.MILLISECONDS, "The largest service time in the interval. Exact only."),
-    _disk("queue_p99_ms", "Q p99", Unit.MILLISECONDS, "Queue time that 99 % of the I/Os stayed within. Exact only."),
+    _disk(
+        "queue_p99_ms",
+        "Q p99",
+        Unit.MILLISECONDS,
+        "Queue time that 99 % of the I/Os stayed within. Exact only.",
+        floor=_DISPATCH_MS,
+    ),
     _disk("queue_max_ms", "Q max", Unit.MILLISECONDS, "The largest queue time in the interval. Exact only."),
     _disk(
         "max_ms",

@@ -16,6 +16,7 @@ from collectors.compare.comparison import CompareOptions, Comparison, compare
 from collectors.compare.measures import compared_fields, is_peak
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
+from collectors.field import Unit
 from collectors.model import Tier
 from engine.replacing import replace
 from engine.statistics.verdict import Better, Verdict
@@ -151,6 +152,69 @@ def test_figures_of_different_tiers_are_named_and_not_judged() -> None:
     assert set(_verdicts(same).values()) == {Verdict.EQUIVALENT}
 
 
+def _disk(**means_and_spreads: tuple[float, float]) -> Side:
+    """A minute of a disk whose figures vary about their means."""
+    random = np.random.default_rng(round(1e6 * sum(mean for mean, _ in means_and_spreads.values())))
+    figures = {}
+    for name, (mean, spread) in means_and_spreads.items():
+        noise = random.standard_normal(60)
+        values = mean + spread * (noise - noise.mean())
+        figures[name] = Figure(mean, values, np.ones(60), tier=Tier.EXACT)
+    return Side("x", "recording", (SideRow("disks", "k", "sda", "wwid", figures),), 60, 1.0, tier=Tier.EXACT)
+
+
+A_LITTLE = {
+    "queue_ms": (0.008, 0.010),
+    "service_ms": (0.020, 0.024),
+    "busy_pct": (1.0, 1.8),
+    "in_flight": (0.02, 0.09),
+    "discards_per_s": (0.5, 1.3),
+    "read_bytes_per_s": (20e3, 80e3),
+    "read_bytes_per_io": (4096.0, 4500.0),
+}
+"""Figures in A and B that differ by a share far above delta, and by nothing that matters: a case for each unit."""
+
+
+@pytest.mark.parametrize("name", A_LITTLE)
+def test_a_change_below_the_floor_of_its_unit_is_none(name: str) -> None:
+    one, other = A_LITTLE[name]
+    sides = _disk(**{name: (one, one / 100)}), _disk(**{name: (other, other / 100)})
+    options = CompareOptions(every=True)
+    assert _verdicts(compare(*sides, options)) == {name: Verdict.EQUIVALENT}
+    assert _verdicts(compare(sides[1], sides[0], options)) == {name: Verdict.EQUIVALENT}
+    without = CompareOptions(every=True, floors=dict.fromkeys(Unit, 0.0))
+    assert _verdicts(compare(*sides, without))[name] in {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
+
+
+def test_a_change_beyond_floor_and_delta_is_one() -> None:
+    sides = _disk(queue_ms=(0.008, 0.0001)), _disk(queue_ms=(0.040, 0.0001))
+    assert _verdicts(compare(*sides, CompareOptions())) == {"queue_ms": Verdict.WORSE}
+    slow = _disk(service_ms=(1.0, 0.001)), _disk(service_ms=(1.04, 0.001))
+    assert _verdicts(compare(*slow, CompareOptions())) == {"service_ms": Verdict.EQUIVALENT}
+    assert _verdicts(compare(*slow, CompareOptions(delta=0.02))) == {"service_ms": Verdict.WORSE}
+    assert _verdicts(compare(*slow, CompareOptions(delta=0.02, floors={Unit.MILLISECONDS: 0.05}))) == {
+        "service_ms": Verdict.EQUIVALENT
+    }
+
+
+def test_steady_pairs_are_never_worse() -> None:
+    """Seven pairs of a steady disk whose queue is that of dispatching, 8 us in one recording and 10 in another."""
+    for pair in range(7):
+        one, other = (
+            _disk(iops=(2000 + pair, 60), await_ms=(1.0, 0.04), queue_ms=(queue_ms, 0.001), service_ms=(0.99, 0.04))
+            for queue_ms in (0.008, 0.010)
+        )
+        assert Verdict.WORSE not in _verdicts(compare(one, other, CompareOptions())).values()
+
+
+def test_no_interval_is_below_the_loss_of_all() -> None:
+    """Bursts of I/O between idle minutes: the mean is hardly known, but no rate is negative."""
+    sides = _disk(iops=(100.0, 3000.0)), _disk(iops=(100.5, 3000.0))
+    (field,) = compare(*sides, CompareOptions()).rows[0].fields
+    assert field.interval is not None
+    assert field.relative(field.interval.low) == -1.0
+
+
 def test_peaks_of_intervals_of_different_length_are_not_judged() -> None:
     comparison = compare(_side(Tier.EXACT, 1.0, 1), _side(Tier.EXACT, 5.0, 2), CompareOptions())
     verdicts = _verdicts(comparison)
@@ -189,7 +253,7 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
     document = json.loads(out, parse_constant=pytest.fail)
     assert code == 0
     assert list(document) == [
-        *("schema", "version", "delta", "confidence", "a", "b", "verdicts", "idle_rows", "rows"),
+        *("schema", "version", "delta", "floors", "confidence", "a", "b", "verdicts", "idle_rows", "rows"),
     ]
     assert (document["schema"], document["delta"]) == ("lunscope.compare/1", 0.02)
     assert list(document["a"]) == [
@@ -198,7 +262,8 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
     (row,) = document["rows"]
     assert list(row) == ["table", "name", "name_b", "id", "id_b", "a", "b", "fields", "distributions"]
     assert list(row["fields"][0]) == [
-        *("id", "better", "a", "b", "tier_a", "tier_b", "difference", "low", "high", "relative", "verdict", "reason"),
+        *("id", "better", "a", "b", "tier_a", "tier_b", "difference", "low", "high", "relative", "margin"),
+        *("verdict", "reason"),
     ]
     assert sum(document["verdicts"].values()) == len(row["fields"])
     assert row["distributions"][0]["a"]["latency_ms"]["p50"] == pytest.approx(1.0, rel=0.02)
@@ -210,6 +275,9 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
         (("{file}", "{other}"), "nothing in common: A holds 1 load"),
         (("{file}@0..50", "{file}@40..90"), "overlap in time"),
         (("{file}@epoch0", "{file}@epoch1", "--delta", "lots"), "--delta lots: write 0% to 1000%"),
+        (("{file}@epoch0", "{file}@epoch1", "--floor", "us=3"), "--floor us=3: write UNIT=VALUE of 1/s, B/s, ms"),
+        (("{file}@epoch0", "{file}@epoch1", "--floor", "3"), "--floor 3: write UNIT=VALUE"),
+        (("{file}@epoch0", "{file}@epoch1", "--floor", "ms=-1"), "--floor ms=-1: write UNIT=VALUE"),
         (("{file}@epoch0", "{file}@epoch1", "--confidence", "100%"), "--confidence 100%: write 50% to 99.99%"),
         (("{file}@epoch0", "{file}@epoch1", "--table", "discs"), "table 'discs': unknown"),
         (("{file}@epoch0", "{file}@epoch1", "--fields", "errors"), "field 'errors': not in"),
