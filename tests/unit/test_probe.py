@@ -14,6 +14,7 @@ from collectors.exact.probe.client import HelperTracer, connect
 from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
+from collectors.exact.probe.quiet_log import QuietLog
 from collectors.exact.probe.server import Limits, ProbeServer
 from collectors.exact.tracer import PROCESS_COLUMNS
 from collectors.tables.block.schema import TRACE
@@ -240,3 +241,16 @@ def test_the_caller_of_sudo_is_let_in_where_nobody_is_named(monkeypatch: pytest.
     monkeypatch.setenv("SUDO_UID", "1234")
     assert Admission.of([], None).users == {1234}
     assert Admission.of(["root"], None).users == {0}
+
+
+def test_the_log_has_each_kind_of_line_once_in_a_minute() -> None:
+    lines, now_s = list[str](), [0.0]
+    log = QuietLog(lines.append, lambda: now_s[0])
+    for number in range(600):
+        log(f"turned away: reader {number}")
+        log("let go: it did not finish its request in time")
+        now_s[0] += 0.1
+    assert lines == ["turned away: reader 0", "let go: it did not finish its request in time"]
+    now_s[0] += 1.0
+    log("turned away: reader 600")
+    assert lines[2:] == ["turned away: reader 600 (599 more of this kind before it)"]

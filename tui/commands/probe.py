@@ -10,6 +10,7 @@ import click
 from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
+from collectors.exact.probe.quiet_log import QuietLog
 from collectors.exact.probe.server import ProbeServer
 from collectors.exact.program_source import NFS_CALLS, THROTTLE
 from engine import _native
@@ -46,7 +47,7 @@ def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Pa
     stop = threading.Event()
     # From before the socket exists: who sees it may end the helper, and that must remove it.
     with stop_on_signal(stop):
-        server = ProbeServer(path, admission, _hub(str(sysfs)), _log)
+        server = ProbeServer(path, admission, _hub(str(sysfs)), QuietLog(_log))
         try:
             _log(f"listening at {path}")
             server.serve(stop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import re
 import socket
 import socketserver
 import stat
@@ -24,14 +25,17 @@ from collectors.metrics.client import make_registry
 from collectors.metrics.text import CONTENT_TYPE
 from engine.errors import LunscopeError, RefusedError, UsageError, words_of
 from engine.text import safe_text, short_text, whole_number
+from tui.headless.open_requests import OpenRequests
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 29100
 """node_exporter's port and 20,000."""
 _UNIX = "unix:"
-REQUEST_TIMEOUT_S = 10.0
-MOST_REQUESTS = 8
-"""Requests answered at a time; further connections are closed."""
+_PORT = re.compile(r":[0-9]*$")
+MOST_CONNECTIONS = 32
+"""At a time; for another one the oldest is closed."""
+MOST_ANSWERS = 8
+"""Made at a time: each takes a sample."""
 SOCKET_MODE = 0o660
 
 Text = Callable[[], bytes]
@@ -78,7 +82,17 @@ def parse_address(text: str) -> ListenAddress:
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = REQUEST_TIMEOUT_S
+    server: _Server
+
+    def parse_request(self) -> bool:
+        """Note that the request has come, and refuse one that is meant for another host."""
+        if not super().parse_request():
+            return False
+        self.server.open_requests.has_come(self.connection)
+        if self.server.is_for_us(self.headers.get("Host", "")):
+            return True
+        self.send_error(403, "Forbidden", "the Host header names another host: ask for 127.0.0.1 or localhost")
+        return False
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (name of the base class)
         """Write nothing: stderr is for words to the operator."""
@@ -90,7 +104,9 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     allow_reuse_address = True
 
     def __init__(self, address: ListenAddress) -> None:
-        self._slots = threading.BoundedSemaphore(MOST_REQUESTS)
+        self.open_requests = OpenRequests(MOST_CONNECTIONS)
+        self._answers = threading.BoundedSemaphore(MOST_ANSWERS)
+        self._checks_host = address.path is None and address.local
         self._is_unix = address.path is not None
         if address.path is not None:
             self.address_family = socket.AF_UNIX
@@ -111,16 +127,43 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         return request, ("unix", 0) if self._is_unix else client
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
-        if not self._slots.acquire(blocking=False):
+        if not self.open_requests.add(request):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 (as the base class)
+        self.open_requests.remove(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End connections that take too long; the base class calls this ten times a second."""
+        self.open_requests.end_overdue()
+
+    def is_for_us(self, host: str) -> bool:
+        """Whether the Host header of a request is ours, so that no page in a browser reads it by a name of its own.
+
+        Only addresses of this host alone are asked for by such a page (DNS rebinding); of others the operator gave it
+        names that are not known here.
+        """
+        if not self._checks_host or not host:
+            return True
+        name = _PORT.sub("", host).removeprefix("[").removesuffix("]").lower()
         try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
+            return name == "localhost" or ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return False
+
+    def get_app(self) -> Any:  # noqa: ANN401 (as the base class)
+        """Return the application, which makes so many answers at a time."""
+        app = super().get_app()
+        assert app is not None
+
+        def limited(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:  # noqa: ANN401 (as above)
+            with self._answers:
+                return app(environ, start_response)
+
+        return limited
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base class)
         """Ignore a client that went away."""
