@@ -247,7 +247,7 @@ class LoadDriver(ObservedRun):
 
     def rate_watch(self) -> RateWatch:
         """Make what watches over the least rate of the job."""
-        return RateWatch(self._job.rate_min, self._job.ramp_s)
+        return RateWatch(self._job.rate_min, self._job.ramp_s, max(self._job.knobs.block_sizes))
 
     def check_users(self) -> None:
         """Check that nothing else has begun to use what is written to; called periodically by one thread.

@@ -20,8 +20,10 @@ _BYTES = [1, 5]
 class RateWatch:
     """Compares the counters with those of one cycle before."""
 
-    def __init__(self, floor: RateFloor | None, ramp_s: float) -> None:
+    def __init__(self, floor: RateFloor | None, ramp_s: float, block_bytes: int) -> None:
+        """Watch over a floor; `block_bytes` is the largest I/O, one of which may be about to complete."""
         self._floor, self._settle_s = floor, ramp_s + _SETTLE_S
+        self._under_way = block_bytes if floor is not None and floor.in_bytes else 1
         self._begun: tuple[int, int] | None = None
         """When the cycle began, and what was counted then."""
         self._observed_ns = 0
@@ -40,9 +42,12 @@ class RateWatch:
         spent_s = (now_ns - begun_ns) / 1e9
         if spent_s < floor.cycle_s:
             return ""
-        self._begun = now_ns, count
         per_s = (count - before) / spent_s
         if per_s >= floor.per_s:
+            self._begun = now_ns, count
+            return ""
+        if (count + self._under_way - before) / spent_s >= floor.per_s:
+            # A cycle ends with an I/O, as in fio: slow loads have less than one in each.
             return ""
         found, least = floor.words(per_s), floor.words(floor.per_s)
         return f"{found} over the last {three_digits(spent_s)} s, below the {least} of --rate-min"

@@ -24,7 +24,7 @@ def counters(read_ios: float, write_ios: float = 0.0) -> NDArray[np.uint64]:
 
 def failure(floor: RateFloor, rates: list[float], ramp_s: float = 0.0) -> tuple[float, str]:
     """Run a load with these I/Os per second, one for each second; when it is ended, and why."""
-    watch, done = RateWatch(floor, ramp_s), 0.0
+    watch, done = RateWatch(floor, ramp_s, 4096), 0.0
     for tick in range(len(rates) * TICKS_PER_S):
         elapsed_s = tick / TICKS_PER_S
         words = watch.observe(counters(done / 2, done / 2), round(elapsed_s * SECOND_NS), elapsed_s)
@@ -66,6 +66,14 @@ def test_load_below_its_rate_ends_after_the_cycle_in_which_it_is() -> None:
     assert failure(in_bytes, [200.0] * 5 + [40.0] * 5)[0] == pytest.approx(8.0, abs=0.1)
 
 
+def test_slow_load_is_judged_when_an_io_completes_or_is_overdue() -> None:
+    """An I/O of 4 KiB every 3.3 s is 1,250 bytes/s, with none in most cycles of a second."""
+    floor = RateFloor(1024.0, in_bytes=True)
+    assert failure(floor, [0.3] * 60) == (0.0, "")
+    assert failure(floor, [0.3] * 30 + [0.0] * 20)[0] == pytest.approx(35.0, abs=2.0)
+    assert failure(RateFloor(100.0, in_bytes=False), [99.0] * 10)[0] < 5
+
+
 def test_first_two_seconds_and_the_ramp_are_not_judged() -> None:
     floor = RateFloor(100.0, in_bytes=False)
     assert failure(floor, [0.0, 0.0, *[200.0] * 5]) == (0.0, "")
@@ -74,7 +82,7 @@ def test_first_two_seconds_and_the_ramp_are_not_judged() -> None:
 
 
 def test_stop_of_the_process_is_no_rate_of_the_load() -> None:
-    watch = RateWatch(RateFloor(100.0, in_bytes=False), 0.0)
+    watch = RateWatch(RateFloor(100.0, in_bytes=False), 0.0, 4096)
     assert watch.observe(counters(0), 3 * SECOND_NS, 3.0) == ""
     assert watch.observe(counters(10), 60 * SECOND_NS, 60.0) == ""
     assert watch.observe(counters(120), 61 * SECOND_NS, 61.0) == ""
