@@ -68,9 +68,13 @@ def test_load_below_its_rate_ends_after_the_cycle_in_which_it_is() -> None:
 
 def test_slow_load_is_judged_when_an_io_completes_or_is_overdue() -> None:
     """An I/O of 4 KiB every 3.3 s is 1,250 bytes/s, with none in most cycles of a second."""
-    floor = RateFloor(1024.0, in_bytes=True)
-    assert failure(floor, [0.3] * 60) == (0.0, "")
-    assert failure(floor, [0.3] * 30 + [0.0] * 20)[0] == pytest.approx(35.0, abs=2.0)
+    watch = RateWatch(RateFloor(1024.0, in_bytes=True), 0.0, 4096)
+    done = [0, *(tick * 15 // 1000 for tick in range(TICKS_PER_S * 60)), *[18] * TICKS_PER_S * 20]
+    words = [
+        watch.observe(counters(ios), tick * SECOND_NS // TICKS_PER_S, tick / TICKS_PER_S)
+        for tick, ios in enumerate(done)
+    ]
+    assert next(tick for tick, said in enumerate(words) if said) / TICKS_PER_S > 61
     assert failure(RateFloor(100.0, in_bytes=False), [99.0] * 10)[0] < 5
 
 
