@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +19,28 @@ class DirectionDelta(Struct, frozen=True):
     bytes: int
     latency_ns: int
     """Sum of their latencies."""
+    times: Mapping[int, int] = {}
+    """Buckets of engine.results.histogram with their counts, of the times from submit to reap; empty if not kept."""
+
+    def __add__(self, later: DirectionDelta) -> DirectionDelta:
+        times = dict(self.times)
+        for bucket, count in later.times.items():
+            times[bucket] = times.get(bucket, 0) + count
+        sums = (self.ios + later.ios, self.bytes + later.bytes, self.latency_ns + later.latency_ns)
+        return DirectionDelta(*sums, times)
+
+
+class ProcessUse(Struct, frozen=True):
+    """What the process used, all its threads together (getrusage(2))."""
+
+    user_s: float = 0.0
+    system_s: float = 0.0
+    context_switches: int = 0
+    major_faults: int = 0
+    minor_faults: int = 0
+
+    def __add__(self, later: ProcessUse) -> ProcessUse:
+        return ProcessUse(*(getattr(self, name) + getattr(later, name) for name in self.__struct_fields__))
 
 
 class LoadInterval(Struct, frozen=True):
@@ -30,10 +52,13 @@ class LoadInterval(Struct, frozen=True):
     length_s: float
     read: DirectionDelta
     write: DirectionDelta
-    user_s: float
-    """CPU time of this process in user mode, of all its threads (getrusage(2))."""
-    system_s: float
-    """The same in the kernel."""
+    used: ProcessUse
+
+    def __add__(self, later: LoadInterval) -> LoadInterval:
+        """Join the interval that follows this one."""
+        length_s = self.length_s + later.length_s
+        sums = self.read + later.read, self.write + later.write, self.used + later.used
+        return LoadInterval(self.epoch, later.end_s, length_s, *sums)
 
 
 class LevelStats(Struct, frozen=True, eq=False):

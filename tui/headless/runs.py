@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -20,7 +21,6 @@ from engine.job.group import LoadGroup
 from engine.job.scenario import Scenario
 from engine.job.spec import Knobs, Permissions
 from engine.results.group_result import GroupResult
-from engine.results.measured import LoadInterval
 from engine.results.result import RunResult
 from engine.results.result_text import summary_lines
 from engine.running.group_control import GroupControl
@@ -34,6 +34,9 @@ from tui.headless.watched_loads import HeadlessGroup, HeadlessRun, exit_code, gr
 from tui.options.reading import PATIENCE_S
 from tui.options.watching import Watching, open_source
 
+if TYPE_CHECKING:
+    from engine.results.fio_plot import FioRun
+
 _LAST_SAMPLE_S = 2.0
 """How long a recording waits for the sample with the last I/Os."""
 _LINE_CELLS = 72
@@ -42,9 +45,6 @@ _CLOSE_S = 5.0
 """Limit for closing a recording when something hangs."""
 _UNRECORDED_S = 1.0
 """The same without a recording, where nothing can be lost."""
-
-Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
-"""A result, with its per-second samples."""
 
 
 def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
@@ -57,7 +57,8 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
 
         make_folder(output.fio_json, read.scenarios)
-    control, series, runs = GroupControl(), LoadSeries(), Runs()
+    control, series = GroupControl(), LoadSeries(with_times=output.fio_json is not None)
+    runs: list[FioRun] = []
     with EndingSignals() as signals:
         opened, recording = open_source(watching, control, patience_s=PATIENCE_S)
         source = metered(opened, watching.metrics_file, lambda: _knobs(control), on_screen=False)
@@ -71,9 +72,10 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                 result, phase_code = phases.run(phase)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
-                if isinstance(result, RunResult):
-                    runs.append((result, series.intervals))
-                print_phase(result, _found(result, samples, monitor, watching, control), read, output)
+                found = _found(result, samples, monitor, watching, control)
+                if isinstance(result, RunResult) and output.fio_json is not None:
+                    runs.append(_fio_run(result, series, found))
+                print_phase(result, found, read, output)
                 code = phase_code or code
                 if code > 1 or control.outstanding:
                     break
@@ -151,7 +153,14 @@ def _code_of(signals: EndingSignals) -> int:
     return 1 if signal is None else 128 + signal
 
 
-def _leave(folder: Path | None, runs: Runs) -> None:
+def _fio_run(result: RunResult, series: LoadSeries, found: FoundBelow) -> FioRun:
+    from collectors.reports.fio_disks import fio_disks  # noqa: PLC0415 (few runs need it)
+    from engine.results.fio_plot import FioRun  # noqa: PLC0415 (few runs need it)
+
+    return FioRun(result, series.intervals, fio_disks(found.devices))
+
+
+def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
     if folder is None:
         return
     from engine.results.fio_plot import write_results  # noqa: PLC0415 (few runs need it)
