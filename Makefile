@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev run test test-fast test-rust fuzz lab-test oracles lint lint-python lint-rust format audit wheel bench pictures soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast test-rust truth fuzz lab-test oracles lint lint-python lint-rust format audit wheel bench pictures soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,10 @@ test: dev ## everything: lint, Rust tests, Python tests; what fails beside other
 
 test-fast: dev ## what needs no devices, no terminal and no pictures, in about a minute
 	$(BIN)/pytest -q $(COMPUTING) -m 'not slow' tests/unit tests/app
+
+# Four at a time: they wait, but each drives thousands of I/Os per second.
+truth: dev ## answers on files of known laws: knees, rates within limits, maxima, comparisons; 10 to 20 minutes, best on an idle host
+	LUNSCOPE_TRUTH=1 $(BIN)/pytest -n 4 --dist worksteal --durations=0 tests/truth
 
 fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)

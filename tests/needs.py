@@ -87,6 +87,7 @@ systemd_analyze = _need("systemd-analyze", _tool("systemd-analyze"))
 tmux = _need("tmux", _tool("tmux"))
 chromium = _need("chromium", _tool("chromium"))
 fuse = _need("FUSE in a mount namespace", _fuse)
+law_files = _need("FUSE and a C compiler", lambda: _fuse() or _tool("cc")())
 device_mapper = _need("device mapper", _device_mapper)
 swap = _need("swap", _swap)
 
@@ -107,6 +108,11 @@ def _guest() -> str:
     return _lab() or _tool("qemu-system-x86_64")()
 
 
+def _truth() -> str:
+    return "" if os.environ.get("LUNSCOPE_TRUTH") == "1" else "minutes each: run make truth, or set LUNSCOPE_TRUTH=1"
+
+
+truth = _need("time", _truth)
 guest = _need("a guest of the storage lab", _guest)
 
 

@@ -39,7 +39,8 @@ def summary_lines(result: RunResult) -> list[str]:
     return [
         f"{describe_job(about.job)}; {about.engine.backend} engine ({about.engine.why})",
         f"on {listed(about.targets)}",
-        f"ran {about.elapsed_s:.1f} s ({ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
+        f"ran {about.elapsed_s:.1f} s ({ENDINGS[about.ended]}), measured {result.duration_s:.1f} s"
+        + _rested_on(result.total),
         "",
         *_tables(result),
         *(f"note: {caveat}" for caveat in caveats(result)),
@@ -101,6 +102,12 @@ def _tables(result: RunResult) -> Iterator[str]:
         failed = f": {part.errors:,} failed, tried on another path" if part.errors else ""
         yield f"path {name}{failed}"
         yield table_row(part, seconds, in_ms=in_ms)
+
+
+def _rested_on(split: Split) -> str:
+    """Say how many I/Os the percentiles rest on."""
+    counts = [f"{part.ios:,} {label}s" for label, part in (("read", split.read), ("write", split.write)) if part.ios]
+    return f": {' and '.join(counts)}" if counts else ""
 
 
 def _directions(split: Split) -> list[tuple[str, Measured]]:
@@ -203,7 +210,7 @@ def group_lines(group: GroupResult) -> Iterator[str]:
     total, seconds = group.total.total, group.duration_s
     in_ms = in_milliseconds(total)
     yield f"{len(group.loads)} loads at the same time on {listed(group.targets)}"
-    yield f"ran {group.elapsed_s:.1f} s ({ENDINGS[group.ended]}), measured {seconds:.1f} s"
+    yield f"ran {group.elapsed_s:.1f} s ({ENDINGS[group.ended]}), measured {seconds:.1f} s" + _rested_on(group.total)
     yield ""
     yield table_header(in_ms=in_ms)
     for load in group.loads:

@@ -21,6 +21,7 @@ def one_epoch(latency_ns: int = 100_000, ios: int = 2000, duration_s: float = 2.
 def test_figures_carry_their_units() -> None:
     lines = summary_lines(one_epoch())
     assert lines[0] == "random, direct, 4k, read, QD 1, stripe width 1; uring engine (the fastest, and it works here)"
+    assert lines[2] == "ran 4.5 s (runtime over), measured 2.0 s: 2,000 reads"
     assert lines[4].split() == ["IOPS", "MiB/s", "mean", "us", "p50", "p90", "p99", "p99.9", "max", "avg", "peak"]
     assert lines[5].split() == ["read", "1,000", "3.9", *["100.0"] * 7]
 
