@@ -61,8 +61,9 @@ class _Sums:
         self.ios = 0
 
     def add(self, trial: RateTrial) -> None:
-        # Where no I/O completed, as many as were due have not.
-        count = trial.ios + trial.skipped + trial.errors or max(round(trial.rate * trial.duration_s), 1)
+        count = trial.ios + trial.skipped + trial.errors
+        if not count and trial.excess.get(self._text, 1.0):
+            count = max(round(trial.rate * trial.duration_s), 1)  # none of those that were due completed
         self.duration_s += trial.duration_s
         self.ios += count
         if self._is_mean:

@@ -83,8 +83,7 @@ class RateSearch(Struct, frozen=True):
         phases = self.phases
         for index in grid.ladder():
             if grid.rate(index) not in known.on_grid:
-                soonest_s = min(phases[0].trial_at(grid.rate(index), limit) for limit in self.limits)
-                return WantedTrial(grid.rate(index), soonest_s, RateStage.LADDER)
+                return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
         return self._next_of_phases(known, grid.nearest(trials[-1].rate), grid, phases)
 
     @property

@@ -19,6 +19,8 @@ PATIENCE_S = 1.0
 """How long an arrival waits for a free slot before it is skipped (schedule.rs)."""
 SUSTAINED = 0.95
 """Share of the arrivals that complete where the rate is carried; below, the backlog grows for as long as it lasts."""
+_FEW = 5.0
+"""Arrivals expected, of which it may be chance that there are none."""
 _DEVIATIONS = 3.0
 """Standard deviations that the number of Poisson arrivals may be off."""
 
@@ -87,7 +89,7 @@ class Arrivals(Struct, frozen=True):
     def is_carried_by(self, iops: float) -> bool:
         """Whether so many completions per second carried the rate."""
         ios = iops * self.duration_s
-        return ios + self.margin >= SUSTAINED * self.due and ios > 0
+        return ios + self.margin >= SUSTAINED * self.due and (ios > 0 or self.due < _FEW)
 
     def unserved(self, ios: int, limit_s: float) -> float:
         """Arrivals that must have waited for longer than a limit by the end: more than can wait within it."""
@@ -101,7 +103,7 @@ def excess_share(limit: Limit, total: Measured, arrivals: Arrivals) -> float:
     I/Os that were skipped, failed, or still wait although the limit is over have exceeded it.
     """
     if total.ios == 0:
-        return 1.0
+        return float(arrivals.due >= _FEW or arrivals.skipped + arrivals.errors > 0)
     lost = arrivals.skipped + arrivals.errors + arrivals.unserved(total.ios, limit.limit_ns / 1e9)
     if limit.metric == "mean":
         mean_ns = (total.latency_sum_ns + lost * PATIENCE_S * 1e9) / (total.ios + lost)

@@ -117,7 +117,8 @@ def test_slow_disk_gets_trials_long_enough_for_the_percentile() -> None:
     assert answers.limits[0].lower.rate == pytest.approx(
         true_rate(answers.limits[0].limit, service_rate=150.0), rel=0.05
     )
-    assert max(trial.duration_s for trial in model.trials) == pytest.approx(10.0)
+    assert 5 < max(trial.duration_s for trial in model.trials) <= 10
+    assert answers.limits[0].lower.ios >= 1000
 
 
 def test_stopped_search_is_undecided_and_names_what_it_has() -> None:
