@@ -11,7 +11,7 @@ from typing import NamedTuple
 from engine.guard.claims import Relative, below, sharing, stack_of
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.stored_file import StoredFile
-from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
+from engine.hostfs.sysblock import BlockDevice, command_devices, is_multipath_map, title
 
 
 class Use(NamedTuple):
@@ -21,7 +21,8 @@ class Use(NamedTuple):
     fix: str
 
 
-def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
+def _own_use(usage: UsageSnapshot, device: BlockDevice) -> Use | None:
+    number = device.number
     if text := usage.mounted.get(number):
         return Use(text, "unmount it first")
     if number in usage.swaps.devices:
@@ -30,7 +31,17 @@ def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
         return Use(text, "take it out of the target first")
     if text := usage.writers.certain.of_device(number):
         return Use(text, "stop that process first")
+    if not device.is_partition and (text := _commanded(usage, device)):
+        return Use(text, "stop that process first")
     return None
+
+
+def _commanded(usage: UsageSnapshot, disk: BlockDevice) -> str | None:
+    """Say who can send commands to a disk past the block layer."""
+    users = usage.writers.certain
+    numbers = command_devices(disk.folder) if users.has_character_devices else ()
+    words = next(filter(None, map(users.of_character_device, numbers)), None)
+    return f"has a device for commands (sg, bsg, ng) that {words}" if words else None
 
 
 def _above(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:
@@ -45,7 +56,7 @@ def _use_above(usage: UsageSnapshot, device: BlockDevice, seen: set[int]) -> str
         if part.number in seen:
             continue
         seen.add(part.number)
-        if use := _own_use(usage, part.number):
+        if use := _own_use(usage, part):
             return f", which {use.text}"
         for higher in _above(usage, part):
             if text := _use_above(usage, higher, seen):
@@ -73,7 +84,7 @@ def _use_of_stack(usage: UsageSnapshot, lower: BlockDevice, stack: set[int]) -> 
     # A multipath map takes all of its paths, other volumes a part of their members.
     has_neighbours = bool(own_holders) and not any(map(is_multipath_map, own_holders))
     for relative in sharing(usage, lower):
-        use = _own_use(usage, relative.device.number)
+        use = _own_use(usage, relative.device)
         is_other_path = relative.device.disk_folder != lower.disk_folder and relative.device.number not in stack
         # Other volumes on a shared member are neighbours; a holder of a plain backing device or of another path is not.
         if use is None and (is_other_path or not has_neighbours):
@@ -101,7 +112,7 @@ def _below_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use |
 def block_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | None:
     """Find who uses a block device or anything that shares bytes with it; a sentence about `subject`."""
     for relative in sharing(usage, device):
-        use = _own_use(usage, relative.device.number) or _held_use(usage, relative.device, {device.number})
+        use = _own_use(usage, relative.device) or _held_use(usage, relative.device, {device.number})
         if use:
             return _sentence(subject, relative, use)
     return _below_use(usage, subject, device)

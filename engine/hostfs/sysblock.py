@@ -152,6 +152,20 @@ def lun_of(disk_folder: Path) -> str | None:
     return None
 
 
+_COMMAND_DEVICES = ("device/scsi_generic/sg*/dev", "device/bsg/*/dev")
+
+
+def command_devices(disk_folder: Path) -> Iterator[int]:
+    """List the character devices that take commands for a disk: sg and bsg of SCSI, ng of an NVMe namespace."""
+    files = [file for pattern in _COMMAND_DEVICES for file in disk_folder.glob(pattern)]
+    if disk_folder.name.startswith("nvme"):
+        files += disk_folder.parent.glob(f"ng{disk_folder.name.removeprefix('nvme')}/dev")
+    for file in files:
+        number = parse_device_number(read_text(file))
+        if number is not None:
+            yield number
+
+
 def title(device: BlockDevice) -> str:
     """Name a device as people know it: the node, with the dm name where there is one."""
     mapped = read_text(device.disk_folder / "dm" / "name")

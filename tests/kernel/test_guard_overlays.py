@@ -15,7 +15,7 @@ import pytest
 from engine.job.spec import Mode
 from tests import needs
 from tests.kernel.conftest import Storage, run
-from tests.kernel.test_guard_attacks import accept, refusal
+from tests.kernel.test_guard_attacks import accept, claim, refusal
 
 pytestmark = [needs.root, needs.loop]
 MIB = 1 << 20
@@ -48,17 +48,17 @@ def overlay(storage: Storage, layers: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def container(layers: Path, script: str) -> Iterator[int]:
-    """Mount the overlay where nobody else sees it, run a script of Python there, and wait; the pid of that."""
+def container(layers: Path, script: str) -> Iterator[str]:
+    """Mount the overlay where nobody else sees it, run a script of Python there, and wait; what it told, or its pid."""
     code = (
-        "import ctypes, mmap, os, subprocess, sys\nMIB = 1 << 20\n"
+        "import mmap, os, subprocess, sys\nfrom tests.attaching import attach_one\n"
         f"subprocess.run({mount_command(layers)!r}, check=True)\nos.chdir({str(layers / 'merged')!r})\n"
-        f"{script}\nprint(os.getpid(), flush=True)\nsys.stdin.read()\n"
+        f"told = os.getpid()\n{script}\nprint(told, flush=True)\nsys.stdin.read()\n"
     )
     command = ["unshare", "--mount", "--propagation", "slave", sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        yield int(other.stdout.readline())
+        yield other.stdout.readline().strip()
         other.communicate()
 
 
@@ -130,8 +130,7 @@ def test_a_filesystem_that_a_container_has_on_a_file_in_its_overlay(
     run("mkfs.ext4", "-q", "-F", str(image))
     point = storage.folder / "inner"
     point.mkdir()
-    attach = f"loop = subprocess.run(['mount', '-o', 'loop', 'image', {str(point)!r}], check=True)"
-    with container(layers, attach):
+    with container(layers, f"attach_one('mount', '-o', 'loop', 'image', {str(point)!r})"):
         device = storage.loop(backing=layers / "upper/image")
         text = refusal(device)
         assert "the same bytes by another loop device, /dev/loop" in text
@@ -164,6 +163,29 @@ def test_a_file_of_which_only_the_metadata_was_copied_up(storage: Storage, layer
     text = refusal(device, destroy_data=False)
     assert f"the file behind {reader}, {layers}/merged/image, may be the same" in text
     accept(device)
+
+
+LEFT = """told = attach_one('losetup', '--find', '--show', 'image')
+merged = os.getcwd()
+os.chdir('/')
+subprocess.run(['umount', '--lazy', merged], check=True)
+"""
+
+
+@pytest.mark.parametrize("made_in", ["upper", "lower"])
+def test_a_loop_device_over_a_file_that_no_namespace_shows(storage: Storage, layers: Path, made_in: str) -> None:
+    """One that was copied up has the number of the original, so that nothing tells which file it is."""
+    (layers / made_in / "image").write_bytes(bytes(4 * MIB))
+    with container(layers, LEFT) as left:
+        storage.undo("losetup", "--detach", left)
+        device = storage.loop(backing=layers / "upper/image")
+        with claim(left):
+            text = refusal(device, destroy_data=False)
+        if made_in == "upper":
+            assert f"the same bytes by another loop device, {left} is claimed" in text
+        else:
+            assert f"the file behind {left}, /image, may be the same" in text
+        accept(device)
 
 
 @needs.mkfs_erofs

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from engine.guard.facts import filesystem_notice
-from engine.guard.usage import block_use
+from engine.guard.usage import Use, block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import parse_mountinfo, pooled_devices
 from engine.hostfs.sysblock import look_up, parse_device_number
+from engine.syscalls import Statx
 
 MIB_SECTORS = 2048
 
@@ -230,6 +232,24 @@ def test_mountinfo_is_parsed_with_optional_fields_and_escapes() -> None:
     )
     assert first.text == "is mounted on /mnt 2 (ext3) in the mount namespace of pid 7 (x)"
     assert (second.point, second.source) == ("/run", "tmpfs x")
+
+
+@pytest.mark.parametrize("device", ["scsi_generic/sg3", "bsg/0:0:0:1"])
+def test_who_can_send_commands_to_a_disk(host: FakeHost, device: str) -> None:
+    host.disk("sda")
+    folder = host.sysfs / "devices/sda"
+    part = host.partition("sda", "sda1", 1, 50)
+    (folder / "device" / device).mkdir(parents=True)
+    (folder / "device" / device / "dev").write_text("21:3\n")
+    usage = host.usage()
+    sent = Statx(stat.S_IFCHR, 5, 9, os.makedev(21, 3), 0, None, None, None)
+    usage.writers.certain.add(sent, "/proc/812/fd/3", "is open for writing by", "/proc/none/812")
+    words = "has a device for commands (sg, bsg, ng) that is open for writing by ? (pid 812)"
+    whole, of_part = (look_up(host.sysfs, parse_device_number(host.number(name)) or 0) for name in ("sda", part))
+    assert whole is not None
+    assert of_part is not None
+    assert (block_use(usage, "sda", whole) or Use("", "")).text == f"sda {words}"
+    assert (block_use(usage, "sda1", of_part) or Use("", "")).text == f"sda1 is in use: its disk /dev/sda {words}"
 
 
 def test_without_mountinfo_nothing_can_be_said(tmp_path: Path) -> None:
