@@ -175,7 +175,7 @@ def _block_sizes(curves: Sequence[LoadCurve]) -> Iterator[Finding]:
 
 
 def _modes(curves: Sequence[LoadCurve]) -> Iterator[Finding]:
-    """Best mode, each with its best load; a hint only if it is buffered, as that may be the speed of memory."""
+    """Best mode, each with its best load; a hint only unless it is direct, as that may be the speed of memory."""
     for name, group in _varying(curves, "mode"):
         best = [(curve.values["mode"], point) for curve in group if (point := curve.best) is not None]
         if len(best) < len(group):
@@ -185,10 +185,10 @@ def _modes(curves: Sequence[LoadCurve]) -> Iterator[Finding]:
         ratio = point.iops / second.iops
         if ratio < max(_MODES_DIFFER, 1 + point.spread + second.spread):
             continue
-        cached = "; that may be the page cache: compare with the counters of the disks" if mode == "buffered" else ""
+        cached = "" if mode == "direct" else "; that may be the page cache: compare with the counters of the disks"
         yield Finding(
             FindingKind.MODE,
-            Confidence.HINT if mode == "buffered" else Confidence.LIKELY,
+            Confidence.LIKELY if mode == "direct" else Confidence.HINT,
             f"mode {mode} is {100 * (ratio - 1):.0f} % faster than {other}{cached}",
             (Evidence(mode, point.iops, "IOPS"), Evidence(other, second.iops, "IOPS")),
             where=name,

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from engine.job.spec import Backend, Knobs
+from engine.errors import LunscopeError
+from engine.job.spec import Backend, Knobs, Mode
 from engine.replacing import replace
 from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
@@ -122,6 +123,8 @@ class PointMeter(Struct, frozen=True):
     """Whether to give the measurement up."""
     clock: Callable[[], float] = time.monotonic
     watch: PointWatch = field(default_factory=NotWatched)
+    drops_cache: bool = False
+    """Whether modes are compared, so that no point may find in memory what another one left there."""
 
     def measure(self, knobs: Knobs, value: float, stage: str, sweep_start_s: float) -> Trial:
         """Measure one point; blocks for seconds.
@@ -131,6 +134,8 @@ class PointMeter(Struct, frozen=True):
             LunscopeError: the knobs are refused.
         """
         start_s = self.clock()
+        if self.drops_cache and knobs.mode is not Mode.DIRECT:
+            self._drop_cache(knobs)
         self.load.turn(knobs)
         for _ in range(_ATTEMPTS):
             try:
@@ -140,6 +145,17 @@ class PointMeter(Struct, frozen=True):
                 continue
             return replace(self._trial(series), load=value, stage=stage, start_s=start_s - sweep_start_s)
         raise EndedError
+
+    def _drop_cache(self, knobs: Knobs) -> None:
+        """Turn to direct I/O for a moment: it writes back and drops what is cached of targets that may be written.
+
+        Of other targets the cache is left alone: it may be of use to others.
+        """
+        try:
+            self.load.turn(replace(knobs, mode=Mode.DIRECT))
+        except LunscopeError:
+            return  # A file that takes no direct I/O keeps its cache, as its points say of themselves.
+        self._wait_until_begun()
 
     def _warm_up(self) -> None:
         """Wait until the warm-up is over, or for the longest time that is given to it."""

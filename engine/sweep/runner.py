@@ -103,7 +103,12 @@ class SweepRunner(SkippingPoints):
         self._begun_s = clock()
         self._measuring: Point | None = None
         self._meter = PointMeter(
-            load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock, watch or NotWatched()
+            load,
+            plan.rule,
+            lambda: self._stop.is_set() or self._skip.is_set(),
+            clock,
+            watch or NotWatched(),
+            drops_cache=any(axis.knob.id == "mode" for axis in plan.axes),
         )
 
     @property

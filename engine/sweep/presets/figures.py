@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from engine.job.choices import Mode
 from engine.job.sizes import format_blocks
 from engine.sweep.hosts_knob import FleetKnobs
 from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyFigure
@@ -58,6 +59,22 @@ def _cache_hit_pct(point: PresetPoint) -> float | None:
     return float(share) if isinstance(share, int | float) and math.isfinite(share) else None
 
 
+def _memory_pct(point: PresetPoint) -> float | None:
+    """Share of the bytes of a cached load that its disks did not move meanwhile; None where that is not known.
+
+    Disks also move the bytes of others: it is at least so much.
+    """
+    way = {0.0: "write", 100.0: "read"}.get(point.knobs.read_pct)
+    disks = (point.trial.devices or {}).get("disks")
+    if point.knobs.mode is Mode.DIRECT or way is None or not point.trial.bytes_per_s or not isinstance(disks, list):
+        return None
+    moved = [disk.get(f"{way}_bytes_per_s") for disk in disks if isinstance(disk, Mapping) and disk.get("top") is True]
+    known = [each for each in moved if isinstance(each, int | float) and math.isfinite(each)]
+    if not moved or len(known) < len(moved):
+        return None
+    return max(100 * (1 - sum(known) / point.trial.bytes_per_s), 0.0)
+
+
 def _note(point: PresetPoint) -> str:
     if not point.trial.ios:
         return "no I/O completed: give a longer --runtime"
@@ -94,6 +111,8 @@ CPU_PER_GB = StudyFigure(
 )
 NOTE = StudyFigure(StudyColumn("note", ""), _note)
 
+MEMORY = StudyFigure(StudyColumn("memory_pct", "memory %"), _memory_pct)
+"""Of a cached mode: at least so much of it was the page cache and not the disks."""
 CACHE_HIT = StudyFigure(StudyColumn("cache_hit_pct", "cache hit %", 1), _cache_hit_pct)
 """Of caches that the host knows: bcache, dm-cache, dm-writecache, ARC."""
 DETAIL = (IOPS, SPREAD, MB_PER_S, CHECK, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)

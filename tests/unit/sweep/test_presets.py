@@ -13,11 +13,12 @@ import pytest
 from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
-from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, PathSpec, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep, recorded_sweep
 from engine.sweep.hosts_knob import hosts_knob
+from engine.sweep.plan import make_plan
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, doubled
@@ -269,6 +270,55 @@ def test_a_point_where_nothing_completed_has_no_figures() -> None:
 def test_blocks_of_directio_and_dump_are_not_cut() -> None:
     for name in ("directio", "dump"):
         assert _plan(name).parts[0][1].job.stripe_unit_bytes == 1 << 20
+
+
+def test_a_cached_mode_does_not_find_what_another_one_left_in_memory() -> None:
+    """A turn to direct I/O writes back and drops; a load without an axis of modes keeps its cache."""
+    plan = _plan("directio", "qd=1", "read_pct=100").parts[0][1]
+    load = FakeLoad(lambda _: 5000)
+    SweepRunner(plan, load, clock=load.clock).run()
+    assert [knobs.mode.value for knobs in load.turns] == ["direct", "direct", "buffered", "direct", "sync"]
+    plan = make_plan(JobSpec(knobs=Knobs(mode=Mode.BUFFERED)), (parse_axis("qd=1,2"),))
+    load = FakeLoad(lambda _: 5000)
+    SweepRunner(plan, load, clock=load.clock).run()
+    assert {knobs.mode for knobs in load.turns} == {Mode.BUFFERED}
+
+
+def test_a_file_without_direct_io_is_measured_with_its_cache() -> None:
+    plan = _plan("directio", "qd=1", "read_pct=100", "mode=buffered").parts[0][1]
+    load = RefusesDirect(lambda _: 5000)
+    result = SweepRunner(plan, load, clock=load.clock).run()
+    assert (result.is_complete, len(result.curves[0].trials)) == (True, 1)
+
+
+class RefusesDirect(FakeLoad):
+    def turn(self, knobs: Knobs) -> None:
+        if knobs.mode is Mode.DIRECT:
+            raise UsageError("no direct I/O")
+        super().turn(knobs)
+
+
+@pytest.mark.parametrize(
+    ("disks", "memory_pct"),
+    [
+        ([{"top": True, "read_bytes_per_s": 1e6}, {"top": False, "read_bytes_per_s": 5e6}], 90.0),
+        ([{"top": True, "read_bytes_per_s": 2e7}], 0.0),
+        ([{"top": True, "read_bytes_per_s": None}], None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_cells_of_a_cached_mode_say_how_much_was_memory(disks: list[dict[str, object]], memory_pct: float) -> None:
+    plan = _plan("directio", "qd=1", "read_pct=100")
+    outcome = _measured(plan)
+    curves = tuple(
+        replace(curve, trials=tuple(replace(one, bytes_per_s=1e7, devices={"disks": disks}) for one in curve.trials))
+        for curve in outcome.results[0].curves
+    )
+    table = replace(outcome, results=(replace(outcome.results[0], curves=curves),)).tables[0]
+    cells = dict(zip((column.key for column in table.columns), table.rows[0].cells, strict=True))
+    assert cells["memory_pct_mode_direct"] is None
+    assert cells["memory_pct_mode_buffered"] == cells["memory_pct_mode_sync"] == memory_pct
 
 
 def _plan_over(hosts: int, *vary: str) -> PresetPlan:
