@@ -58,6 +58,32 @@ def more_open_files() -> str:
     return f"the limit is {limit}: raise ulimit -n"
 
 
+_LIMITS = (
+    (resource.RLIMIT_NPROC, "ulimit -u", 1, ""),
+    (resource.RLIMIT_AS, "ulimit -v", 1024, " KiB"),
+    (resource.RLIMIT_DATA, "ulimit -d", 1024, " KiB"),
+)
+
+
+def shortage(error: BaseException) -> str:
+    """Say that threads, processes or memory ran out and which limits there are; empty for any other error."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        what = "no memory is left"
+    elif isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        what = "no thread can be started"
+    elif isinstance(error, BlockingIOError) and error.filename is None:
+        what = "no process or thread can be started"
+    else:
+        return ""
+    limits = [
+        (name, resource.getrlimit(which)[0] // unit, of)
+        for which, name, unit, of in _LIMITS
+        if resource.getrlimit(which)[0] != resource.RLIM_INFINITY
+    ]
+    known = ", ".join(f"{name} is {value}{of}" for name, value, of in limits)
+    return f"{what}: {f'{known}: raise what is too low, or' if known else 'raise'} memory.max and pids.max of the control group"
+
+
 def too_many_open(subject: str) -> LunscopeError:
     """Say that no descriptor is left (EMFILE, ENFILE) and how to get more."""
     return LunscopeError(f"{subject}: too many open files: {more_open_files()}, or use fewer targets")

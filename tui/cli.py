@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from engine.errors import LunscopeError, more_open_files
+from engine.errors import LunscopeError, more_open_files, shortage
 from engine.text import safe_text, short_text
 from tui.crash import crash_line, report_threads
 from tui.garbage import loading
@@ -111,7 +111,7 @@ def _ended_by(error: BaseException) -> int:
         case LunscopeError():
             return _complain(_with_limit(str(error)), error.exit_code)
         case OSError():
-            return _complain(_reason(error), 1)
+            return _complain(shortage(error) or _reason(error), 1)
         case _:
             return _complain(crash_line(error), 1)
 

@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 from engine.config import state_folder
+from engine.errors import shortage
 from engine.text import safe_text, short_text
 
 FILES_KEPT = 10
@@ -24,7 +25,12 @@ def crash_folder() -> Path:
 
 
 def crash_line(error: BaseException) -> str:
-    """Write the details to a file that only its owner can read; returns the line to show."""
+    """Write the details to a file that only its owner can read; returns the line to show.
+
+    Where the limits of this process are the cause, they are named instead: that is no error of lunscope.
+    """
+    if words := shortage(error):
+        return words
     what = short_text(" ".join(f"{type(error).__name__}: {error}".split()))
     try:
         path = _write(_details(error))

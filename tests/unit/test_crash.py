@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import resource
 import stat
 import threading
 from pathlib import Path
@@ -27,7 +29,7 @@ class Panic(BaseException):
     """As the native core raises one."""
 
 
-@pytest.mark.parametrize("error", [ValueError("odd \x1b[31m"), RecursionError(), MemoryError(), Panic("at the disco")])
+@pytest.mark.parametrize("error", [ValueError("odd \x1b[31m"), RecursionError(), Panic("at the disco")])
 def test_an_unforeseen_error_is_one_line_and_a_private_file(
     error: BaseException, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,3 +94,25 @@ def test_a_key_of_a_megabyte_gives_a_short_line(tmp_path: Path, capsys: pytest.C
     assert len(said) < 1500
     assert run_cli(["v" * 100_000]) == 2
     assert len(capsys.readouterr().err) < 1500
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "no memory is left: "),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "no memory is left: "),
+        (RuntimeError("can't start new thread"), "no thread can be started: "),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "no process or thread can be started: "),
+    ],
+)
+def test_what_the_environment_lacks_is_named_with_its_limits(
+    error: BaseException, says: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {resource.RLIMIT_NPROC: (3, 3), resource.RLIMIT_AS: (400_000 << 10, 400_000 << 10)}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: limits.get(which, (resource.RLIM_INFINITY,) * 2))
+    monkeypatch.setattr(tui.commands.doctor, "examine", lambda *_: _raise(error))
+    assert run_cli(["doctor"]) == 1
+    said = capsys.readouterr()
+    fix = "ulimit -u is 3, ulimit -v is 400000 KiB: raise what is too low, or memory.max and pids.max of the control group"
+    assert (said.out, said.err) == ("", f"lunscope: {says}{fix}\n")
+    assert not folder.exists()

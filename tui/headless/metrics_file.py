@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import glob
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from engine.text import safe_text
 MARK = b"# Written by lunscope metrics.\n"
 SUFFIX = ".prom"
 """node_exporter reads no other files."""
+_LEFTOVER = re.compile(r"\.[0-9]{1,10}\.new", re.ASCII)
 MODE = 0o644
 """node_exporter runs as another user."""
 
@@ -33,9 +38,24 @@ def require_textfile(path: Path, option: str = "--textfile") -> None:
         if not stat.S_ISREG(path.lstat().st_mode) or not _is_ours(path):
             raise RefusedError(f"{shown}: not written by lunscope metrics, so it is not replaced: use another name")
     except FileNotFoundError:
-        return
+        pass
     except OSError as error:
         raise LunscopeError(f"{shown}: {words_of(error)}") from None
+    _remove_leftovers(path)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what a lunscope that was killed while it wrote has left: nobody holds the lock of such a file."""
+    for found in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
+        if not _LEFTOVER.fullmatch(found.name.removeprefix(f".{path.name}")):
+            continue
+        with contextlib.suppress(OSError):
+            descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                head = file.read(len(MARK))
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISREG(os.fstat(descriptor).st_mode) and MARK.startswith(head):
+                    found.unlink()
 
 
 def _is_ours(path: Path) -> bool:
@@ -55,6 +75,7 @@ def replace_textfile(path: Path, text: bytes) -> None:
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, MODE)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.fchmod(file.fileno(), MODE)
             file.write(MARK)
             file.write(text)

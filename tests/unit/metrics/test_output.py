@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import stat
 import sys
 from pathlib import Path
@@ -116,3 +117,21 @@ def test_without_prometheus_client_the_error_names_the_fix(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(LunscopeError, match=r"pip install '\.\[metrics\]', or use --textfile"):
         make_app(lambda: b"")
+
+
+def test_what_a_killed_one_left_beside_the_file_is_removed_by_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "lunscope.prom"
+    left, empty, others, held = (tmp_path / f".{file.name}.{name}.new" for name in ("812", "7", "x", "9"))
+    left.write_bytes(MARK + b"half a fig")
+    empty.touch()
+    others.write_bytes(MARK)
+    strange = tmp_path / f".{file.name}.6.new"
+    strange.write_text("of somebody else")
+    with held.open("wb") as writing:
+        fcntl.flock(writing, fcntl.LOCK_EX)
+        require_textfile(file)
+    assert sorted(tmp_path.iterdir()) == sorted([others, held, strange])
+    replace_textfile(file, b"figure 1\n")
+    assert file.read_bytes() == MARK + b"figure 1\n"
+    require_textfile(file)
+    assert sorted(tmp_path.iterdir()) == sorted([others, strange, file])
