@@ -81,7 +81,8 @@ def shortage(error: BaseException) -> str:
         if resource.getrlimit(which)[0] != resource.RLIM_INFINITY
     ]
     known = ", ".join(f"{name} is {value}{of}" for name, value, of in limits)
-    return f"{what}: {f'{known}: raise what is too low, or' if known else 'raise'} memory.max and pids.max of the control group"
+    fix = f"{known}: raise what is too low, or" if known else "raise"
+    return f"{what}: {fix} memory.max and pids.max of the control group"
 
 
 def too_many_open(subject: str) -> LunscopeError:

@@ -113,6 +113,6 @@ def test_what_the_environment_lacks_is_named_with_its_limits(
     monkeypatch.setattr(tui.commands.doctor, "examine", lambda *_: _raise(error))
     assert run_cli(["doctor"]) == 1
     said = capsys.readouterr()
-    fix = "ulimit -u is 3, ulimit -v is 400000 KiB: raise what is too low, or memory.max and pids.max of the control group"
-    assert (said.out, said.err) == ("", f"lunscope: {says}{fix}\n")
+    fix = "raise what is too low, or memory.max and pids.max of the control group"
+    assert (said.out, said.err) == ("", f"lunscope: {says}ulimit -u is 3, ulimit -v is 400000 KiB: {fix}\n")
     assert not folder.exists()
