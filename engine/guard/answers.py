@@ -1,7 +1,8 @@
 """What the guard would say of the targets of a job, for people who choose one: nothing is opened for writing.
 
 A device is opened for reading only, as closing one that was open for writing makes udev probe it again. Its claim is
-held for some microseconds, and only where nothing is known to use it. What it carries is found by reading its labels.
+held for some microseconds, and only where nothing is known to use it. What it holds is seen
+in samples (engine/guard/content.py).
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -
     permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
     fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        permission.refuse_device(found, fd, blockio.size_bytes(fd), permissions)
+        permission.refuse_device(found, fd, permissions)
         refuse_unseen(usage, safe_text(found.path), found.status.st_rdev, permissions)
     finally:
         os.close(fd)

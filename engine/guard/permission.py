@@ -3,8 +3,9 @@
 1. The path must be in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
    twice is what is meant.
 2. Whatever the flags: nothing else may use it (engine/guard/usage.py).
-3. Without `destroy_data`: a device must carry no signature, and a file must not exist yet. An existing file, empty or
-   not, with one name or several hard links, counts as valuable until the operator says otherwise.
+3. Without `destroy_data`: a device must be blank (engine/guard/content.py), and a file must not exist yet. Content of a
+   device that nobody knows, and an existing file, empty or not, with one name or several hard links, count as valuable
+   until the operator says otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError
 from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
+from engine.guard.content import Content, content_of
 from engine.guard.finding import READ_ONLY, Found, reopen
-from engine.guard.signatures import signatures_of
 from engine.guard.usage import Use, block_use, file_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
@@ -155,30 +156,22 @@ def _refuse_hidden_writer(found: Found) -> None:
 def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
     """Build the refusal for a device the kernel did not let us claim (O_EXCL, EBUSY), with what it carries."""
     name = subject(found.path, device.node) if device else safe_text(found.path)
-    carries = ""
-    try:
-        fd = reopen(found, os.O_RDONLY)
-        try:
-            names = signatures_of(fd, device.end_bytes - device.start_bytes if device else 0)
-            carries = f"; it carries: {', '.join(names)}" if names else ""
-        finally:
-            os.close(fd)
-    except (OSError, LunscopeError):
-        carries = ""
+    content = content_of(found, device.end_bytes - device.start_bytes) if device else Content()
+    carries = f"; it {content.words}" if content.formats else ""
     return RefusedError(
         f"{name} is claimed by the kernel (O_EXCL: busy): mounted where we cannot see it, or a member of a running "
         f"volume or pool{carries}: never written to: release it first"
     )
 
 
-def refuse_device(found: Found, fd: int, size_bytes: int, permissions: Permissions) -> None:
+def refuse_device(found: Found, fd: int, permissions: Permissions) -> None:
     """Make the checks of a device that nothing uses, in their order, for a load and for those who only ask.
 
     Raises:
         LunscopeError: of the first check that fails.
     """
     _refuse_read_only(found.path, fd)
-    _refuse_data(found.path, fd, size_bytes, permissions)
+    _refuse_data(found, blockio.size_bytes(fd), permissions)
 
 
 def refuse_file(found: Found, permissions: Permissions) -> None:
@@ -201,22 +194,19 @@ def _refuse_read_only(name: str, fd: int) -> None:
         raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
 
 
-def _refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -> None:
-    """Refuse a device that carries a signature, or cannot be read to find out, unless its data may be destroyed.
+def _refuse_data(found: Found, size_bytes: int, permissions: Permissions) -> None:
+    """Refuse a device that is not known to be blank, unless its data may be destroyed.
 
     Raises:
-        RefusedError: names what it carries.
+        RefusedError: names what it carries, or where data was found.
     """
     if permissions.destroy_data:
         return
-    try:
-        names = signatures_of(fd, size_bytes)
-    except OSError as error:
-        names = [f"unknown data, as it cannot be read ({error.strerror})"]
-    if names:
-        raise RefusedError(
-            f"{safe_text(name)} carries: {', '.join(names)}: add --destroy-data if all of it may be lost"
-        )
+    content = content_of(found, size_bytes)
+    if content.is_blank:
+        return
+    earlier = "" if content.formats or content.unseen else "; what an earlier load wrote counts, too"
+    raise RefusedError(f"{safe_text(found.path)} {content.words}{earlier}: add --destroy-data if all of it may be lost")
 
 
 def _refuse_existing_file(found: Found, permissions: Permissions) -> None:

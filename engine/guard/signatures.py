@@ -1,13 +1,12 @@
-"""What a device or file carries: filesystem, volume manager, RAID, encryption, swap, database or partition table.
+"""What a device carries: filesystem, volume, RAID, encryption, swap, partition table, image, archive, dump, database.
 
 Offsets and magics are those of the formats themselves, as collected in util-linux (libblkid/src/superblocks/*.c and
-libblkid/src/partitions/*.c). Checksums are not verified: a damaged superblock still means data.
+libblkid/src/partitions/*.c), QEMU (block/*.c) and file(1) (magic/Magdir). Checksums are not verified: a damaged
+superblock still means data.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -102,8 +101,9 @@ HEAD: tuple[Magic, ...] = (
     Magic("dm-integrity device", b"integrt\0", (0,)),
     Magic("VDO volume", b"dmvdo001", (0,)),
     Magic("Stratis pool member", b"!Stra0tis\x86\xff\x02^\x41rh", (0x204, 0x1204)),
-    Magic("LUKS volume", b"LUKS\xba\xbe", (0,)),
-    Magic("LUKS volume", b"SKUL\xba\xbe", _LUKS2_SECOND),
+    Magic("LUKS1 volume", b"LUKS\xba\xbe\0\x01", (0,)),
+    Magic("LUKS2 volume", b"LUKS\xba\xbe\0\x02", (0,)),
+    Magic("LUKS2 volume", b"SKUL\xba\xbe\0\x02", _LUKS2_SECOND),
     Magic("md RAID member", _le(0xA92B4EFC), (0, 0x1000)),
     Magic("bcache device", bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81"), (0x1018,)),
     Magic("bcachefs filesystem", bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef"), (0x1018,)),
@@ -117,6 +117,46 @@ HEAD: tuple[Magic, ...] = (
     Magic("Amiga partition table", b"RDSK", tuple(sector * 512 for sector in range(16))),
     Magic("AIX volume", b"\xc9\xc2\xd4\xc1", (0,)),
     Magic("Windows dynamic disk", b"PRIVHEAD", (0xC00,)),
+    Magic("SPDK blobstore", b"SPDKBLOB", (0,)),
+    Magic("qcow image", b"QFI\xfb\0\0\0\x01", (0,)),
+    *(Magic("qcow2 image", b"QFI\xfb" + _be(version), (0,)) for version in (2, 3)),
+    Magic("QED image", b"QED\0", (0,)),
+    Magic("VMDK image", b"KDMV", (0,)),
+    Magic("VMDK image", b"COWD", (0,)),
+    Magic("VMDK image", _le(0xCAFEBABE, 8), (0,)),
+    Magic("VMDK descriptor", b"# Disk DescriptorFile", (0,)),
+    Magic("VHDX image", b"vhdxfile", (0,)),
+    Magic("VHD image", b"conectix", (0,)),
+    Magic("VDI image", _le(0xBEDA107F), (0x40,)),
+    Magic("Parallels image", b"WithoutFreeSpace", (0,)),
+    Magic("Parallels image", b"WithouFreSpacExt", (0,)),
+    Magic("Bochs image", b"Bochs Virtual HD Image", (0,)),
+    Magic("WIM image", b"MSWIM\0\0\0", (0,)),
+    Magic("partclone image", b"partclone-image", (0,)),
+    Magic("Android sparse image", _le(0xED26FF3A), (0,)),
+    Magic("tar archive", b"ustar", (257,)),
+    Magic("cpio archive", b"07070", (0,)),
+    Magic("ar archive", b"!<arch>\n", (0,)),
+    *(Magic("zip archive", b"PK" + kind, (0,)) for kind in (b"\x03\x04", b"\x05\x06", b"\x07\x08")),
+    Magic("7z archive", b"7z\xbc\xaf\x27\x1c", (0,)),
+    Magic("rar archive", b"Rar!\x1a\x07", (0,)),
+    Magic("gzip data", b"\x1f\x8b\x08", (0,)),
+    Magic("bzip2 data", b"1AY&SY", (4,)),
+    Magic("xz data", b"\xfd7zXZ\0", (0,)),
+    Magic("lzip data", b"LZIP", (0,)),
+    Magic("lzop data", b"\x89LZO\0\r\n\x1a\n", (0,)),
+    Magic("lz4 data", _le(0x184D2204), (0,)),
+    Magic("zstd data", _le(0xFD2FB528), (0,)),
+    *(Magic("dump archive", order(60012), (24,)) for order in (_le, _be)),
+    Magic("xfsdump archive", b"xFSdump0", (0,)),
+    Magic("btrfs send stream", b"btrfs-stream\0", (0,)),
+    *(Magic("zfs send stream", order(0x2F5BACBAC, 8), (8,)) for order in (_le, _be)),
+    *(Magic("kernel crash dump", name, (0,)) for name in (b"KDUMP   ", b"DISKDUMP")),
+    Magic("ELF file", b"\x7fELF", (0,)),
+    Magic("PostgreSQL dump", b"PGDMP", (0,)),
+    Magic("SQLite database", b"SQLite format 3\0", (0,)),
+    Magic("LMDB database", _le(0xBEEFC0DE), (16,)),
+    Magic("Berkeley DB database", _le(0x00053162), (12,)),
 )
 """Formats identified by bytes at fixed offsets."""
 
@@ -141,6 +181,8 @@ def _tail(size: int) -> Iterator[Magic]:
     promise = (63, 255, 256, 16, 399, 591, 675, 735, 911, 974, 991, 951, 3087)
     yield Magic("Promise RAID member", b"Promise Technology, Inc.", tuple((sectors - s) * 512 for s in promise))
     yield Magic("Windows dynamic disk", b"PRIVHEAD", ((sectors - 1) * 512,))
+    yield Magic("VHD image", b"conectix", ((sectors - 1) * 512,))
+    yield Magic("DMG image", b"koly", ((sectors - 1) * 512,))
     labels = [0, 1, size // _ZFS_LABEL_BYTES - 2, size // _ZFS_LABEL_BYTES - 1]
     uberblocks = [label * _ZFS_LABEL_BYTES + 128 * _KIB + slot * _KIB for label in labels for slot in range(128)]
     yield Magic("ZFS pool member", _le(0x00BAB10C, 8), tuple(uberblocks))
@@ -154,59 +196,19 @@ Reader = Callable[[int, int], bytes]
 def find_signatures(read: Reader, size_bytes: int) -> list[str]:
     """Name everything recognised, in the order of the tables, each once."""
     found: dict[str, None] = {}
-    for magic in (*HEAD, *_tail(size_bytes)):
-        for offset in magic.offsets:
-            inside = 0 <= offset <= size_bytes - len(magic.magic)
-            if inside and read(offset, len(magic.magic)) == magic.magic:
-                found[magic.name] = None
+    for magic, offset in _places(size_bytes):
+        if read(offset, len(magic.magic)) == magic.magic:
+            found[magic.name] = None
     return list(found)
 
 
-class AlignedReader:
-    """Reads any bytes through a descriptor that may be open for direct I/O, in cached chunks.
-
-    Direct reads matter: another host may have written a signature that this host's page cache does not show.
-    """
-
-    _CHUNK = 64 * _KIB
-
-    def __init__(self, fd: int, size_bytes: int) -> None:
-        self._fd = fd
-        self._size = size_bytes
-        self._chunks: dict[int, bytes] = {}
-        # Anonymous maps are page-aligned, as direct I/O requires of buffers.
-        self._buffer = mmap.mmap(-1, self._CHUNK)
-
-    def __call__(self, offset: int, length: int) -> bytes:
-        """Read a range.
-
-        Raises:
-            OSError: the device cannot be read there.
-        """
-        first, last = offset // self._CHUNK, (offset + length - 1) // self._CHUNK
-        data = b"".join(self._chunk(index) for index in range(first, last + 1))
-        start = offset - first * self._CHUNK
-        return data[start : start + length]
-
-    def _chunk(self, index: int) -> bytes:
-        if index not in self._chunks:
-            count = os.preadv(self._fd, [self._buffer], index * self._CHUNK)
-            self._chunks[index] = self._buffer[:count]
-        return self._chunks[index]
-
-    def close(self) -> None:
-        """Free the buffer."""
-        self._buffer.close()
+def signature_ranges(size_bytes: int) -> Iterator[tuple[int, int]]:
+    """List the ranges of bytes in which formats are recognised, each with its end."""
+    return ((offset, offset + len(magic.magic)) for magic, offset in _places(size_bytes))
 
 
-def signatures_of(fd: int, size_bytes: int) -> list[str]:
-    """Name everything recognised behind an open descriptor.
-
-    Raises:
-        OSError: it cannot be read; what it carries is then unknown.
-    """
-    reader = AlignedReader(fd, size_bytes)
-    try:
-        return find_signatures(reader, size_bytes)
-    finally:
-        reader.close()
+def _places(size_bytes: int) -> Iterator[tuple[Magic, int]]:
+    for magic in (*HEAD, *_tail(size_bytes)):
+        for offset in magic.offsets:
+            if 0 <= offset <= size_bytes - len(magic.magic):
+                yield magic, offset

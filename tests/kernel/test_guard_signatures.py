@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from engine.errors import RefusedError
 from engine.guard import OpenTarget, open_targets
-from engine.guard.signatures import HEAD, Magic, find_signatures, signatures_of
+from engine.guard.content import CHUNK_BYTES, content_of_open, sampled_chunks
+from engine.guard.signatures import HEAD, Magic, find_signatures
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
@@ -32,14 +34,34 @@ def refusal(path: str) -> str:
 
 @needs.root
 @needs.loop
-def test_an_empty_device_and_one_full_of_unknown_data_need_no_second_flag(storage: Storage) -> None:
+def test_a_blank_device_needs_no_second_flag(storage: Storage) -> None:
     device = storage.loop(8 * MIB)
     target = open_for_writing(device)
     assert (target.facts.samples, target.facts.zero_share) == (64, 1.0)
     assert target.writable
     target.close()
-    Path(device).write_bytes(b"\xa7" * (8 * MIB))
-    open_for_writing(device).close()
+
+
+@needs.root
+@needs.loop
+@pytest.mark.parametrize(
+    ("offset", "data", "words"),
+    [
+        (40960, b"\xa7", "holds data that is not zero at byte 40960 (in 1 of 128 sampled blocks); "),
+        (8 * MIB - 1, b"x", f"holds data that is not zero at byte {8 * MIB - 1} (in 1 of "),
+        (0, b"\xff" * (8 * MIB), "holds bytes of 0xFF only, as erased flash may, from byte 0 on (in 128 of 128 "),
+        (512, b"LUNSCOP1", "holds data of an earlier load with --verify that is not zero at byte 512 "),
+    ],
+)
+def test_content_that_nobody_knows_is_data(storage: Storage, offset: int, data: bytes, words: str) -> None:
+    device = storage.loop(8 * MIB)
+    with Path(device).open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+    text = refusal(device)
+    assert f"{device} {words}" in text
+    assert text.endswith("what an earlier load wrote counts, too: add --destroy-data if all of it may be lost")
+    open_for_writing(device, destroy=True).close()
 
 
 @needs.root
@@ -74,8 +96,13 @@ def test_what_real_tools_make(storage: Storage, command: list[str], words: str) 
 @pytest.mark.parametrize(
     ("offset", "data", "words"),
     [
-        (0, b"LUKS\xba\xbe\x00\x02", "LUKS volume"),
-        (0x4000, b"SKUL\xba\xbe\x00\x02", "LUKS volume"),
+        (0, b"LUKS\xba\xbe\x00\x02", "LUKS2 volume"),
+        (0x4000, b"SKUL\xba\xbe\x00\x02", "LUKS2 volume"),
+        (0, b"QFI\xfb\0\0\0\x03", "qcow2 image"),
+        (0, b"KDMV\x01\0\0\0", "VMDK image"),
+        (0, b"vhdxfile", "VHDX image"),
+        (257, b"ustar  ", "tar archive"),
+        (0, b"\x1f\x8b\x08\0", "gzip data"),
         (512, b"LABELONE", "LVM physical volume"),
         (510, b"\x55\xaa", "partition table or boot sector"),
         (512, b"EFI PART", "GPT partition table"),
@@ -147,6 +174,17 @@ def test_devices_of_any_size_are_read_within_their_bounds(size: int) -> None:
     assert find_signatures(read, size) == []
 
 
+@pytest.mark.parametrize("size", [1, 4096, 8 * MIB, 10**10 + 512, 20 << 40])
+def test_samples_cover_both_ends_and_every_stretch_of_a_128th(size: int) -> None:
+    chunks = sorted(sampled_chunks(size))
+    last = (size - 1) // CHUNK_BYTES
+    assert chunks[: min(4, last + 1)] == list(range(min(4, last + 1)))
+    assert chunks[-min(4, last + 1) :] == list(range(max(last - 3, 0), last + 1))
+    assert len(chunks) < 400
+    widest = max((after - before for before, after in pairwise(chunks)), default=1)
+    assert widest <= max(1, -(-(last + 1) // 128))
+
+
 def test_agreement_with_libblkid(tmp_path: Path) -> None:
     """Whatever blkid recognises on images of real tools, we do too."""
     if not shutil.which("blkid"):
@@ -173,7 +211,7 @@ def test_agreement_with_libblkid(tmp_path: Path) -> None:
         except AssertionError:
             continue
         fd = os.open(path, os.O_RDONLY)
-        names = signatures_of(fd, 320 * MIB)
+        names = content_of_open(fd, 320 * MIB).formats
         os.close(fd)
         assert names, f"blkid says {kind}"
         compared += 1
