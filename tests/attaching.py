@@ -43,6 +43,20 @@ def attached(*command: str) -> Iterator[str]:
             subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
 
 
+@contextmanager
+def attached_instead(device: str, image: Path) -> Iterator[None]:
+    """Detach a loop device, attach another file to the same number, and detach that at the end."""
+    with Path("/dev/loop-control").open("rb") as control:
+        fcntl.flock(control, fcntl.LOCK_EX)
+        subprocess.run(["losetup", "--detach", device], check=True, timeout=60)
+        subprocess.run(["losetup", device, str(image)], check=True, timeout=60)
+    try:
+        yield
+    finally:
+        if backing_of(device) == str(image):
+            subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+
+
 def backing_of(device: str) -> str:
     """Name the file of a loop device, be it deleted or not; empty where none is attached."""
     try:

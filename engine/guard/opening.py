@@ -209,6 +209,7 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         nr_requests=None,
         identity=Identity.of(fd, 0),
         needs_fill=True,
+        is_own=path is not None,
     )
     try:
         target.align_bytes = align_bytes(fd, name, opener.job.knobs.mode)
@@ -245,6 +246,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             facts=file_facts(opener.usage.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
+            is_own=writable and not opener.permissions.destroy_data,
             direct_align_bytes=direct_align_bytes(fd),
         )
     except BaseException:
@@ -281,6 +283,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
+            is_own=writable and not opener.permissions.destroy_data,
             direct_align_bytes=direct_align_bytes(fd),
             held=opener.shared.held,
             claim_fd=claim,

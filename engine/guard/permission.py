@@ -5,7 +5,7 @@
 2. Whatever the flags: nothing else may use it (engine/guard/usage.py).
 3. Without `destroy_data`: a device must be blank (engine/guard/content.py), and a file must not exist yet. Content of a
    device that nobody knows, and an existing file, empty or not, with one name or several hard links, count as valuable
-   until the operator says otherwise.
+   until the operator says otherwise; not so what this very process left there (engine/guard/own_writes.py).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from engine.errors import LunscopeError, RefusedError
 from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.content import Content, content_of
 from engine.guard.finding import READ_ONLY, Found, reopen
+from engine.guard.own_writes import is_as_left
 from engine.guard.usage import Use, block_use, file_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
@@ -203,7 +204,7 @@ def _refuse_data(found: Found, size_bytes: int, permissions: Permissions) -> Non
     if permissions.destroy_data:
         return
     content = content_of(found, size_bytes)
-    if content.is_blank:
+    if content.is_blank or (not content.formats and is_as_left(found.status)):
         return
     earlier = "" if content.formats or content.unseen else "; what an earlier load wrote counts, too"
     raise RefusedError(f"{safe_text(found.path)} {content.words}{earlier}: add --destroy-data if all of it may be lost")
@@ -215,7 +216,7 @@ def _refuse_existing_file(found: Found, permissions: Permissions) -> None:
     Raises:
         RefusedError: says how large it is and under how many names it is known.
     """
-    if permissions.destroy_data:
+    if permissions.destroy_data or is_as_left(os.fstat(found.fd)):
         return
     status = found.status
     names = f", known under {status.st_nlink} names (hard links)" if status.st_nlink > 1 else ""

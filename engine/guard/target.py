@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from engine.backend.outstanding import Waits
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
+from engine.guard.own_writes import note_left
 from engine.guard.permission import refuse_claimed_elsewhere, refuse_used
 from engine.guard.usage_snapshot import UsageSnapshot, scan_processes
 
@@ -45,6 +46,8 @@ class OpenTarget(Struct, eq=False):
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    is_own: bool = False
+    """Everything that is on it since it was opened for writing is of this process: it was blank then, or made."""
     facts: TargetFacts = field(default_factory=TargetFacts)
     """What was found that makes its figures less than they seem."""
     direct_align_bytes: int = 1
@@ -116,11 +119,14 @@ class OpenTarget(Struct, eq=False):
             return
         if self.needs_fill and self.path is not None:
             _remove_if_same(Path(self.path), self.fd)
+        status = os.fstat(self.fd)
         os.close(self.fd)
         self.fd = -1
         if self.claim_fd is not None:
             os.close(self.claim_fd)
             self.claim_fd = None
+        if self.is_own:
+            note_left(status)
 
 
 def _remove_if_same(path: Path, fd: int) -> None:

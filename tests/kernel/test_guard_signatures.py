@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
+import threading
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from engine.errors import RefusedError
-from engine.guard import OpenTarget, open_targets
+from engine.guard import OpenTarget, fill_scratch, open_targets
 from engine.guard.content import CHUNK_BYTES, content_of_open, sampled_chunks
 from engine.guard.signatures import HEAD, Magic, find_signatures
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from tests import needs
+from tests.attaching import attached_instead
 from tests.kernel.conftest import Storage, run
 
 MIB = 1 << 20
@@ -62,6 +65,65 @@ def test_content_that_nobody_knows_is_data(storage: Storage, offset: int, data: 
     assert f"{device} {words}" in text
     assert text.endswith("what an earlier load wrote counts, too: add --destroy-data if all of it may be lost")
     open_for_writing(device, destroy=True).close()
+
+
+def write(target: OpenTarget) -> None:
+    page = mmap.mmap(-1, 4096)
+    page[:] = b"\xa7" * 4096
+    os.pwritev(target.fd, [page], 65536)
+
+
+@needs.root
+@needs.loop
+def test_what_this_process_wrote_may_be_written_again_until_something_else_writes(storage: Storage) -> None:
+    device = storage.loop(8 * MIB)
+    for _ in range(3):
+        target = open_for_writing(device)
+        write(target)
+        target.close()
+    with Path(device).open("r+b") as file:
+        file.write(b"y" * 4096)
+    assert "holds data that is not zero at byte 0" in refusal(device)
+
+
+@needs.root
+@needs.loop
+def test_another_disk_under_the_same_number_is_not_what_was_left(storage: Storage) -> None:
+    device, other = storage.loop(8 * MIB), storage.image(8 * MIB)
+    other.write_bytes(bytes(65536) + b"\xa7" * 4096 + bytes(8 * MIB - 65536 - 4096))
+    target = open_for_writing(device)
+    write(target)
+    target.close()
+    with attached_instead(device, other):
+        assert "holds data that is not zero at byte 65536" in refusal(device)
+
+
+@needs.root
+@needs.loop
+@needs.mkfs_ext4
+def test_a_filesystem_that_was_made_since_counts(storage: Storage) -> None:
+    device = storage.loop(8 * MIB)
+    target = open_for_writing(device)
+    write(target)
+    target.close()
+    assert "carries: ext2/3/4 filesystem" in refusal(storage.mkfs(device))
+
+
+def test_a_file_of_this_process_may_be_written_again_until_something_else_writes(tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    job = JobSpec((TargetSpec(str(path)),), Knobs(read_pct=0.0), size_bytes=MIB)
+    permissions = Permissions(frozenset({str(path)}))
+    (target,) = open_targets(job, permissions)
+    fill_scratch([target], 1, lambda _: None, threading.Event())
+    target.close()
+    (target,) = open_targets(job, permissions)
+    write(target)
+    target.close()
+    open_targets(job, permissions)[0].close()
+    with path.open("r+b") as file:
+        file.write(b"y")
+    with pytest.raises(RefusedError, match="is an existing file of 1 MiB"):
+        open_targets(job, permissions)
 
 
 @needs.root
