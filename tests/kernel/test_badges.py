@@ -157,7 +157,7 @@ def test_the_write_cache_is_reported_to_who_writes(
 ) -> None:
     device = make_loop(8 * MIB)
     fill(device, 8 * MIB)
-    permissions = Permissions(frozenset({device}))
+    permissions = Permissions(frozenset({device}), destroy_data=True)
     with write_cache(device, state):
         result, _ = run([device], Backend.THREADS, Knobs(read_pct=0.0, mode=mode), permissions)
     cache = next(badge for badge in run_badges(result) if badge.kind is BadgeKind.WRITE_CACHE)
@@ -171,7 +171,7 @@ def test_the_write_cache_is_reported_to_who_writes(
 @needs.io_uring
 def test_what_lunscope_wrote_is_no_compressible_data(make_loop: MakeLoop) -> None:
     device = make_loop(4 * MIB)
-    permissions = Permissions(frozenset({device}))
+    permissions = Permissions(frozenset({device}), destroy_data=True)
     knobs = Knobs(queue_depth=8, read_pct=50.0)
     fill(device, 4 * MIB)
     result, _ = run([device], Backend.URING, knobs, permissions, sampled_reads=100)

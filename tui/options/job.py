@@ -217,10 +217,15 @@ _OPTIONS = (
 
 _PERMISSION_OPTIONS = (
     click.option(
-        "--allow-write", multiple=True, metavar="PATH", help="Allow writing to exactly this target; repeat for more."
+        "--allow-write",
+        multiple=True,
+        metavar="PATH",
+        help="Allow writing to exactly this target, if it is blank or made by the load; repeat for more.",
     ),
     click.option(
-        "--destroy-data", is_flag=True, help="With --allow-write: even if it holds data, a filesystem or a label."
+        "--destroy-data",
+        is_flag=True,
+        help="With --allow-write: also to an existing file, and to a device whose samples are not all zero.",
     ),
 )
 
