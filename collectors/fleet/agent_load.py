@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from collectors.fleet.frames import Frame, encode, text, texts, whole
+from engine.config import scratch_folder
 from engine.errors import LunscopeError
 from engine.job.file import parse_job
 from engine.job.spec import Permissions
@@ -45,7 +46,7 @@ class AgentLoad:
         match what:
             case "arm":
                 job, allowed = text(frame, "job"), frozenset(texts(frame, "allow_write"))
-                permissions = Permissions(allowed, destroy_data=frame.get("destroy_data") is True)
+                permissions = Permissions(allowed, frame.get("destroy_data") is True, make_in=scratch_folder())
                 self._in_thread(number, what, 0, lambda: self._arm(job, permissions))
             case "start":
                 self._in_thread(number, what, whole(frame, "at_ns"), self._start)

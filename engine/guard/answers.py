@@ -17,7 +17,8 @@ from engine.errors import LunscopeError
 from engine.guard import permission
 from engine.guard.claiming import note_claim
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
-from engine.guard.finding import Found, find, no_right, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.finding import Found, find, no_right, refuse_strange_kinds, reopen
+from engine.guard.making import refuse_making
 from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
@@ -43,19 +44,20 @@ class GuardAnswer(Struct, frozen=True):
     """Whether lunscope makes it: nothing of it needs a confirmation."""
 
 
-def guard_answers(job: JobSpec, *, destroy_data: bool = False) -> tuple[GuardAnswer, ...]:
+def guard_answers(job: JobSpec, permissions: Permissions) -> tuple[GuardAnswer, ...]:
     """Ask about each target of a job, with one snapshot of the host; blocks as long as a device does.
 
     Args:
         job: its targets, and whether files may be made (`size_bytes`).
-        destroy_data: whether targets that hold data may be written.
+        permissions: which files may be made, and whether targets that hold data may be written. Names that were not
+            allowed for writing yet may be: the answer is about everything else.
     """
     usage = UsageSnapshot()
     with ExitStack() as stack:
-        answers, found = [], []
+        answers, found, asking = [], [], _Asking(usage, job, permissions, stack)
         for spec in job.targets:
             nodes: list[Found] = []
-            answers.append(_answer(usage, spec, job, nodes, stack, destroy_data=destroy_data))
+            answers.append(_answer(asking, spec, nodes))
             found.append(nodes)
         try:
             refuse_duplicates(usage, [nodes for nodes in found if nodes])
@@ -81,28 +83,45 @@ def quick_snapshot() -> UsageSnapshot:
     return UsageSnapshot(writers=Writers())
 
 
-def _answer(
-    usage: UsageSnapshot, spec: TargetSpec, job: JobSpec, nodes: list[Found], stack: ExitStack, *, destroy_data: bool
-) -> GuardAnswer:
-    name = safe_text(format_target(spec))
-    if spec.path is None:
-        return GuardAnswer(name, job.size_bytes, is_own=True)
-    try:
+class _Asking(Struct, frozen=True):
+    """What all targets of one job are asked about with."""
+
+    usage: UsageSnapshot
+    job: JobSpec
+    permissions: Permissions
+    stack: ExitStack
+
+    def find(self, spec: TargetSpec) -> list[Found]:
+        """Find every path of a target; none for a file that would be made.
+
+        Raises:
+            LunscopeError: there is none, and none would be made.
+        """
+        nodes = []
         for path in spec.nodes:
             found = find(path)
-            if found is not None:
-                stack.callback(found.close)
+            if found is None:
+                refuse_making(spec, path, self.job, self.permissions)
+            else:
+                self.stack.callback(found.close)
                 nodes.append(found)
-            elif spec.paths or job.size_bytes is None:
-                raise no_such_target(path)
         if spec.paths:
-            refuse_strangers(usage, nodes)
+            refuse_strangers(self.usage, nodes)
+        return nodes
+
+
+def _answer(asking: _Asking, spec: TargetSpec, nodes: list[Found]) -> GuardAnswer:
+    name, usage = safe_text(format_target(spec)), asking.usage
+    if spec.path is None:
+        return GuardAnswer(name, asking.job.size_bytes, is_own=True)
+    try:
+        nodes += asking.find(spec)
         sizes = [_size_when_readable(usage, found) for found in nodes]
     except (LunscopeError, OSError) as error:
         return GuardAnswer(name, None, _line(name, error), "it cannot be read")
     if not nodes:
-        return GuardAnswer(name, job.size_bytes, is_own=True)
-    refusals = (_write_refusal(usage, found, destroy_data=destroy_data) for found in nodes)
+        return GuardAnswer(name, asking.job.size_bytes, is_own=True)
+    refusals = (_write_refusal(usage, found, destroy_data=asking.permissions.destroy_data) for found in nodes)
     return GuardAnswer(name, min(sizes), "", next(filter(None, refusals), ""))
 
 

@@ -16,8 +16,9 @@ from engine.guard.claiming import claim_block
 from engine.guard.duplicates import path_facts, refuse_duplicates, refuse_strangers
 from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
 from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, filesystem_notice, made_facts
-from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.finding import Found, find, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
+from engine.guard.making import refuse_making
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
@@ -65,7 +66,7 @@ def open_targets(
         waits = waits or Waits()
         opener = _Opener(job, permissions, UsageSnapshot(), shared)
         with waits.on(_all_names(job), "open"):
-            found = [_find_all(spec, job, found_ones) for spec in job.targets]
+            found = [_find_all(spec, job, permissions, found_ones) for spec in job.targets]
             refuse_duplicates(opener.usage, [nodes for nodes in found if nodes])
         _refuse_same_new_names(job, found)
         _check_scratch_room(job)
@@ -86,25 +87,17 @@ def _all_names(job: JobSpec) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def _find_all(spec: TargetSpec, job: JobSpec, stack: ExitStack) -> list[Found]:
+def _find_all(spec: TargetSpec, job: JobSpec, permissions: Permissions, stack: ExitStack) -> list[Found]:
     """Find every path of a target; none for a file that is still to be made."""
-    found = [_find(path, job, stack, may_be_made=not spec.paths) for path in spec.nodes]
-    return [one for one in found if one is not None]
-
-
-def _find(path: str, job: JobSpec, stack: ExitStack, *, may_be_made: bool) -> Found | None:
-    found = find(path)
-    if found is not None:
-        stack.callback(found.close)
-    elif not may_be_made or job.size_bytes is None or _would_land_among_devices(path):
-        raise no_such_target(path)
-    return found
-
-
-def _would_land_among_devices(path: str) -> bool:
-    """Whether a new file would be made in /dev itself or beside links to devices: a mistyped device, not a file."""
-    parent = Path(path).resolve().parent
-    return parent.is_relative_to("/dev") and parent.exists() and parent.stat().st_dev == Path("/dev").stat().st_dev
+    nodes = []
+    for path in spec.nodes:
+        found = find(path)
+        if found is None:
+            refuse_making(spec, path, job, permissions)
+        else:
+            stack.callback(found.close)
+            nodes.append(found)
+    return nodes
 
 
 def _refuse_same_new_names(job: JobSpec, found: list[list[Found]]) -> None:
@@ -209,6 +202,7 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         nr_requests=None,
         identity=Identity.of(fd, 0),
         needs_fill=True,
+        is_unused=True,
         is_own=path is not None,
     )
     try:

@@ -46,6 +46,8 @@ class OpenTarget(Struct, eq=False):
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    is_unused: bool = False
+    """Made by lunscope, and no load has begun on it yet: the file goes with the descriptor, whatever its name."""
     is_own: bool = False
     """Everything that is on it since it was opened for writing is of this process: it was blank then, or made."""
     facts: TargetFacts = field(default_factory=TargetFacts)
@@ -107,17 +109,17 @@ class OpenTarget(Struct, eq=False):
                 refuse_used(usage, node.name, node.fd)
 
     def mark_filled(self) -> None:
-        """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""
+        """Note that every byte was written; from now on holes are refused."""
         self.needs_fill = False
         self.identity = Identity.of(self.fd, self.size_bytes)
 
     def close(self) -> None:
-        """Close the descriptor; a scratch file is removed by that, a new file that was not filled is removed."""
+        """Close the descriptor; a scratch file is removed by that, a new file on which no load began is removed."""
         for other in self.others:
             other.close()
         if self.fd < 0:
             return
-        if self.needs_fill and self.path is not None:
+        if self.is_unused and self.path is not None:
             _remove_if_same(Path(self.path), self.fd)
         status = os.fstat(self.fd)
         os.close(self.fd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -161,3 +162,7 @@ class Permissions(Struct, frozen=True):
 
     allow_write: frozenset[str] = frozenset()
     destroy_data: bool = False
+    typed: frozenset[str] = frozenset()
+    """Names of targets that the operator gave, not a job file: a file of that name may be made."""
+    make_in: Path | None = None
+    """The scratch folder, unless a job file names it: files may be made there under any name."""

@@ -32,7 +32,7 @@ LONGEST_PAUSE_S = 0.1
 class FreeGuard:
     """Answers that every target is free, whatever the host has of that name."""
 
-    def answers(self, job: JobSpec, *, destroy_data: bool) -> tuple[GuardAnswer, ...]:  # noqa: ARG002 - as Guard
+    def answers(self, job: JobSpec, permissions: Permissions) -> tuple[GuardAnswer, ...]:  # noqa: ARG002 - as Guard
         return tuple(GuardAnswer(format_target(target), 1 << 30, is_own=target.path is None) for target in job.targets)
 
     def uses(self) -> Callable[[str], str]:

@@ -223,9 +223,9 @@ async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
     asked: list[str] = []
 
     class CountingGuard(FreeGuard):
-        def answers(self, job: JobSpec, *, destroy_data: bool) -> tuple[GuardAnswer, ...]:
+        def answers(self, job: JobSpec, permissions: Permissions) -> tuple[GuardAnswer, ...]:
             asked.extend(target.path or "" for target in job.targets)
-            return super().answers(job, destroy_data=destroy_data)
+            return super().answers(job, permissions)
 
     control = LoadControl()
     controller = LoadController(control, JobSpec(), Permissions(), guard=CountingGuard())

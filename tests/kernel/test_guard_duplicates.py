@@ -61,8 +61,9 @@ def test_one_new_file_under_two_names(tmp_path: Path) -> None:
     job = JobSpec(
         (TargetSpec(f"{tmp_path}/new"), TargetSpec(f"{tmp_path}/./new")), Knobs(mode=Mode.BUFFERED), size_bytes=MIB
     )
+    typed = frozenset(str(target.path) for target in job.targets)
     with pytest.raises(UsageError, match=r"new and .*new are the same file"):
-        open_targets(job, Permissions())
+        open_targets(job, Permissions(typed=typed))
     assert not (tmp_path / "new").exists()
 
 

@@ -327,7 +327,7 @@ def test_all_or_nothing(data_file: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.bin"
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(UsageError, match="a character device"):
-        open_targets(job(data_file, new, "/dev/null", size=MIB), Permissions())
+        open_targets(job(data_file, new, "/dev/null", size=MIB), Permissions(typed=frozenset({str(new)})))
     assert not new.exists()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 

@@ -115,6 +115,7 @@ def test_a_file_of_this_process_may_be_written_again_until_something_else_writes
     permissions = Permissions(frozenset({str(path)}))
     (target,) = open_targets(job, permissions)
     fill_scratch([target], 1, lambda _: None, threading.Event())
+    target.is_unused = False
     target.close()
     (target,) = open_targets(job, permissions)
     write(target)

@@ -30,7 +30,7 @@ pytestmark = [needs.root, needs.loop]
 
 def answer(*paths: str, destroy_data: bool = False) -> GuardAnswer:
     job = JobSpec(tuple(TargetSpec(path) for path in paths))
-    return guard_answers(job, destroy_data=destroy_data)[0]
+    return guard_answers(job, Permissions(destroy_data=destroy_data))[0]
 
 
 def test_a_free_device_may_be_read_and_written(storage: Storage) -> None:
@@ -85,7 +85,7 @@ def test_what_is_no_target(storage: Storage, tmp_path: Path) -> None:
     device = storage.loop()
     assert "give each target once" in answer(device, device).reading
     strangers = TargetSpec.lun((PathSpec(device), PathSpec(storage.loop())))
-    assert "are not paths of one LUN" in guard_answers(JobSpec((strangers,)))[0].reading
+    assert "are not paths of one LUN" in guard_answers(JobSpec((strangers,)), Permissions())[0].reading
 
 
 def test_files(tmp_path: Path) -> None:
@@ -93,8 +93,11 @@ def test_files(tmp_path: Path) -> None:
     file.write_bytes(bytes(1 << 20))
     assert answer(str(file)).reading == ""
     assert "is an existing file of 1 MiB" in answer(str(file)).writing
-    new = guard_answers(JobSpec((TargetSpec(str(tmp_path / "new")), TargetSpec()), size_bytes=1 << 20))
+    name = str(tmp_path / "new")
+    job = JobSpec((TargetSpec(name), TargetSpec()), size_bytes=1 << 20)
+    new = guard_answers(job, Permissions(typed=frozenset({name})))
     assert [one.is_own for one in new] == [True, True]
+    assert "a job file or fleet makes files in the scratch folder only" in guard_answers(job, Permissions())[0].reading
     assert not (tmp_path / "new").exists()
 
 

@@ -129,10 +129,15 @@ def test_kill_while_filling_leaves_nothing(storage: Storage, monkeypatch: pytest
     assert before - free_bytes() < MIB
 
 
+def named(path: Path) -> Permissions:
+    """What the operator allows by the name of a target."""
+    return Permissions(typed=frozenset({str(path)}))
+
+
 def test_a_stop_while_filling_ends_it_and_removes_what_was_made(tmp_path: Path) -> None:
     new = tmp_path / "new.bin"
     job = JobSpec((TargetSpec(), TargetSpec(str(new))), size_bytes=64 * MIB)
-    targets = open_targets(job, Permissions())
+    targets = open_targets(job, named(new))
     assert new.exists()
     stop = threading.Event()
     with pytest.raises(StoppedError, match="stopped while it was filled"):
@@ -144,10 +149,11 @@ def test_a_stop_while_filling_ends_it_and_removes_what_was_made(tmp_path: Path) 
 def test_a_new_file_is_filled_kept_and_writable(tmp_path: Path) -> None:
     new = tmp_path / "new.bin"
     job = JobSpec((TargetSpec(str(new)),), Knobs(read_pct=50.0), size_bytes=9 * MIB + 4096)
-    (target,) = open_targets(job, Permissions())
+    (target,) = open_targets(job, named(new))
     assert (target.kind, target.writable, target.size_bytes) == (TargetKind.FILE, True, 9 * MIB + 4096)
     fill_scratch([target], 1, ignore, threading.Event())
     target.recheck()
+    target.is_unused = False
     target.close()
     assert new.stat().st_size == 9 * MIB + 4096
     assert new.stat().st_mode & 0o777 == 0o600
@@ -156,16 +162,34 @@ def test_a_new_file_is_filled_kept_and_writable(tmp_path: Path) -> None:
         open_targets(job, Permissions())
 
 
-def test_a_new_file_that_was_never_filled_is_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_new_file_on_which_no_load_began_is_removed(tmp_path: Path, filled: bool) -> None:
     new = tmp_path / "new.bin"
-    (target,) = open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=MIB), Permissions())
+    (target,) = open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=MIB), named(new))
+    if filled:
+        fill_scratch([target], 1, ignore, threading.Event())
     target.close()
     assert not new.exists()
 
 
+def test_a_job_file_makes_files_in_the_scratch_folder_only(scratch: Path, tmp_path: Path) -> None:
+    scratch.mkdir()
+    (scratch / "out").symlink_to(tmp_path)
+    in_scratch = Permissions(make_in=scratch)
+    for path in (tmp_path / "new", scratch / ".." / "new", scratch / "out" / "new"):
+        job = JobSpec((TargetSpec(str(path)),), size_bytes=MIB)
+        for permissions in (Permissions(), in_scratch, Permissions(destroy_data=True), named(tmp_path / "other")):
+            with pytest.raises(RefusedError, match="a job file or fleet makes files in the scratch folder only"):
+                open_targets(job, permissions)
+        for permissions in (named(path), Permissions(frozenset({str(path)}))):
+            open_targets(job, permissions)[0].close()
+        assert not (tmp_path / "new").exists()
+    open_targets(JobSpec((TargetSpec(str(scratch / "new")),), size_bytes=MIB), in_scratch)[0].close()
+
+
 def test_only_our_own_file_is_removed(tmp_path: Path) -> None:
     new = tmp_path / "new.bin"
-    (target,) = open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=MIB), Permissions())
+    (target,) = open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=MIB), named(new))
     new.unlink()
     new.write_text("of somebody else")
     target.close()
@@ -181,7 +205,7 @@ def test_no_new_file_among_the_devices() -> None:
 
 def test_a_new_file_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(LunscopeError, match="give a folder that exists"):
-        open_targets(JobSpec((TargetSpec(f"{tmp_path}/no/new"),), size_bytes=MIB), Permissions())
+        open_targets(JobSpec((TargetSpec(f"{tmp_path}/no/new"),), size_bytes=MIB), named(tmp_path / "no" / "new"))
 
 
 def test_a_reserve_stays_free(scratch: Path, tmp_path: Path) -> None:
@@ -197,7 +221,7 @@ def test_a_reserve_stays_free(scratch: Path, tmp_path: Path) -> None:
     assert not scratch.exists()
     new = tmp_path / "new"
     with pytest.raises(LunscopeError, match="not enough space"):
-        open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=too_much), Permissions())
+        open_targets(JobSpec((TargetSpec(str(new)),), size_bytes=too_much), named(new))
     assert not new.exists()
 
 
@@ -226,7 +250,7 @@ def test_a_disk_too_small_to_allocate(small_disk: Path) -> None:
 def test_a_disk_that_somebody_else_fills_meanwhile(small_disk: Path) -> None:
     free = os.statvfs(small_disk).f_bfree
     new = small_disk / "new"
-    targets = open_targets(JobSpec((TargetSpec(), TargetSpec(str(new))), size_bytes=32 * MIB), Permissions())
+    targets = open_targets(JobSpec((TargetSpec(), TargetSpec(str(new))), size_bytes=32 * MIB), named(new))
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * (free * os.statvfs(small_disk).f_frsize - 50 * MIB))
     with pytest.raises(LunscopeError, match="not enough space: 32 MiB needed") as caught:

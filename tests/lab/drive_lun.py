@@ -36,7 +36,7 @@ def read_from(target: str) -> dict[str, object]:
     control = LoadControl()
     controller = LoadController(control, JobSpec(), Permissions())
     controller.read_from((parse_target(target),))
-    (answer,) = controller.guard.answers(controller.job, destroy_data=False)
+    (answer,) = controller.guard.answers(controller.job, controller.permissions)
     controller.start()
     deadline_s = time.monotonic() + WAIT_S
     reading = control.peek()

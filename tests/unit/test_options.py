@@ -218,5 +218,8 @@ def test_permissions_are_exactly_what_was_given() -> None:
 
     arguments = ["--allow-write", "/dev/a", "--allow-write", "./b"]
     assert CliRunner().invoke(command, arguments).exit_code == 0
-    allowed = make_permissions(seen["allow_write"], destroy_data=seen["destroy_data"])
+    allowed = make_permissions(
+        seen["allow_write"], destroy_data=seen["destroy_data"], typed=None, scratch_dir=Path("/scratch")
+    )
+    assert (allowed.typed, allowed.make_in) == (frozenset(), Path("/scratch"))
     assert (allowed.allow_write, allowed.destroy_data) == (frozenset({"/dev/a", "./b"}), False)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.events import Event
 from engine.job.formats.choose import save_job as write_job
@@ -30,7 +28,7 @@ from tui.options.job import LoadOptions, load_options, make_permissions, permiss
 from tui.options.reading import root_options, tier_option
 from tui.options.session import load_metrics_option, session_options
 from tui.options.watching import Watching, open_source
-from tui.options.work import file_options, read_work, with_ends, with_scratch, with_steady_limits
+from tui.options.work import choose_scratch_folder, file_options, read_work, with_ends, with_scratch, with_steady_limits
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that the stripe width can be turned."""
@@ -90,10 +88,10 @@ def command(
     read = read_work(job_file, sections, LoadOptions(**knobs))
     if read.search is not None and not (read.search.is_steady and knobs.get("until_steady")):
         raise UsageError(read.search.refusal)
-    folder = scratch_dir or read.scratch_folder
-    if folder is not None:
-        os.environ[SCRATCH_ENV] = str(folder)
-    permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    permissions = make_permissions(
+        allow_write, destroy_data=destroy_data, typed=knobs["target"], scratch_dir=scratch_dir
+    )
+    choose_scratch_folder(scratch_dir, read.scratch_folder, runs=save_job is None)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     on_screen = terminal and not (headless or as_json or save_job or fio_json or read.is_timed)
     alerts = alerts_of_load(alert, alert_command, on_screen=on_screen, is_recorded=record is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any
 
 import click
 
-from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.isolation.study import NAME as ISOLATION
 from engine.job.formats.read_job import ReadJob
@@ -45,7 +43,7 @@ from tui.options.job import (
 from tui.options.reading import root_options, tier_option
 from tui.options.session import session_options
 from tui.options.watching import Watching
-from tui.options.work import read_work, with_unreported_times
+from tui.options.work import choose_scratch_folder, read_work, with_unreported_times
 
 
 @click.command(short_help="the load over axes of its knobs: the knee, and the best values")
@@ -170,10 +168,10 @@ def command(
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
     _check_toggle(toggle, preset)
     _check_isolation(preset, cap, within)
-    folder = scratch_dir or read.scratch_folder
-    if folder is not None:
-        os.environ[SCRATCH_ENV] = str(folder)
-    permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    permissions = make_permissions(
+        allow_write, destroy_data=destroy_data, typed=knobs["target"], scratch_dir=scratch_dir
+    )
+    choose_scratch_folder(scratch_dir, read.scratch_folder)
     has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     alerts = alerts_of_load(alert, alert_command, on_screen=has_screen, is_recorded=record is not None)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)

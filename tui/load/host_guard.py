@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from engine.job.spec import JobSpec
+from engine.job.spec import JobSpec, Permissions
 
 if TYPE_CHECKING:
     from engine.guard.answers import GuardAnswer
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Guard(Protocol):
     """Answers about targets; every call blocks as long as a device does."""
 
-    def answers(self, job: JobSpec, *, destroy_data: bool) -> Sequence[GuardAnswer]:
+    def answers(self, job: JobSpec, permissions: Permissions) -> Sequence[GuardAnswer]:
         """Say of each target of a job whether it may be read and written."""
 
     def uses(self) -> Callable[[str], str]:
@@ -24,11 +24,11 @@ class Guard(Protocol):
 class HostGuard:
     """The guard of this host."""
 
-    def answers(self, job: JobSpec, *, destroy_data: bool) -> Sequence[GuardAnswer]:
+    def answers(self, job: JobSpec, permissions: Permissions) -> Sequence[GuardAnswer]:
         """Ask about all targets."""
         from engine.guard.answers import guard_answers  # noqa: PLC0415 (slow to import)
 
-        return guard_answers(job, destroy_data=destroy_data)
+        return guard_answers(job, permissions)
 
     def uses(self) -> Callable[[str], str]:
         """Take a snapshot that is read as it is asked."""

@@ -55,6 +55,9 @@ class LoadController:
         """Its knobs are those of `control.knobs`."""
         control.knobs.prepare(job.knobs)
         self._permissions = permissions
+        self._typed_first = permissions.typed
+        self._of_file = _nodes(job) - permissions.typed
+        """Names that a job file gave: to see one in the form is not to give it."""
         self._typed: set[str] = set()
         self._armed: tuple[JobSpec, Permissions] | None = None
         self._held: Callable[[], str] = lambda: ""
@@ -107,7 +110,8 @@ class LoadController:
             raise UsageError(f"the job cannot be changed while it is {self.status.state}: stop it first")
         self.control.knobs.prepare(job.knobs)
         self._job = job
-        self._permissions = replace(self._permissions, destroy_data=destroy_data)
+        typed = self._typed_first | (_nodes(job) - self._of_file)
+        self._permissions = replace(self._permissions, destroy_data=destroy_data, typed=typed)
         self.memory.forget_turns()
 
     @property
@@ -127,7 +131,7 @@ class LoadController:
         if self.has_load:
             raise UsageError(f"the load is {self.status.state}: stop it first")
         self.edit(read_only_job(self.job, targets), destroy_data=False)
-        nodes = {node for target in targets for node in target.nodes}
+        nodes = _nodes(self.job)
         self._typed -= nodes
         self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write - nodes)
         self.taken += 1
@@ -171,6 +175,7 @@ class LoadController:
         """Take a job for whoever holds the load; no load runs."""
         self.control.knobs.prepare(job.knobs)
         self._job = job
+        self._of_file |= _nodes(job) - self._permissions.typed - self._typed_first
         self.memory.forget_turns()
         self.taken += 1
 
@@ -222,8 +227,7 @@ class LoadController:
         """Whether these knobs write and the running load was armed for reading only."""
         if self.status.state is not LoadState.RUNNING or knobs.read_pct >= 100 or self._armed is None:
             return False
-        written = {node for target in self._job.targets for node in target.nodes}
-        return not written <= self._armed[1].allow_write
+        return not _nodes(self._job) <= self._armed[1].allow_write
 
     def _is_armed(self) -> bool:
         """Whether this job is armed with these permissions; knobs can be turned while armed."""
@@ -236,3 +240,7 @@ class LoadController:
         missing = self.unconfirmed(knobs)
         if missing:
             raise RefusedError(f"{missing[0]}: its name must be typed before anything is written to it")
+
+
+def _nodes(job: JobSpec) -> frozenset[str]:
+    return frozenset(node for target in job.targets for node in target.nodes)

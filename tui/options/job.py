@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from engine.config import scratch_folder
 from engine.errors import LunscopeError, UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob
 from engine.job.knobs.kinds import Number, OneOf, WholeNumber
@@ -253,9 +255,18 @@ precondition_option = click.option(
 )
 
 
-def make_permissions(allow_write: tuple[str, ...], *, destroy_data: bool) -> Permissions:
-    """Build the permissions."""
-    return Permissions(frozenset(allow_write), destroy_data)
+def make_permissions(
+    allow_write: tuple[str, ...], *, destroy_data: bool, typed: Iterable[str] | None, scratch_dir: Path | None
+) -> Permissions:
+    """Build the permissions of a load on this host.
+
+    Args:
+        allow_write: names of --allow-write.
+        destroy_data: --destroy-data.
+        typed: names of --target.
+        scratch_dir: --scratch-dir. Called before the job file may choose another folder.
+    """
+    return Permissions(frozenset(allow_write), destroy_data, frozenset(typed or ()), scratch_dir or scratch_folder())
 
 
 def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.formats.choose import read_job
 from engine.job.formats.read_job import ReadJob
@@ -16,6 +18,7 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.statistics.steady_state import MOST_ROUNDS
+from engine.text import safe_text
 from tui.options.job import LoadOptions, job_with, with_scratch_targets
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -80,6 +83,21 @@ def read_work(job_file: Path | None, sections: Sequence[str], options: LoadOptio
         raise UsageError("--section: give the fio job file whose section it is")
     read = ReadJob((Scenario(JobSpec()),)) if job_file is None else read_job(job_file, sections)
     return for_every_job(read, lambda each: job_with(each.job, options))
+
+
+def choose_scratch_folder(option: Path | None, of_file: Path | None, *, runs: bool = True) -> None:
+    """Set the folder of scratch files; one that a job file names must exist, as a job file makes nothing outside.
+
+    Raises:
+        UsageError: it does not, and the job is to run.
+    """
+    if runs and option is None and of_file is not None and not of_file.is_dir():
+        raise UsageError(
+            f"directory={safe_text(str(of_file))}: no such folder, and a job file makes none: make it, or give "
+            "--scratch-dir"
+        )
+    if folder := option or of_file:
+        os.environ[SCRATCH_ENV] = str(folder)
 
 
 def with_scratch(read: ReadJob, at_least: int) -> ReadJob:

@@ -10,7 +10,7 @@ from textual.timer import Timer
 
 from engine.errors import LunscopeError
 from engine.guard.answers import GuardAnswer
-from engine.job.spec import JobSpec, Mode, TargetSpec
+from engine.job.spec import JobSpec, Mode, Permissions, TargetSpec
 from engine.job.target_text import format_target
 from engine.text import safe_text
 from tui.app_state import AppState
@@ -23,7 +23,7 @@ TYPING_S = 0.3
 """How long text must stay the same until the guard is asked."""
 ROOMY = 30
 """Lines of a screen from which the panel may be high."""
-_Asked = tuple[tuple[TargetSpec, ...], "int | None", Mode, bool]
+_Asked = tuple[tuple[TargetSpec, ...], "int | None", Mode, Permissions]
 
 
 class GuardAnswered(Message, bubble=False):
@@ -59,7 +59,7 @@ class LoadGuard(View):
             self._asked = None
             return
         job = controller.job
-        asked = (job.targets, job.size_bytes, job.knobs.mode, controller.permissions.destroy_data)
+        asked = (job.targets, job.size_bytes, job.knobs.mode, controller.permissions)
         if asked != self._asked:
             self._asked, self._answers = asked, None
             self._ask_soon(controller, job)
@@ -74,11 +74,11 @@ class LoadGuard(View):
         asked = self._asked
         if asked is None or asked[0] != job.targets:
             return
-        destroys = asked[-1]
+        permissions = asked[-1]
 
         def work() -> None:
             try:
-                answers = controller.guard.answers(job, destroy_data=destroys)
+                answers = controller.guard.answers(job, permissions)
             except (LunscopeError, OSError) as error:
                 names = " ".join(map(format_target, job.targets))
                 answers = (GuardAnswer(safe_text(names), None, str(error), str(error)),)

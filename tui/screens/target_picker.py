@@ -182,7 +182,7 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         def ask() -> None:
             job = JobSpec(targets=(_parsed(one.target),))
             try:
-                (answer,) = self._controller.guard.answers(job, destroy_data=self._controller.permissions.destroy_data)
+                (answer,) = self._controller.guard.answers(job, self._controller.permissions)
             except (LunscopeError, OSError) as error:
                 answer = GuardAnswer(one.name, None, str(error), str(error))
             self.post_message(TargetAnswered(one.target, answer))
