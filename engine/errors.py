@@ -43,6 +43,10 @@ class RefusedError(LunscopeError):
     """The guard refuses a target; the text names what was found on it."""
 
 
+class OtherTargetError(RefusedError):
+    """A name leads to something else than when it was allowed to be written."""
+
+
 class StoppedError(LunscopeError):
     """The operator stopped it before it was done; nothing is wrong."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,9 @@ def attached_instead(device: str, image: Path) -> Iterator[None]:
     with Path("/dev/loop-control").open("rb") as control:
         fcntl.flock(control, fcntl.LOCK_EX)
         subprocess.run(["losetup", "--detach", device], check=True, timeout=60)
+        # Who has it open still, such as a ring that the kernel takes down, keeps the file attached.
+        while backing_of(device):
+            time.sleep(0.01)
         subprocess.run(["losetup", device, str(image)], check=True, timeout=60)
     try:
         yield

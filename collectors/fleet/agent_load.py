@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from collectors.fleet.frames import Frame, encode, text, texts, whole
 from engine.config import scratch_folder
 from engine.errors import LunscopeError
+from engine.guard.given import bound
 from engine.job.file import parse_job
-from engine.job.spec import Permissions
+from engine.job.spec import Permissions, TargetIdentity
 from engine.job.validate import validate
 from engine.results.measured import Split
 from engine.results.result import RunResult
@@ -35,6 +36,8 @@ class AgentLoad:
         self._send = send
         self._stopped = stopped
         self._reported: RunResult | None = None
+        self._given: dict[str, TargetIdentity | None] = {}
+        """What each name led to when the controller first allowed it: it is allowed once for all loads."""
 
     def handle(self, frame: Frame) -> None:
         """Do what a frame asks for; never blocks.
@@ -47,6 +50,8 @@ class AgentLoad:
             case "arm":
                 job, allowed = text(frame, "job"), frozenset(texts(frame, "allow_write"))
                 permissions = Permissions(allowed, frame.get("destroy_data") is True, make_in=scratch_folder())
+                permissions = bound(permissions, self._given)
+                self._given |= permissions.given
                 self._in_thread(number, what, 0, lambda: self._arm(job, permissions))
             case "start":
                 self._in_thread(number, what, whole(frame, "at_ns"), self._start)

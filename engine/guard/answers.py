@@ -16,6 +16,7 @@ from msgspec import Struct
 from engine.errors import LunscopeError
 from engine.guard import permission
 from engine.guard.claiming import note_claim
+from engine.guard.content import content_of
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, refuse_strange_kinds, reopen
 from engine.guard.making import refuse_making
@@ -27,6 +28,7 @@ from engine.hostfs.sysblock import look_up, parse_device_number, read_text
 from engine.hostfs.writers import Writers
 from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.job.target_text import format_target
+from engine.replacing import replace
 from engine.text import safe_text
 
 
@@ -40,6 +42,8 @@ class GuardAnswer(Struct, frozen=True):
     """Why it cannot be read; empty if it can."""
     writing: str = ""
     """Why it may not be written, whatever is confirmed; empty if it may once its name was typed."""
+    holds: str = ""
+    """What is on it, after its name; empty where it was not looked at."""
     is_own: bool = False
     """Whether lunscope makes it: nothing of it needs a confirmation."""
 
@@ -121,8 +125,9 @@ def _answer(asking: _Asking, spec: TargetSpec, nodes: list[Found]) -> GuardAnswe
         return GuardAnswer(name, None, _line(name, error), "it cannot be read")
     if not nodes:
         return GuardAnswer(name, asking.job.size_bytes, is_own=True)
-    refusals = (_write_refusal(usage, found, destroy_data=asking.permissions.destroy_data) for found in nodes)
-    return GuardAnswer(name, min(sizes), "", next(filter(None, refusals), ""))
+    asked = [_write_answer(usage, found, asking.permissions) for found in nodes]
+    refusal = next((refusal for refusal, _ in asked if refusal), "")
+    return GuardAnswer(name, min(sizes), "", refusal, holds=asked[0][1])
 
 
 def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
@@ -142,20 +147,22 @@ def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
     return size_bytes
 
 
-def _write_refusal(usage: UsageSnapshot, found: Found, *, destroy_data: bool) -> str:
-    permissions = Permissions(frozenset((found.path,)), destroy_data=destroy_data)
-    check = partial(_check_block if found.is_block else _check_file, usage, found, permissions)
+def _write_answer(usage: UsageSnapshot, found: Found, asked: Permissions) -> tuple[str, str]:
+    """Say why it may not be written, and what it holds as far as it was looked at."""
+    permissions = replace(asked, allow_write=frozenset((found.path,)))
+    holds: list[str] = []
+    check = partial(_check_block if found.is_block else _check_file, usage, found, permissions, holds)
     try:
         if not os.access(f"/proc/self/fd/{found.fd}", os.W_OK):
             raise no_right(found.path, "write")
         check()
     except (LunscopeError, OSError) as error:
-        return _line(found.path, error)
-    return ""
+        return _line(found.path, error), "".join(holds)
+    return "", "".join(holds)
 
 
-def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -> None:
-    """Check as before a device is opened for writing, in the same order."""
+def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str]) -> None:
+    """Check as before a device is opened for writing, in the same order; adds to `holds` what it carries."""
     permission.refuse_used(usage, found.path, found.fd)
     try:
         note_claim(found.status.st_rdev)
@@ -166,13 +173,16 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions) -
     permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
     fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        permission.refuse_device(found, fd, permissions)
+        content = content_of(found, blockio.size_bytes(fd))
+        holds.append(content.words)
+        permission.refuse_device(found, fd, permissions, content)
         refuse_unseen(usage, safe_text(found.path), found.status.st_rdev, permissions)
     finally:
         os.close(fd)
 
 
-def _check_file(usage: UsageSnapshot, found: Found, permissions: Permissions) -> None:
+def _check_file(usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str]) -> None:
+    holds.append(permission.file_words(found))
     permission.refuse_used(usage, found.path, found.fd)
     permission.refuse_file(found, permissions)
 

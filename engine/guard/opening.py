@@ -17,8 +17,10 @@ from engine.guard.duplicates import path_facts, refuse_duplicates, refuse_strang
 from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
 from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, filesystem_notice, made_facts
 from engine.guard.finding import Found, find, refuse_strange_kinds, reopen
+from engine.guard.given import refuse_other
 from engine.guard.identity import Identity
 from engine.guard.making import refuse_making
+from engine.guard.own_writes import is_as_left
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
@@ -93,6 +95,7 @@ def _find_all(spec: TargetSpec, job: JobSpec, permissions: Permissions, stack: E
     for path in spec.nodes:
         found = find(path)
         if found is None:
+            refuse_other(path, None, permissions)
             refuse_making(spec, path, job, permissions)
         else:
             stack.callback(found.close)
@@ -165,6 +168,8 @@ def _open_found(opener: _Opener, found: Found) -> OpenTarget:
     path = found.path
     refuse_strange_kinds(found, opener.usage.filesystems)
     writable = path in opener.permissions.allow_write
+    if writable and not opener.shared.writes(found):
+        refuse_other(path, found.status, opener.permissions)
     if opener.job.knobs.read_pct < 100 and not writable:
         permission.refuse_unpermitted(path, opener.permissions)
     return (
@@ -240,7 +245,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             facts=file_facts(opener.usage.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
-            is_own=writable and not opener.permissions.destroy_data,
+            is_own=writable and (is_as_left(found.status) or not opener.permissions.destroy_data),
             direct_align_bytes=direct_align_bytes(fd),
         )
     except BaseException:
@@ -277,7 +282,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
-            is_own=writable and not opener.permissions.destroy_data,
+            is_own=writable and (is_as_left(found.status) or not opener.permissions.destroy_data),
             direct_align_bytes=direct_align_bytes(fd),
             held=opener.shared.held,
             claim_fd=claim,

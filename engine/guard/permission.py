@@ -165,14 +165,17 @@ def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
     )
 
 
-def refuse_device(found: Found, fd: int, permissions: Permissions) -> None:
+def refuse_device(found: Found, fd: int, permissions: Permissions, content: Content | None = None) -> None:
     """Make the checks of a device that nothing uses, in their order, for a load and for those who only ask.
+
+    `content` is what it holds, where that has been seen.
 
     Raises:
         LunscopeError: of the first check that fails.
     """
     _refuse_read_only(found.path, fd)
-    _refuse_data(found, blockio.size_bytes(fd), permissions)
+    if not permissions.destroy_data:
+        _refuse_data(found, content or content_of(found, blockio.size_bytes(fd)))
 
 
 def refuse_file(found: Found, permissions: Permissions) -> None:
@@ -195,15 +198,12 @@ def _refuse_read_only(name: str, fd: int) -> None:
         raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
 
 
-def _refuse_data(found: Found, size_bytes: int, permissions: Permissions) -> None:
-    """Refuse a device that is not known to be blank, unless its data may be destroyed.
+def _refuse_data(found: Found, content: Content) -> None:
+    """Refuse a device that is not known to be blank, unless this process itself wrote to it.
 
     Raises:
         RefusedError: names what it carries, or where data was found.
     """
-    if permissions.destroy_data:
-        return
-    content = content_of(found, size_bytes)
     if content.is_blank or (not content.formats and is_as_left(found.status)):
         return
     earlier = "" if content.formats or content.unseen else "; what an earlier load wrote counts, too"
@@ -218,9 +218,14 @@ def _refuse_existing_file(found: Found, permissions: Permissions) -> None:
     """
     if permissions.destroy_data or is_as_left(os.fstat(found.fd)):
         return
+    raise RefusedError(
+        f"{safe_text(found.path)} {file_words(found)}: add --destroy-data if all of it may be lost, or give a new name "
+        "and --size"
+    )
+
+
+def file_words(found: Found) -> str:
+    """Say how large an existing file is, and under how many names it is known, after its name."""
     status = found.status
     names = f", known under {status.st_nlink} names (hard links)" if status.st_nlink > 1 else ""
-    raise RefusedError(
-        f"{safe_text(found.path)} is an existing file of {human_size(status.st_size)}{names}: "
-        "add --destroy-data if all of it may be lost, or give a new name and --size"
-    )
+    return f"is an existing file of {human_size(status.st_size)}{names}"

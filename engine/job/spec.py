@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,7 @@ __all__ = [
     "PathPolicy",
     "PathSpec",
     "Permissions",
+    "TargetIdentity",
     "TargetSpec",
 ]
 
@@ -157,11 +159,28 @@ class JobSpec:
         return self.poll or self.arrival is not Arrival.CLOSED
 
 
+class TargetIdentity(Struct, frozen=True):
+    """A device or file, whatever name leads to it: what a permission is given for."""
+
+    device: int
+    """Number of the block device, or of what the file is stored on."""
+    inode: int = 0
+    """Of a file; 0 for a device."""
+    sequence: int | None = None
+    """`diskseq` of the disk."""
+    wwid: str = ""
+    size_bytes: int = 0
+    """Of a device: a file may grow."""
+
+
 class Permissions(Struct, frozen=True):
     """What the operator allowed beyond reading; every entry is a path exactly as given."""
 
     allow_write: frozenset[str] = frozenset()
     destroy_data: bool = False
+    given: Mapping[str, TargetIdentity | None] = {}
+    """What the names in `allow_write` led to when they were allowed; None: to nothing, it is made. A name that is
+    missing is of whatever it leads to."""
     typed: frozenset[str] = frozenset()
     """Names of targets that the operator gave, not a job file: a file of that name may be made."""
     make_in: Path | None = None

@@ -151,7 +151,7 @@ DIALOGS = (
     _scene(OVERVIEW.id, "E", name="column help", dialog="ColumnHelp"),
     _scene(OVERVIEW.id, "f2", name="settings", dialog="SettingsDialog"),
     _scene(OVERVIEW.id, "A", name="note", dialog="Dialog"),
-    _scene(LOAD.id, "s", name="write", dialog="TypeToConfirm"),
+    _scene(LOAD.id, "s", name="write", dialog="ConfirmWrite"),
     _scene(LOAD.id, "L", name="targets", dialog="TargetPicker"),
     _scene(LATENCY.id, "c", name="latencies of", dialog="Chooser"),
     _scene(PATHS.id, "F", name="tune", dialog="TuneDrawer"),

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -18,6 +19,7 @@ from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
 from tui.screen_files import shown_lines
+from tui.screens.confirm_write import ConfirmWrite
 from tui.sweep.series import Session, SweepSeries, group_of
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
@@ -120,3 +122,14 @@ def shown_position(pilot: Pilot[None], source: ListSource) -> int:
 def screen_text(pilot: Pilot[None]) -> str:
     """Everything on the screen as text."""
     return "\n".join("".join(segment.text for segment in line) for line in shown_lines(pilot.app))
+
+
+async def type_name(pilot: Pilot[Any], name: str) -> None:
+    """Type the name of a target that is to be written, once the dialog shows what is on it."""
+
+    def is_asked() -> bool:
+        dialog = pilot.app.screen
+        return isinstance(dialog, ConfirmWrite) and dialog.is_ready
+
+    await until(pilot, is_asked)
+    await pilot.press(*name, "enter")

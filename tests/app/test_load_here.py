@@ -28,6 +28,7 @@ from tui.load.newest_work import NewestWork
 from tui.load.read_only import read_only_job
 from tui.load.recent_targets import MOST_KEPT, RecentTargets
 from tui.load.row_device import device_of_event, device_of_row, device_of_subject
+from tui.load.write_question import WriteQuestion
 from tui.screens.chooser import Chooser
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
@@ -317,7 +318,7 @@ def test_a_job_that_only_reads_takes_the_right_to_write_back() -> None:
     control = LoadControl()
     permissions = Permissions(frozenset({"/dev/c", "/dev/d"}), destroy_data=True)
     controller = LoadController(control, JobSpec((TargetSpec("/dev/c"),), Knobs(read_pct=0)), permissions)
-    controller.confirm("/dev/c")
+    controller.confirm(WriteQuestion("/dev/c", ""))
     controller.read_from((TargetSpec("/dev/c"),))
     assert controller.permissions == Permissions(frozenset({"/dev/d"}))
     assert controller.unconfirmed(Knobs(read_pct=0)) == ("/dev/c",)

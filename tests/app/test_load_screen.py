@@ -19,7 +19,7 @@ from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests import needs
-from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
+from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, type_name, until
 from tui.app import LunscopeApp
 from tui.load.form import FORM
 from tui.load.load_controller import LoadController
@@ -226,7 +226,7 @@ async def test_writing_needs_the_name_typed(data_file: Path) -> None:
     async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}))) as stage:
         await stage.press("s")
         assert isinstance(stage.app.screen, TypeToConfirm)
-        await stage.press("D", "enter")
+        await type_name(stage.pilot, "D")
         await stage.shows("name does not match")
         await stage.press("s", "escape")
         await stage.shows("name does not match")
@@ -238,7 +238,8 @@ async def test_writing_starts_once_the_name_is_typed(data_file: Path) -> None:
     before = data_file.read_bytes()
     job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job, permissions=Permissions(destroy_data=True)) as stage:
-        await stage.press("s", *str(data_file), "enter")
+        await stage.press("s")
+        await type_name(stage.pilot, str(data_file))
         await stage.state(LoadState.RUNNING)
         await until(stage.pilot, lambda: data_file.read_bytes() != before)
         await stage.press("1", "q")
@@ -270,7 +271,7 @@ async def test_turning_to_writes_asks_for_the_name_even_with_permission(data_fil
         await stage.press("R")
         assert isinstance(stage.app.screen, TypeToConfirm)
         assert data_file.read_bytes() == before
-        await stage.press(*str(data_file), "enter")
+        await type_name(stage.pilot, str(data_file))
         await until(stage.pilot, lambda: stage.control.status.epoch == 1)
         await until(stage.pilot, lambda: data_file.read_bytes() != before)
 
@@ -279,7 +280,8 @@ async def test_existing_data_is_refused_even_with_the_name_typed(data_file: Path
     before = data_file.read_bytes()
     job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job) as stage:
-        await stage.press("s", *str(data_file), "enter")
+        await stage.press("s")
+        await type_name(stage.pilot, str(data_file))
         await stage.state(LoadState.FAILED)
         await stage.shows("--destroy-data")
     assert data_file.read_bytes() == before

@@ -10,8 +10,9 @@ from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
+from tui.load.write_question import WriteQuestion
 from tui.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
-from tui.screens.dialogs import confirm_write
+from tui.screens.confirm_write import ConfirmWrite
 from tui.theme.settings import load_settings
 
 SCREEN = SavedScreen("<svg/>", "text\n")
@@ -106,7 +107,7 @@ async def test_key_and_palette_save_and_say_where(keys: tuple[str, ...], tmp_pat
 async def test_what_shows_behind_a_dialog_is_saved_and_stays_on_the_screen(tmp_path: Path) -> None:
     app = make_app(ListSource(make_samples(count=3)), settings=replace(FROZEN, save_folder=tmp_path))
     async with on_stage(app, (120, 40)) as pilot:
-        app.push_screen(confirm_write("/dev/vdb"))
+        app.push_screen(ConfirmWrite("/dev/vdb", lambda path: WriteQuestion(path, "")))
         await until(pilot, lambda: "destroys data" in screen_text(pilot))
         app.screen.refresh()
         assert "Overview" in text_of_lines(shown_lines(app))

@@ -22,7 +22,7 @@ from engine.sweep.presets.plans import plan_preset
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, type_name, until
 from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
 from tests.app.taken import SnapCompare, assert_pictures
 from tui.load.load_controller import LoadController
@@ -377,7 +377,7 @@ async def test_sweep_that_writes_begins_once_the_name_was_typed(
     async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
         await until(pilot, lambda: "Type its name" in screen_text(pilot))
         assert session.state.phase is SweepPhase.WAITING
-        await pilot.press("d" if typed == "right" else "x", "enter")
+        await type_name(pilot, "d" if typed == "right" else "x")
         await play(pilot, source, 2)
         if typed == "wrong":
             await until(pilot, lambda: "name does not match: nothing written" in screen_text(pilot))

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
@@ -17,7 +18,7 @@ from engine.job.spec import JobSpec, Knobs, PathSpec, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from engine.running.status import LoadState
 from tests import needs
-from tests.app.stage import FROZEN, on_stage, screen_text, until
+from tests.app.stage import FROZEN, on_stage, screen_text, type_name, until
 from tests.kernel.conftest import Storage
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
@@ -205,6 +206,12 @@ async def test_a_running_load_is_replaced_only_if_that_is_said(storage: Storage)
         assert control.status.targets == (first,)
 
 
+def in_dialog(pilot: Pilot[None]) -> str:
+    """What the dialog says of the target, in one line."""
+    found = pilot.app.screen.query("#found")
+    return " ".join(str(found.first(Static).content).split()) if found else ""
+
+
 @needs.mkfs_ext4
 async def test_two_targets_of_the_list_and_no_write_without_the_name(storage: Storage) -> None:
     first, second = storage.loop(), storage.mkfs(storage.loop())
@@ -225,8 +232,9 @@ async def test_two_targets_of_the_list_and_no_write_without_the_name(storage: St
         await until(pilot, lambda: "write: is mounted on" in screen_text(pilot) and str(point) in screen_text(pilot))
         await pilot.press("R", "s")
         await until(pilot, lambda: isinstance(app.screen, TypeToConfirm))
-        await pilot.press(*first, "enter")
-        await pilot.pause()
-        await pilot.press(*second, "enter")
+        await until(pilot, lambda: f"{first} holds nothing but zeros" in in_dialog(pilot))
+        await type_name(pilot, first)
+        await until(pilot, lambda: f"{second} is mounted on" in in_dialog(pilot))
+        await type_name(pilot, second)
         await until(pilot, lambda: control.status.state is LoadState.FAILED)
         await until(pilot, lambda: "never written to" in screen_text(pilot))

@@ -8,6 +8,7 @@ from typing import Protocol
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec
 from tui.load.knob_memory import KnobMemory
+from tui.load.write_question import WriteQuestion
 
 
 class DrivenLoad(Protocol):
@@ -28,8 +29,11 @@ class DrivenLoad(Protocol):
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
         """Paths these knobs would write to whose names were not typed yet."""
 
-    def confirm(self, path: str) -> None:
-        """Take the name of a path that was typed."""
+    def question(self, path: str) -> WriteQuestion:
+        """Look at a target that is to be written; blocks as long as it does."""
+
+    def confirm(self, question: WriteQuestion) -> None:
+        """Take the name of a target that was typed."""
 
     def arm(self) -> None:
         """Check and prepare the targets."""

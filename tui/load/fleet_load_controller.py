@@ -8,6 +8,7 @@ from collectors.fleet.fleet_drive import FleetDrive
 from engine.job.spec import JobSpec, Knobs
 from engine.running.status import LoadState, LoadStatus
 from tui.load.knob_memory import KnobMemory
+from tui.load.write_question import WriteQuestion
 
 
 class FleetLoadController:
@@ -52,9 +53,13 @@ class FleetLoadController:
         """Paths these knobs would write to whose names were not typed yet."""
         return () if knobs.read_pct >= 100 else tuple(path for path in self.drive.paths if path not in self._typed)
 
-    def confirm(self, path: str) -> None:
+    def question(self, path: str) -> WriteQuestion:
+        """Say who looks at it: each host, at the start."""
+        return WriteQuestion(path, "The guard of each host looks at what is on it there.")
+
+    def confirm(self, question: WriteQuestion) -> None:
         """Take the name of a path that was typed."""
-        self._typed.add(path)
+        self._typed.add(question.path)
 
     def arm(self) -> None:
         """Start: hosts arm when they start."""

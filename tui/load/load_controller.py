@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectors.advice.point_watch import DeviceWatch
-from engine.errors import RefusedError, UsageError
+from engine.errors import OtherTargetError, RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import format_target
 from engine.replacing import replace
@@ -16,11 +16,13 @@ from tui.load.host_guard import Guard, HostGuard
 from tui.load.knob_memory import KnobMemory
 from tui.load.read_only import read_only_job
 from tui.load.recent_targets import RecentTargets
+from tui.load.write_question import WriteQuestion
 
 if TYPE_CHECKING:
     from engine.running.control import LoadControl
     from engine.running.knob_turns import Done
 
+_FORGOTTEN = "All permissions to write and to destroy data are forgotten"
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
 
@@ -131,9 +133,10 @@ class LoadController:
         if self.has_load:
             raise UsageError(f"the load is {self.status.state}: stop it first")
         self.edit(read_only_job(self.job, targets), destroy_data=False)
-        nodes = _nodes(self.job)
+        nodes, before = _nodes(self.job), self._permissions
         self._typed -= nodes
-        self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write - nodes)
+        given = {path: identity for path, identity in before.given.items() if path not in nodes}
+        self._permissions = replace(before, allow_write=before.allow_write - nodes, given=given)
         self.taken += 1
 
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
@@ -143,10 +146,38 @@ class LoadController:
         paths = (node for target in self._job.targets for node in target.nodes)
         return tuple(dict.fromkeys(path for path in paths if path not in self._typed))
 
-    def confirm(self, path: str) -> None:
-        """Allow writing to a path whose name the operator typed."""
-        self._typed.add(path)
-        self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write | {path})
+    def question(self, path: str) -> WriteQuestion:
+        """Look at a target that is to be written; blocks as long as it does.
+
+        Permissions that were given for another device of a name are forgotten first.
+        """
+        from engine.guard.given import changed, identity_at  # noqa: PLC0415 (slow to import)
+
+        forgotten = changed(self._permissions)
+        if forgotten:
+            self._forget()
+            forgotten = f"{forgotten}. {_FORGOTTEN}."
+        # Before the look at it: what takes the name meanwhile is refused when it is armed.
+        identity = identity_at(path)
+        (answer,) = self.guard.answers(replace(self.job, targets=(TargetSpec(path),)), self._permissions)
+        found = answer.reading or answer.writing or (f"{answer.name} {answer.holds}." if answer.holds else "")
+        return WriteQuestion(path, found, identity, forgotten)
+
+    def confirm(self, question: WriteQuestion) -> None:
+        """Allow writing to what the operator was shown and whose name was typed."""
+        self._typed.add(question.path)
+        allowed = self._permissions
+        self._permissions = replace(
+            allowed,
+            allow_write=allowed.allow_write | {question.path},
+            given={**allowed.given, question.path: question.identity},
+        )
+
+    def _forget(self) -> None:
+        """End all permissions to write and to destroy data."""
+        self._typed.clear()
+        self._permissions = replace(self._permissions, allow_write=frozenset(), destroy_data=False, given={})
+        self.taken += 1
 
     def permit_destroying(self) -> None:
         """Permit overwriting filesystems and other data, after the operator's typed confirmation."""
@@ -185,7 +216,11 @@ class LoadController:
         self._require_typed(job.knobs)
         self._armed = (job, self._permissions)
         self.recent.add(format_target(target) for target in job.targets if target.path is not None)
-        self.control.arm(job, self._permissions)
+        try:
+            self.control.arm(job, self._permissions)
+        except OtherTargetError as other:
+            self._forget()
+            raise RefusedError(f"{other}. {_FORGOTTEN}") from None
 
     def start(self) -> None:
         """Start, arming first unless the current job is armed; blocks."""

@@ -266,7 +266,13 @@ def make_permissions(
         typed: names of --target.
         scratch_dir: --scratch-dir. Called before the job file may choose another folder.
     """
-    return Permissions(frozenset(allow_write), destroy_data, frozenset(typed or ()), scratch_dir or scratch_folder())
+    folder = scratch_dir or scratch_folder()
+    permissions = Permissions(frozenset(allow_write), destroy_data, typed=frozenset(typed or ()), make_in=folder)
+    if not allow_write:
+        return permissions
+    from engine.guard.given import bound  # noqa: PLC0415 (slow to import, and for loads that write only)
+
+    return bound(permissions)
 
 
 def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:

@@ -43,8 +43,18 @@ class Dialog(Modal[str | None]):
             if self._warning:
                 yield Static(safe_text(self._warning), markup=False, classes="warning")
             yield Static(self._text, markup=False)
+            yield from self.compose_more()
             yield Input(self._value, compact=True)
             yield Static("Enter: confirm   Esc: cancel", markup=False)
+
+    def compose_more(self) -> ComposeResult:
+        """Compose what stands between the text and the input."""
+        return iter(())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether an answer is taken; Enter does nothing before."""
+        return True
 
     def answer_of(self, typed: str) -> str | None:
         """Convert the input to the answer."""
@@ -54,7 +64,8 @@ class Dialog(Modal[str | None]):
     def _submitted(self, event: Input.Submitted) -> None:
         """Close with the answer; subclasses override `answer_of`, as Textual runs the handlers of all base classes."""
         event.stop()
-        self.dismiss(self.answer_of(event.value))
+        if self.is_ready:
+            self.dismiss(self.answer_of(event.value))
 
 
 class TypeToConfirm(Dialog):
@@ -67,17 +78,6 @@ class TypeToConfirm(Dialog):
     def answer_of(self, typed: str) -> str | None:
         """Accept only the word itself."""
         return typed if typed == self._expected else None
-
-
-def confirm_write(path: str) -> TypeToConfirm:
-    """Asks for the name of the target to be written."""
-    return TypeToConfirm(
-        "Write to a target",
-        f"The load is going to WRITE to\n\n    {safe_text(path)}\n\n"
-        "Its present content is lost. Type its name to allow that:",
-        expected=path,
-        warning="This destroys data.",
-    )
 
 
 def confirm_destroy() -> TypeToConfirm:

@@ -20,7 +20,7 @@ from tui.app_state import AppState
 from tui.load.driven_load import DrivenLoad
 from tui.load.knob_memory import KnobSlot
 from tui.screens.base import View
-from tui.screens.dialogs import confirm_write
+from tui.screens.confirm_write import ask_name
 from tui.transport import LiveTransport
 
 TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in row.keys}
@@ -112,14 +112,13 @@ class LoadActions(View):
             then()
             return
 
-        def typed(answer: str | None) -> None:
-            if answer is None:
+        def asked(is_typed: bool) -> None:
+            if is_typed:
+                self._when_typed(knobs, then)
+            else:
                 self.report(f"{missing[0]}: name does not match: nothing written")
-                return
-            controller.confirm(answer)
-            self._when_typed(knobs, then)
 
-        self.app.push_screen(confirm_write(missing[0]), typed)
+        ask_name(self.app, controller, missing[0], asked)
 
     def _in_thread(self, operation: Callable[[], None]) -> None:
         """Run a blocking call in a thread; a thread worker of Textual would block the exit.

@@ -17,7 +17,8 @@ from engine.text import safe_text
 from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.chooser import Chooser, ChooserLine
-from tui.screens.dialogs import Dialog, confirm_write
+from tui.screens.confirm_write import ask_name
+from tui.screens.dialogs import Dialog
 from tui.sweep import asked_isolation
 from tui.sweep.asked_rates import EXAMPLE, HELP, asked_rates
 from tui.sweep.isolation_session import IsolationSession
@@ -52,14 +53,13 @@ class SweepStarts(View):
             self.app_state.sweeps.begin()
             return
 
-        def typed(answer: str | None) -> None:
-            if answer is None:
+        def asked(is_typed: bool) -> None:
+            if is_typed:
+                self.begin_first(session)
+            else:
                 session.refuse(f"{missing[0]}: name does not match: nothing written")
-                return
-            controller.confirm(answer)
-            self.begin_first(session)
 
-        self.app.push_screen(confirm_write(missing[0]), typed)
+        ask_name(self.app, controller, missing[0], asked)
 
     def action_sweep_rate(self) -> None:
         """Ask for limits and search the highest rate within them."""
@@ -188,16 +188,15 @@ class SweepStarts(View):
             then()
             return
 
-        def typed(answer: str | None) -> None:
-            if answer is not None:
-                controller.confirm(answer)
+        def asked(is_typed: bool) -> None:
+            if is_typed:
                 self._when_typed(controller, job, then, otherwise=otherwise, writes=writes)
             elif otherwise is not None:
                 otherwise()
             else:
                 self.report(f"{safe_text(missing[0])}: name does not match: nothing written")
 
-        self.app.push_screen(confirm_write(missing[0]), typed)
+        ask_name(self.app, controller, missing[0], asked)
 
 
 def _title(offer: PresetOffer) -> str:
