@@ -56,7 +56,7 @@ class Agent:
         self._input_fd = input_fd
         self._log = log
         self._output = AgentOutput(output_fd)
-        self._control = LoadControl()
+        self._control = LoadControl(may_write=lambda: self._lease.holds)
         self._stopped = threading.Event()
         self._load = AgentLoad(self._control, self._output.put, self._stopped)
         self._lease = Lease(self._lost)

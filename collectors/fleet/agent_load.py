@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from collectors.fleet.frames import Frame, encode, text, texts, whole
+from msgspec import ValidationError, convert, to_builtins
+
+from collectors.fleet.frames import Frame, FrameError, encode, text, texts, whole
 from engine.config import scratch_folder
 from engine.errors import LunscopeError
 from engine.guard.given import bound
@@ -37,7 +39,7 @@ class AgentLoad:
         self._stopped = stopped
         self._reported: RunResult | None = None
         self._given: dict[str, TargetIdentity | None] = {}
-        """What each name led to when the controller first allowed it: it is allowed once for all loads."""
+        """What each name led to when it was first armed: the controller's operator allowed that, once for all loads."""
 
     def handle(self, frame: Frame) -> None:
         """Do what a frame asks for; never blocks.
@@ -50,9 +52,8 @@ class AgentLoad:
             case "arm":
                 job, allowed = text(frame, "job"), frozenset(texts(frame, "allow_write"))
                 permissions = Permissions(allowed, frame.get("destroy_data") is True, make_in=scratch_folder())
-                permissions = bound(permissions, self._given)
-                self._given |= permissions.given
-                self._in_thread(number, what, 0, lambda: self._arm(job, permissions))
+                given = _given(frame) | self._given
+                self._in_thread(number, what, 0, lambda: self._arm(job, bound(permissions, given)))
             case "start":
                 self._in_thread(number, what, whole(frame, "at_ns"), self._start)
             case "turn":
@@ -99,11 +100,13 @@ class AgentLoad:
         ended_ns = time.monotonic_ns()
         self._send(encode("done", number=number, what=what, at_ns=began_ns, ended_ns=ended_ns, error=error, **answer))
 
-    def _arm(self, job: str, permissions: Permissions) -> None:
+    def _arm(self, job: str, permissions: Permissions) -> _Answer:
         spec = parse_job(job, "job of the fleet")
         validate(spec)
         self._control.arm(spec, permissions)
         self._control.recheck()
+        self._given |= permissions.given
+        return {"given": to_builtins(permissions.given)}
 
     def _start(self) -> None:
         self._control.start()
@@ -166,6 +169,18 @@ class AgentLoad:
     def is_idle(self) -> bool:
         """Whether there is no load."""
         return self._control.status.state is LoadState.IDLE
+
+
+def _given(frame: Frame) -> dict[str, TargetIdentity | None]:
+    """Read what an agent of an earlier connection answered, which the controller sends to the next one.
+
+    Raises:
+        FrameError: it is no such thing.
+    """
+    try:
+        return convert(frame.get("given", {}), dict[str, TargetIdentity | None])
+    except ValidationError as error:
+        raise FrameError(f"a frame with damaged permissions: {error}") from None
 
 
 def measured_document(split: Split) -> dict[str, object]:

@@ -79,6 +79,8 @@ class FleetHost(Struct, eq=False):
     """State of its load."""
     result: Frame | None = None
     """Of the load that has ended."""
+    given: object = field(default_factory=dict)
+    """What its names led to when a load was first armed on them, as its agent says: permissions are for that only."""
     done: dict[int, Frame] = field(default_factory=dict)
     """What it did, by number of what it was asked."""
     words: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_WORDS))

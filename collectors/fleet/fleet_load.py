@@ -68,11 +68,15 @@ class FleetLoad:
                     "job": dump_job(each.job),
                     "allow_write": list(each.allow_write),
                     "destroy_data": destroy_data,
+                    "given": self._controller.hosts[name].given,
                 }
                 for name, each in self._jobs.items()
             },
         )
         answers = self._await(number, _ARM_S)
+        for name, answer in answers.items():
+            host = self._controller.hosts[name]
+            host.given = answer.get("given", host.given)
         refused = {name: str(answer.get("error")) for name, answer in answers.items() if answer.get("error")}
         if refused:
             self.stop()

@@ -46,6 +46,11 @@ class Lease:
         self._reason = reason
         self._ended.set()
 
+    @property
+    def holds(self) -> bool:
+        """Whether the controller was heard in time; true or not, whenever the thread that watches runs."""
+        return not self._ended.is_set() and time.monotonic() - self._heard_s < self._silence_s
+
     def wait(self) -> None:
         """Return when `lost` has returned."""
         self._thread.join()

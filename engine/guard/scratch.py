@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -155,7 +157,9 @@ def allocate(fd: int, size_bytes: int) -> None:
     os.ftruncate(fd, size_bytes)
 
 
-_CHUNK_BYTES = 8 * 1024 * 1024
+_STEP_S = 0.05
+"""How long one step of filling should take: a stop, or the end of a lease, waits for the step under way."""
+_LEAST_STEP, _FIRST_STEP, _LARGEST_STEP = 64 * 1024, 256 * 1024, 8 * 1024 * 1024
 _SEED_STEP = 0x9E3779B97F4A7C15
 """2**64 divided by the golden ratio: seeds of neighbouring targets share no bits by chance."""
 
@@ -172,7 +176,7 @@ def fill_scratch(
     Args:
         targets: those that need no filling are passed over.
         seed: the same seed writes the same bytes.
-        progress: called with the share done, 0 to 1, after every few MiB.
+        progress: called with the share done, 0 to 1, after every step; what it raises ends the filling.
         stop: set from any thread to end early.
         waits: gets every call that may hang.
 
@@ -198,21 +202,32 @@ def fill_scratch(
     progress(1.0)
 
 
+def next_step(step_bytes: int, took_s: float) -> int:
+    """Choose how many bytes to write next by how long the last ones took: a power of two, as alignments are."""
+    while took_s > _STEP_S and step_bytes > _LEAST_STEP:
+        step_bytes, took_s = step_bytes // 2, took_s / 2
+    return min(2 * step_bytes, _LARGEST_STEP) if took_s < _STEP_S / 2 else step_bytes
+
+
 def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event, waits: Waits) -> Iterator[int]:
-    """Fill one target, yielding the bytes of each step."""
-    offset = 0
+    """Fill one target, yielding the bytes of each step; each is on the disk then, so that nothing is written later."""
+    offset, step_bytes = 0, _FIRST_STEP
+    is_cached = not fcntl.fcntl(target.fd, fcntl.F_GETFL) & os.O_DIRECT
     while offset < target.size_bytes:
         if stop.is_set():
             raise StoppedError(f"{target.name}: stopped while it was filled; nothing is left of it")
-        length = min(_CHUNK_BYTES, target.size_bytes - offset)
+        length, began_s = min(step_bytes, target.size_bytes - offset), time.monotonic()
         try:
             with waits.on(target.name):
                 written = _native.fill(target.fd, offset, length, seed)
+                if is_cached:
+                    os.fdatasync(target.fd)
         except OSError as error:
             raise _fill_error(target, error) from None
         if written <= 0:
             raise _fill_error(target, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         offset += written
+        step_bytes = next_step(step_bytes, time.monotonic() - began_s)
         yield written
 
 

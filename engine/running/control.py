@@ -43,11 +43,21 @@ class LoadControl:
     until `abandon`.
     """
 
-    def __init__(self, runs: Iterator[int] | None = None, made: MadeFiles | None = None) -> None:
-        """Make a control; `runs` numbers the loads, where several controls are read together.
+    def __init__(
+        self,
+        runs: Iterator[int] | None = None,
+        made: MadeFiles | None = None,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Make a control.
 
-        What loads of this control, or of those with the same `made`, made themselves the next ones may write to.
+        Args:
+            runs: numbers the loads, where several controls are read together.
+            made: what loads of this control, or of those with the same, made themselves the next ones may write to.
+            may_write: asked in the thread that fills and starts, between its writes, so that a lease that ended ends
+                them however late the thread that watches it runs; a running load is for `stop`.
         """
+        self._may_write = may_write
         self._status_store = StatusStore()
         self._operation = threading.Lock()
         """Held while arming, starting or ending a load."""
@@ -98,7 +108,7 @@ class LoadControl:
             self._watch = StallWatch(driver.outstanding, self._status_store)
             self._status_store.reset(LoadStatus(LoadState.PREPARING, job, progress=0.0))
             try:
-                driver.prepare(lambda share: self._status_store.change(progress=share))
+                driver.prepare(self._prepared)
             except BaseException as error:
                 state = LoadState.IDLE if isinstance(error, StoppedError) else LoadState.FAILED
                 self._watch.close()
@@ -116,6 +126,14 @@ class LoadControl:
                 message=driver.message,
                 badges=driver.badges,
             )
+
+    def _prepared(self, share: float) -> None:
+        self._require_lease()
+        self._status_store.change(progress=share)
+
+    def _require_lease(self) -> None:
+        if not self._may_write():
+            raise StoppedError("stopped: nothing was heard any more of who asked for the load")
 
     def recheck(self) -> None:
         """Check the targets of what is armed once more, so that `start` begins at once; blocks.
@@ -147,6 +165,7 @@ class LoadControl:
             if driver is None or status.state is not LoadState.ARMED:
                 raise UsageError("no load is armed: arm one first")
             try:
+                self._require_lease()
                 driver.start()
             except BaseException as error:
                 driver.stop()

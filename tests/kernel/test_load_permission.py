@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from collectors.fleet.agent_load import AgentLoad
+from collectors.fleet.frames import Frame, FrameError, decode
 from engine.errors import OtherTargetError, RefusedError
 from engine.guard import open_targets
 from engine.guard.given import bound
@@ -141,3 +145,51 @@ def test_a_file_that_the_load_made_may_be_written_again(tmp_path: Path, control:
         control.start()
         control.stop()
     assert path.stat().st_size == MIB
+
+
+class Controller:
+    """Asks an agent of the same process to arm, as the controller of a fleet does."""
+
+    def __init__(self) -> None:
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def arm(self, path: Path, *, allowed: bool, size: str = "", given: object = None) -> Frame:
+        control = LoadControl()
+        agent = AgentLoad(control, self._answers.put, threading.Event())
+        frame = {
+            "type": "arm",
+            "number": 1,
+            "job": f'target = ["{path}"]\n{size}',
+            "allow_write": [str(path)] * allowed,
+            "destroy_data": True,
+            "given": given or {},
+        }
+        agent.handle(frame)
+        answer = decode(self._answers.get(timeout=60).rstrip())
+        control.close()
+        return answer
+
+
+def test_an_agent_makes_no_file_that_its_controller_did_not_allow(tmp_path: Path) -> None:
+    path = tmp_path / "nologin"
+    answer = Controller().arm(path, allowed=False, size='size = "1m"')
+    assert "a job file or fleet makes files in the scratch folder only" in answer["error"]
+    assert not path.exists()
+
+
+def test_what_an_agent_was_allowed_is_known_to_the_next_connection(tmp_path: Path) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    for each in (path, other):
+        each.write_bytes(bytes(MIB))
+    controller = Controller()
+    first = controller.arm(path, allowed=True)
+    assert (first["error"], list(first["given"])) == ("", [str(path)])
+    assert controller.arm(path, allowed=True, given=first["given"])["error"] == ""
+    other.rename(path)
+    again = controller.arm(path, allowed=True, given=first["given"])
+    assert "is another target than when writing was allowed" in again["error"]
+
+
+def test_damaged_permissions_of_a_controller_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FrameError, match="a frame with damaged permissions"):
+        Controller().arm(tmp_path, allowed=True, given={"x": {"device": "7:0"}})

@@ -260,7 +260,7 @@ def test_damage_is_an_event_on_the_board_and_in_the_result(tmp_path: Path) -> No
     target = (TargetSpec(str(path)),)
     job = JobSpec(target, knobs_of(4, read_pct=0.0), access=Access.SEQUENTIAL, size_bytes=MIB, verify=True)
     control = LoadControl()
-    control.arm(job, Permissions())
+    control.arm(job, Permissions(typed=frozenset({str(path)})))
     control.start()
     try:
         eventually(lambda: path.read_bytes().count(b"LUNSCOP1") == MIB // 512, "every block")
@@ -289,7 +289,7 @@ def test_a_stop_at_once_makes_no_final_pass_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "data"
     job = JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True)
     control = LoadControl()
-    control.arm(job, Permissions())
+    control.arm(job, Permissions(typed=frozenset({str(path)})))
     control.start()
     control.close()
     result = control.result()
@@ -444,7 +444,8 @@ def test_run_and_verify_agree_and_say_it_with_their_exit_code(tmp_path: Path) ->
 def test_a_target_is_not_checked_while_its_load_runs(tmp_path: Path) -> None:
     path = tmp_path / "data"
     control = LoadControl()
-    control.arm(JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True), Permissions())
+    job = JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True)
+    control.arm(job, Permissions(typed=frozenset({str(path)})))
     control.start()
     try:
         with pytest.raises(LunscopeError, match="a load with --verify runs on it"):

@@ -16,7 +16,7 @@ from collectors.fleet.connect_pace import FIRST, ConnectPace, final_words, was_d
 from collectors.fleet.fleet_load import quiet_time_ns
 from collectors.fleet.frames import MAGIC, MAX_LINE_BYTES, FrameError, decode, encode, is_frame, unpack, whole
 from collectors.fleet.host_jobs import host_jobs
-from collectors.fleet.lease import Renewals
+from collectors.fleet.lease import DRAIN_S, Lease, Renewals
 from collectors.fleet.sample_stream import SampleReceiver, SampleSender
 from collectors.fleet.summary import SENT_SUB_BITS, coarse
 from collectors.model import HistogramScale
@@ -232,3 +232,13 @@ def test_coarse_buckets_hold_what_the_fine_ones_hold() -> None:
     assert scale.sub_bits == SENT_SUB_BITS
     assert (coarse_low <= low).all()
     assert (above <= coarse_above).all()
+
+
+def test_a_lease_that_ended_does_not_hold_however_late_its_thread_runs() -> None:
+    def lost(reason: str) -> None:
+        raise AssertionError(reason)
+
+    silent, heard = Lease(lost, lease_s=DRAIN_S), Lease(lost)
+    assert (silent.holds, heard.holds) == (False, True)
+    heard.end("")
+    assert not heard.holds
