@@ -31,6 +31,8 @@ _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x":
 _KCMP_FILES = 2
 _FALLOCATE_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
+_PIDFD_GETFD = 438
+"""The same on all architectures."""
 _OPENAT2 = 437
 """Number of openat2(2), the same on all architectures; Linux 5.6 and newer."""
 _RESOLVE_BENEATH = 0x08
@@ -145,6 +147,23 @@ def _open_checked(folder: int, path: str, flags: int) -> int:
     if not resolved.startswith(f"{root.rstrip('/')}/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
     return os.open(resolved, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
+def descriptor_of(process: int, number: int) -> int:
+    """Duplicate a descriptor of another process (pidfd_getfd(2), Linux 5.6).
+
+    Raises:
+        OSError: it is gone, or may not be inspected.
+    """
+    of_process = os.pidfd_open(process)
+    try:
+        descriptor = _libc.syscall(ctypes.c_long(_PIDFD_GETFD), of_process, number, 0)
+    finally:
+        os.close(of_process)
+    if descriptor < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return int(descriptor)
 
 
 def share_files(first: int, second: int) -> bool:

@@ -23,7 +23,7 @@ from engine.hostfs.mounts import (
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
 from engine.hostfs.users import Users
-from engine.hostfs.writers import Writers, read_writers, unseen_writers
+from engine.hostfs.writers import Writers, add_in_flight, read_writers, unseen_writers
 from engine.replacing import replace
 from engine.syscalls import OVERLAY_MAGIC, filesystem_magic
 
@@ -132,7 +132,11 @@ class UsageSnapshot:
     @cached_property
     def writers(self) -> Writers:
         """Other processes with storage open for writing."""
-        return read_writers(self.roots) if self._known_writers is None else self._known_writers
+        if self._known_writers is not None:
+            return self._known_writers
+        writers = read_writers(self.roots)
+        add_in_flight(writers, self.roots)
+        return writers
 
     @cached_property
     def unseen_writers(self) -> tuple[str, ...]:

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from engine.hostfs.kernel_files import names_in, start_of, whole
+from engine.hostfs.kernel_files import names_in, whole
 from engine.syscalls import share_files
 
-_IN_FLIGHT = re.compile(rb"^scm_fds:\s*([0-9]+)", re.MULTILINE)
 _SHARED = re.compile(
     rb"^(([0-9a-f]+)-([0-9a-f]+)) .([w-]).s [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ ([1-9][0-9]*) +(/.*)$", re.MULTILINE
 )
@@ -151,22 +150,3 @@ def descriptors_of(process: str) -> Iterator[Descriptor]:
         except OSError:
             continue
         yield Descriptor(path, target, _rights(path) == stat.S_IRUSR)
-
-
-def descriptors_in_flight(process: str) -> int:
-    """Count descriptors that were sent to the sockets of a process and not yet received (proc_pid_fdinfo(5)).
-
-    Nothing says what they are open on.
-
-    Raises:
-        PermissionError: it belongs to another user.
-    """
-    count = 0
-    for name in names_in(f"{process}/fd"):
-        try:
-            is_socket = os.readlink(f"{process}/fd/{name}").startswith("socket:")  # noqa: PTH115 - as in kernel_files
-        except OSError:
-            continue
-        if is_socket and (match := _IN_FLIGHT.search(start_of(f"{process}/fdinfo/{name}"))):
-            count += int(match[1])
-    return count

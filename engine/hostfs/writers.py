@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
+from engine.hostfs.in_flight import in_flight
 from engine.hostfs.kernel_files import Roots, start_of
 from engine.hostfs.mounts import MountEntry
 from engine.hostfs.processes import (
     Descriptor,
     WritableFile,
-    descriptors_in_flight,
     descriptors_of,
     writable_files,
 )
@@ -41,6 +41,8 @@ class Writers(Struct):
     """Files that are registered with a ring of a process that has them open for reading: nothing says which it is."""
     unreadable: int = 0
     """Processes of others, of which nothing is known."""
+    in_flight: dict[str, int] = field(default_factory=dict)
+    """How many descriptors on their way to processes could not be looked at, by their folders."""
     unlisted: set[str] = field(default_factory=set)
     """Folders in /proc of processes that have rings whose files are not all known."""
 
@@ -176,6 +178,31 @@ def _status_of(path: str) -> Statx | None:
         return None
 
 
+def add_in_flight(writers: Writers, roots: Roots) -> None:
+    """Add descriptors on their way through unix sockets; those that cannot be looked at are waited for a moment."""
+    own = _own_name(roots)
+    names = [name for name in os.listdir(roots.procfs) if name.isdigit() and name != own]  # noqa: PTH208 - see above
+    processes = [f"{roots.procfs}/{name}" for name in names]
+    deadline_s = time.monotonic() + _READ_AGAIN_S
+    while waiting := {process: count for process in processes if (count := _add_sent(writers, process))}:
+        if time.monotonic() > deadline_s:
+            break
+        time.sleep(_BETWEEN_READS_S)
+        processes = list(waiting)
+    writers.in_flight |= waiting
+
+
+def _add_sent(writers: Writers, process: str) -> int:
+    """Add the descriptors on their way to a process, and count those that cannot be looked at."""
+    try:
+        found = in_flight(process)
+    except PermissionError:
+        return 0
+    for status in found.writable:
+        writers.certain.add(status, "", "is on its way through a unix socket to", process)
+    return found.unknown
+
+
 def has_unseen_writer(fd: int) -> bool | None:
     """Whether anything at all, kernel and hidden processes included, has a file open for writing; None where unknown.
 
@@ -199,7 +226,7 @@ _CAP_SYS_PTRACE = 19
 
 def unseen_writers(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> tuple[str, ...]:
     """Say why writers may go unseen, with what helps; nothing where all of them are seen."""
-    return (*_hidden(roots, mounts), *_uninspected(writers), *_in_flight(roots))
+    return (*_hidden(roots, mounts), *_uninspected(writers))
 
 
 def _hidden(roots: Roots, mounts: Sequence[MountEntry]) -> Iterator[str]:
@@ -219,6 +246,9 @@ def _uninspected(writers: Writers) -> Iterator[str]:
         yield f"{who} cannot be inspected: run as root"
     for process in sorted(writers.unlisted):
         yield f"the files of an io_uring of {process_words(process)} cannot be inspected"
+    for process, count in sorted(writers.in_flight.items()):
+        what = "1 descriptor is" if count == 1 else f"{count} descriptors are"
+        yield f"{what} on the way to {process_words(process)} in a unix socket"
 
 
 def _hides_processes(mounts: Sequence[MountEntry]) -> bool:
@@ -233,24 +263,3 @@ def _hides_processes(mounts: Sequence[MountEntry]) -> bool:
 def _may_see_all(status: str) -> bool:
     effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
     return bool(int(effective, 16) >> _CAP_SYS_PTRACE & 1)
-
-
-def _in_flight(roots: Roots) -> Iterator[str]:
-    """Say of which processes descriptors are on their way; who receives them within a moment is not among them."""
-    names = [name for name in os.listdir(roots.procfs) if name.isdigit()]  # noqa: PTH208 - as in kernel_files
-    deadline_s = time.monotonic() + _READ_AGAIN_S
-    while counts := {name: count for name in names if (count := _count_in_flight(roots, name))}:
-        if time.monotonic() > deadline_s:
-            break
-        time.sleep(_BETWEEN_READS_S)
-        names = list(counts)
-    for name, count in counts.items():
-        what = "1 descriptor is" if count == 1 else f"{count} descriptors are"
-        yield f"{what} on the way to {process_words(f'{roots.procfs}/{name}')} in a unix socket"
-
-
-def _count_in_flight(roots: Roots, name: str) -> int:
-    try:
-        return descriptors_in_flight(f"{roots.procfs}/{name}")
-    except PermissionError:
-        return 0

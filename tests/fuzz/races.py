@@ -248,6 +248,7 @@ def run(seed: int, count: int, seconds: float) -> int:
         world = _make_world(_temporary_folder(stack), stack, may_attach=may_attach)
         # Going through all processes is no part of the races and would make them ten times as slow.
         stack.enter_context(patch("engine.guard.usage_snapshot.read_writers", lambda *_: Writers()))
+        stack.enter_context(patch("engine.guard.usage_snapshot.add_in_flight", lambda *_: None))
         stack.enter_context(patch("engine.guard.usage_snapshot.unseen_writers", lambda *_: ()))
         stack.enter_context(patch("engine.guard.claims._BETWEEN_TRIES_S", 0.001))
         stack.enter_context(patch("engine.guard.facts._SAMPLES", 1))

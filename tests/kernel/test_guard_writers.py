@@ -60,14 +60,25 @@ ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
 RING = """import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 ring = libc.syscall(425, 8, ctypes.byref((ctypes.c_char * 120)()))
-fd = os.open(sys.argv[1], os.O_RDWR)
-files = (ctypes.c_int * 1)(fd)
-assert libc.syscall(427, ring, 2, ctypes.byref(files), 1) == 0, ctypes.get_errno()
-os.close(fd)
+def register(access=os.O_RDWR):
+    fd = os.open(sys.argv[1], access)
+    files = (ctypes.c_int * 1)(fd)
+    assert libc.syscall(427, ring, 2, ctypes.byref(files), 1) == 0, ctypes.get_errno()
+    return fd
 """
 """io_uring_setup(2), and IORING_REGISTER_FILES of io_uring_register(2)."""
+ONLY_RING = RING + "os.close(register())\n"
+HIDDEN_RING = (
+    RING
+    + """import mmap
+libc.mmap.restype = ctypes.c_void_p
+assert libc.mmap(None, ctypes.c_size_t(4096), 3, mmap.MAP_SHARED, ring, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
+os.close(register())
+os.close(ring)
+"""
+)
 IN_FLIGHT = """import os, socket, sys
-left, right = socket.socketpair(socket.AF_UNIX)
+left, right = socket.socketpair(socket.AF_UNIX, socket.{kind})
 fd = os.open(sys.argv[1], os.O_RDWR)
 socket.send_fds(left, [b"x"], [fd])
 os.close(fd)
@@ -164,24 +175,57 @@ def test_a_mapping_of_a_process_whose_first_thread_has_ended(storage: Storage) -
 def test_a_file_that_only_an_io_uring_has_open(storage: Storage) -> None:
     image = storage.image()
     device = storage.loop(backing=image)
-    with process(RING + WAIT, device) as pid:
+    with process(ONLY_RING + WAIT, device) as pid:
         assert f"{device} is registered with an io_uring of python" in (text := refusal(device))
         assert f"(pid {pid})" in text
-    with process(RING + WAIT, image):
+    with process(ONLY_RING + WAIT, image):
         assert f"its backing file {image} is registered with an io_uring of python" in refusal(device)
     notices(device)
 
 
-@pytest.mark.alone  # While it holds one back, devices are refused to all others.
-def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
+@needs.io_uring
+def test_a_file_of_an_io_uring_whose_process_reads_it(storage: Storage) -> None:
     device = storage.loop()
-    with process(IN_FLIGHT + WAIT, device) as pid:
-        (notice,) = (text for text in notices(device) if "unix socket" in text)
-        assert "1 descriptor is on the way to python" in notice
+    with process(f"{RING}kept = register(os.O_RDONLY)\n{WAIT}", device):
+        assert f"({device} is registered with an io_uring of python" in refusal(device, destroy_data=False)
+        (notice,) = notices(device)
+        assert f"({device} is registered with an io_uring of python" in notice
+    assert not notices(device)
+
+
+@needs.io_uring
+@pytest.mark.alone  # Its files may be any, so that devices are refused to all others.
+def test_an_io_uring_without_a_descriptor(storage: Storage) -> None:
+    device = storage.loop()
+    with process(HIDDEN_RING + WAIT, device) as pid:
+        text = refusal(device, destroy_data=False)
+        assert "the files of an io_uring of python" in text
+        assert f"(pid {pid}) cannot be inspected" in text
+    notices(device)
+
+
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_SEQPACKET"])
+def test_a_descriptor_on_its_way_through_a_socket(storage: Storage, kind: str) -> None:
+    device = storage.loop()
+    script = IN_FLIGHT.format(kind=kind)
+    with process(script + WAIT, device) as pid:
+        assert f"{device} is on its way through a unix socket to python" in (text := refusal(device))
+        assert f"(pid {pid})" in text
+    with process(script.replace("O_RDWR", "O_RDONLY") + WAIT, device):
+        assert not notices(device, destroy_data=False)
+
+
+@pytest.mark.alone  # While it holds some back, devices are refused to all others.
+def test_descriptors_on_their_way_behind_others_are_unknown(storage: Storage) -> None:
+    device = storage.loop()
+    script = IN_FLIGHT.format(kind="SOCK_STREAM") + "socket.send_fds(left, [b'x'], [0, 0])\n"
+    with process(script.replace("O_RDWR", "O_RDONLY") + WAIT, device) as pid:
+        (notice,) = notices(device)
+        assert "2 descriptors are on the way to python" in notice
         assert f"(pid {pid}) in a unix socket" in notice
         assert notice.endswith("make sure that nothing does")
         refused = refusal(device, destroy_data=False)
-        assert f"{device}: whether anything else writes to it cannot be found out (1 descriptor is on the" in refused
+        assert f"{device}: whether anything else writes to it cannot be found out (2 descriptors are on the" in refused
         assert refused.endswith(": add --destroy-data if all of it may be lost")
     notices(device, destroy_data=False)
 
