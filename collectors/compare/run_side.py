@@ -14,7 +14,7 @@ from collectors.model import Tier
 from collectors.registry import subject_of
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.results.result_document import SCHEMA
-from engine.small_file import read_small
+from engine.small_file import FileKindError, read_head, read_small
 from engine.strict_json import MOST_BYTES, load_json_object
 from engine.text import safe_text
 
@@ -30,8 +30,9 @@ def is_document(path: Path) -> bool:
         LunscopeError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return file.read(64).lstrip().startswith(b"{")
+        return read_head(path, 64).lstrip().startswith(b"{")
+    except FileKindError as error:
+        raise LunscopeError(f"{safe_text(str(path))}: {error}: give a recording or a document of run --json") from None
     except OSError as error:
         raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
 

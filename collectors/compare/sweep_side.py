@@ -12,6 +12,7 @@ from collectors.compare.part import PartText
 from collectors.compare.side import Figure, Side, SideRow, Spread
 from collectors.model import Tier
 from engine.errors import LunscopeError, UsageError, words_of
+from engine.small_file import FileKindError, read_head
 from engine.statistics.batch_means import BATCHES
 from engine.statistics.difference import Estimate
 from engine.statistics.student_t import t_quantile
@@ -32,8 +33,9 @@ def is_trial_file(path: Path) -> bool:
         LunscopeError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return SCHEMA.encode() in file.read(128)
+        return SCHEMA.encode() in read_head(path, 128)
+    except FileKindError as error:
+        raise LunscopeError(f"{safe_text(str(path))}: {error}") from None
     except OSError as error:
         raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
 

@@ -17,7 +17,7 @@ from collectors.fleet.clocks import GridClock
 from collectors.fleet.frames import PROTOCOL, Frame, FrameError, decode, encode, text, whole
 from collectors.fleet.lease import Lease
 from collectors.fleet.sample_stream import SampleSender
-from collectors.fleet.summary import Summary
+from collectors.fleet.summary import Summary, with_sums
 from collectors.model import Sample
 from collectors.sampling.schedule import SampleFlag
 from collectors.sampling.settings import load_reading_settings
@@ -148,8 +148,8 @@ class Agent:
                     sender = SampleSender(2 * stream + full)
                 late_ns = self._clock.lateness_ns(step.current.monotonic_ns)
                 current = replace(step.current, late_ns=late_ns)
-                sample = current if full else summary.of(current, late_ns, time.process_time_ns())
-                self._send(sender, sample)
+                reduced = summary.of(current, late_ns, time.process_time_ns())
+                self._send(sender, with_sums(current, reduced) if full else reduced)
         except Exception as error:
             self._output.put(encode("log", text=f"samples nothing: {_words(error)}"))
             self._log(f"samples nothing: {_words(error)}")

@@ -25,7 +25,7 @@ from collectors.fleet.frames import (
 from collectors.fleet.gateways import Gateways
 from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
-from collectors.fleet.summary import Summary
+from collectors.fleet.summary import Summary, without_sums
 from collectors.fleet.waiting import PATIENCE_S, UNGREETED_S
 from collectors.sampling.schedule import SECOND_NS
 from engine.extras import INSTALL_THERE
@@ -359,9 +359,9 @@ class FleetController:
         sample = host.receiver.sample(frame)
         host.since_s = time.monotonic()
         if whole(frame, "stream") % 2 == FULL_STREAM:
-            host.full = sample
+            host.full = without_sums(sample)
             assert host.summary is not None
-            host.sample = host.summary.of(sample, 0, 0)
+            host.sample = host.summary.of_full(sample)
         else:
             host.sample, host.full = sample, None
 

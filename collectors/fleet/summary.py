@@ -7,18 +7,29 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.derive.counter_deltas import aligned, column_deltas
 from collectors.derive.roles import is_base, roles
 from collectors.graph import Graph
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Schema, Table, Topology
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, TRACE, TRACE_SERIES
 from collectors.tables.fleet.schema import FLEET, SERVICE, SERVICE_SERIES
 from collectors.tables.load.schema import LOAD
+from engine.replacing import replace
 
 SENT_SUB_BITS = 4
 """16 buckets per octave: a percentile is right within 3 %, and 50 busy disks fit into 2 KB a second."""
 SENT_DISK = Schema(DISK.name, DISKSTATS_COLUMNS)
 """Counters of disks as they are sent: without the samples of requests in the driver, which change all the time."""
 _SECTOR_BYTES = 512
+_ADDED = {
+    "reads": ("reads", 1),
+    "writes": ("writes", 1),
+    "read_bytes": ("read_sectors", _SECTOR_BYTES),
+    "write_bytes": ("write_sectors", _SECTOR_BYTES),
+    "read_ms": ("read_ms", 1),
+    "write_ms": ("write_ms", 1),
+}
+"""Counters of disks that are added up, and their unit."""
 _SERVICE_OF = tuple(TRACE_SERIES.index(f"service_{name}") for name in SERVICE_SERIES)
 
 
@@ -27,12 +38,24 @@ class Summary:
 
     def __init__(self, name: str) -> None:
         self._rows = Rows((name,), (name,))
-        self._cpu_ns = 0
+        self._before: Table | None = None
+        self._sums = dict.fromkeys(_ADDED, 0)
 
     def of(self, sample: Sample, late_ns: int, cpu_ns: int) -> Sample:
-        """Reduce a sample taken so much after its time on the grid; `cpu_ns` is what the process has used so far."""
+        """Reduce a sample taken so much after its time on the grid; `cpu_ns` is what the process has used so far.
+
+        It must be given every sample: what the disks did is the sum of their increases.
+        """
         disks, load = sample.tables.get(DISK.name), sample.tables.get(LOAD.name)
-        tables = {FLEET.name: self._fleet(sample, disks, load, late_ns, cpu_ns)}
+        return self._reduced(sample, self._fleet(sample, disks, load, late_ns, cpu_ns))
+
+    def of_full(self, sample: Sample) -> Sample:
+        """Reduce a full sample of an agent, which holds what all disks did as the agent has added it up."""
+        return self._reduced(sample, sample.tables.get(FLEET.name))
+
+    def _reduced(self, sample: Sample, fleet: Table | None) -> Sample:
+        disks, load = sample.tables.get(DISK.name), sample.tables.get(LOAD.name)
+        tables = {} if fleet is None else {FLEET.name: fleet}
         histograms: dict[str, Histograms] = {}
         topology = sample.topology
         if disks is not None:
@@ -51,12 +74,24 @@ class Summary:
         values = np.full((1, len(FLEET.columns)), MISSING, np.uint64)
         found = {"sampled_ns": sample.monotonic_ns, "late_ns": late_ns, "agent_cpu_ns": cpu_ns}
         if disks is not None:
-            found |= _disk_sums(disks, _base(disks.rows, sample.topology))
+            found |= self._disk_sums(disks, _base(disks.rows, sample.topology))
         if load is not None:
             found |= _load_sums(load)
         for name, value in found.items():
             values[0, FLEET.index(name)] = value
         return Table(FLEET, self._rows, values)
+
+    def _disk_sums(self, disks: Table, base: NDArray[np.intp]) -> dict[str, int]:
+        """Add up the increases of each disk: a disk that appears brings what it counted before, one that goes takes it.
+
+        Of a disk that is new only what it does from its second sample on is counted.
+        """
+        deltas = column_deltas(disks.schema.columns, aligned(self._before, disks), disks.values)
+        self._before = disks
+        for name, (column, unit) in _ADDED.items():
+            self._sums[name] += int(np.nansum(deltas[column][base])) * unit
+        now = disks.column("in_flight_now")[base]
+        return {"disks": len(base), "in_flight_now": int(now[now != MISSING].sum()), **self._sums}
 
     def _service(self, cells: Histograms, topology: Topology) -> Histograms:
         """Merge the service times of all disks that are not built on others."""
@@ -78,21 +113,14 @@ class Summary:
         )
 
 
-def _disk_sums(disks: Table, base: NDArray[np.intp]) -> dict[str, int]:
-    def added(name: str) -> int:
-        column = disks.column(name)[base]
-        return int(column[column != MISSING].sum())
+def with_sums(full: Sample, reduced: Sample) -> Sample:
+    """Add to a full sample what its host did as a whole, which only the agent has added up from the beginning."""
+    return replace(full, tables={**full.tables, FLEET.name: reduced.tables[FLEET.name]})
 
-    return {
-        "disks": len(base),
-        "reads": added("reads"),
-        "writes": added("writes"),
-        "read_bytes": added("read_sectors") * _SECTOR_BYTES,
-        "write_bytes": added("write_sectors") * _SECTOR_BYTES,
-        "read_ms": added("read_ms"),
-        "write_ms": added("write_ms"),
-        "in_flight_now": added("in_flight_now"),
-    }
+
+def without_sums(full: Sample) -> Sample:
+    """Undo `with_sums`: the screens of one host have no table of hosts."""
+    return replace(full, tables={name: table for name, table in full.tables.items() if name != FLEET.name})
 
 
 def _load_sums(load: Table) -> dict[str, int]:
