@@ -100,12 +100,16 @@ class HelperProcess:
         self._read_errors()
         lines = self._said.decode(errors="replace").split("\n")
         words = next((f": {short_text(line.strip(), _MOST_SHOWN)}" for line in reversed(lines) if line.strip()), "")
-        how = "runs" if code is None else f"ended with status {code}" if code >= 0 else f"was killed by {_name(-code)}"
-        return safe_text(f"process {self.pid} {how}{words}")
+        return safe_text(f"process {self.pid} {'runs' if code is None else how_ended(code)}{words}")
 
     def _read_errors(self) -> None:
         if not self._errors.closed and len(self._said) < _ERROR_BYTES:
             self._said += self._errors.read(_ERROR_BYTES) or b""
+
+
+def how_ended(code: int) -> str:
+    """Say how a process ended by its return code as subprocess has it: `was killed by SIGKILL`."""
+    return f"ended with status {code}" if code >= 0 else f"was killed by {_name(-code)}"
 
 
 def _name(number: int) -> str:

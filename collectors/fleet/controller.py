@@ -198,6 +198,12 @@ class FleetController:
         """Keep a line of standard error."""
         self.hosts[host].words.append(short_text(safe_text(line.decode("utf-8", "replace")), _WORDS))
 
+    def broken(self, reason: str) -> None:
+        """Give up every host: nothing connects any more, and nobody is to wait for it."""
+        for host in self.hosts.values():
+            if host.state not in {HostState.LOST, HostState.FAILED}:
+                self._leave(host, f"all connections ended: {short_text(safe_text(reason), _WORDS)}")
+
     def ended(self, host: str, code: int | None) -> None:
         """Say why a host has gone."""
         state = self.hosts[host]

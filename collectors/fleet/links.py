@@ -43,6 +43,9 @@ class LinkEvents(Protocol):
     def tick(self) -> None:
         """Do what is due; every 50 ms."""
 
+    def broken(self, reason: str) -> None:
+        """Note that the thread of the links has ended by an error, and all connections with it."""
+
 
 class Links(Protocol):
     """Connections by name of the host; `connect`, `send` and `cut` only from the thread of the links."""
@@ -154,7 +157,12 @@ class ClusterShellLinks:
         self._port = task.port(handler=self._handler, autoclose=False)
         task.timer(fire=_TIMER_S, handler=self._handler, interval=_TIMER_S, autoclose=True)
         self._ready.set()
-        task.resume()
+        try:
+            task.resume()
+        except Exception as error:
+            assert self._events is not None
+            self._events.broken(f"{type(error).__name__}: {error}")
+            raise
 
     def _read(self, host: str, stream: str, line: bytes) -> None:
         assert self._events is not None

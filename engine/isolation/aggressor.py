@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import engine
 from engine.errors import LunscopeError
+from engine.helper_process import how_ended
 from engine.isolation.victim import READ_IOS
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec, Permissions
@@ -126,8 +127,9 @@ class Aggressor:
 
     def _fail(self) -> NoReturn:
         self._errors.seek(0)
-        words = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise LunscopeError(f"the aggressor ended: {safe_text(short_text(words[-1], 300))}")
+        words = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        why = f": {safe_text(short_text(words[-1], 300))}" if words else ""
+        raise LunscopeError(f"the aggressor {how_ended(self._process.wait())}{why}")
 
 
 def main() -> int:

@@ -93,3 +93,12 @@ def test_who_is_waited_for_is_said_once_in_5_seconds(monkeypatch: pytest.MonkeyP
     words.note({}, 3, "ready", at_once=True)
     words.note({"b": "is late"}, 0, "shown", at_once=True)
     assert said[2:] == ["b is late"]
+
+
+def test_all_hosts_are_given_up_where_the_connections_break() -> None:
+    fleet = fleet_of("good", "odd")
+    greet(fleet, "good")
+    fleet.broken("WorkerError: no such worker")
+    assert {host.state.value for host in fleet.hosts.values()} == {"lost", "failed"}
+    assert {host.reason for host in fleet.hosts.values()} == {"all connections ended: WorkerError: no such worker"}
+    assert fleet.settled()
