@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import time
+import threading
 
 import pytest
 
@@ -21,11 +21,11 @@ from engine.sweep.presets.command import run_command
 )
 def test_how_it_ended_is_said_with_its_last_words(command: str, says: str) -> None:
     with pytest.raises(LunscopeError) as failed:
-        run_command(command, lambda seconds: bool(time.sleep(seconds)), subprocess.DEVNULL)
+        run_command(command, threading.Event().wait, subprocess.DEVNULL)
     assert says in str(failed.value)
 
 
 def test_what_is_well_says_nothing_and_what_is_stopped_ends() -> None:
-    run_command("echo fine >&2", lambda seconds: bool(time.sleep(seconds)), subprocess.DEVNULL)
+    run_command("echo fine >&2", threading.Event().wait, subprocess.DEVNULL)
     with pytest.raises(StoppedError):
         run_command("exec sleep 60", lambda _: True, subprocess.DEVNULL)
