@@ -79,8 +79,8 @@ class RateAnswer(Struct, frozen=True):
     """Rates between the bounds, measured and neither."""
     undecided_ios: int = 0
     """That were measured at them."""
-    is_short: bool = False
-    """Whether one of them had all the time that is given to a rate, and too few I/Os for the limit in it."""
+    needed_s: float | None = None
+    """Time at one of them that had as much as is given to a rate and too few I/Os in it; None where there is none."""
     kept_above: float | None = None
     """The highest rate above the upper bound that keeps the limit all the same; None where there is none."""
 
@@ -117,6 +117,7 @@ def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], lim
     lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
     low, high = lower or 0.0, math.inf if upper is None else upper
     undecided = sorted(rate for rate, each in classes.items() if low < rate < high and each is LoadClass.UNDECIDED)
+    late = [rate for rate in undecided if is_out_of_time(groups[rate], limit, phase)]
     return RateAnswer(
         limit,
         _verdict(grid, found.lower, found.upper),
@@ -124,7 +125,7 @@ def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], lim
         None if upper is None else RateBound.of(groups[upper], limit),
         tuple(undecided),
         sum(trial.ios for rate in undecided for trial in groups[rate]),
-        any(is_out_of_time(groups[rate], limit, phase) for rate in undecided),
+        max((phase.least_ios(limit) / rate for rate in late), default=None),
         max((rate for rate, each in classes.items() if rate > high and each is LoadClass.LOWER), default=None),
     )
 

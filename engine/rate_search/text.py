@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 
+from engine.job.sizes import format_duration
 from engine.rate_search.answer import RateAnswer, RateAnswers, RateBound, RateVerdict
 from engine.rate_search.runner import RateCurve, RateResult
 from engine.rate_search.search import on_grid
@@ -113,8 +115,9 @@ def _undecided(answer: RateAnswer) -> str:
 
 
 def _why(answer: RateAnswer, *, is_ended: bool) -> str:
-    if answer.is_short:
-        return "too few in the time given to a rate; give a lower percentile, or more time with --goal sum=10m"
+    if answer.needed_s is not None:
+        time = format_duration(math.ceil(answer.needed_s))
+        return f"too few in the time given to a rate; limit a lower percentile, or give more time: --goal sum={time}"
     return "it was ended before" if is_ended else "the search goes on"
 
 
