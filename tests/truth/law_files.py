@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import mmap
+import os
 import signal
+import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +17,10 @@ from pathlib import Path
 from tests.unit.rate_search.law_device import Law
 
 SOURCE = Path(__file__).with_name("lawfs.c")
+PROBE = "probe"
+"""A file beside the others, which is read to see whether the host lets the laws hold."""
+_PROBE_LAW = Law(1, 0.001)
+_READS = 1500
 _BYTES = 1 << 30
 _PATIENCE_S = 60.0
 
@@ -48,6 +56,21 @@ def _write_laws(folder: Path, laws: Mapping[str, Law]) -> Path:
     return path.with_suffix(".new").rename(path)
 
 
+def lateness_s(files: LawFiles) -> float:
+    """Measure what the host adds to the law of a file: the 99th percentile over single reads of the probe."""
+    late_s = []
+    descriptor = os.open(files.path(PROBE), os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, 4096) as page:
+            for _ in range(_READS):
+                begun_s = time.monotonic()
+                os.preadv(descriptor, [page], 0)
+                late_s.append(time.monotonic() - begun_s - _PROBE_LAW.service_s)
+    finally:
+        os.close(descriptor)
+    return statistics.quantiles(late_s, n=100)[-1]
+
+
 @functools.cache
 def _compiled() -> tempfile.TemporaryDirectory[str]:
     """Compile it once in each process, whose end removes it."""
@@ -60,6 +83,7 @@ def _compiled() -> tempfile.TemporaryDirectory[str]:
 @contextmanager
 def law_files(folder: Path, laws: Mapping[str, Law], seed: int = 1) -> Iterator[LawFiles]:
     """Serve files by name while the block lasts."""
+    laws = {**laws, PROBE: _PROBE_LAW}
     point = folder / "files"
     point.mkdir()
     command = [f"{_compiled().name}/lawfs", str(point), str(_write_laws(folder, laws)), str(seed)]

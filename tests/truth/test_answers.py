@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ import pytest
 from engine.sweep.limit import Limit
 from tests import needs
 from tests.kernel.forked_command import lunscope
-from tests.truth.law_files import LawFiles, law_files
+from tests.truth.law_files import LawFiles, lateness_s, law_files
 from tests.unit.rate_search.law_device import Law, true_excess
 
 pytestmark = [needs.law_files, needs.truth, pytest.mark.timeout(1200)]
 
 _MOST_S = 1100.0
-_SERVICE_S = 0.004
+_MOST_LATE_S = 0.004
 _NEAR = 1.05
 """How far the end of an interval may be off."""
 KERNEL = ("--tier", "kernel")
@@ -40,7 +41,24 @@ def law(request: pytest.FixtureRequest) -> Law:
 def files(law: Law, tmp_path: Path) -> Iterator[LawFiles]:
     """One file, "disk", of that law."""
     with law_files(tmp_path, {"disk": law}) as served:
+        _skip_if_late(served)
         yield served
+
+
+def _skip_if_late(files: LawFiles) -> None:
+    late_s = lateness_s(files)
+    if late_s > _MOST_LATE_S:
+        pytest.skip(f"needs an idle host: 1 % of the reads take {1000 * late_s:.1f} ms longer than their law")
+
+
+@contextmanager
+def _where_the_law_holds(files: LawFiles) -> Iterator[None]:
+    """Judge an answer unless the host was too busy for the law, which is then what the answer is about."""
+    try:
+        yield
+    except AssertionError:
+        _skip_if_late(files)
+        raise
 
 
 def _sweep(files: LawFiles, *arguments: str) -> dict[str, Any]:
@@ -51,12 +69,21 @@ def _sweep(files: LawFiles, *arguments: str) -> dict[str, Any]:
     return document
 
 
-LAWS = [Law(servers, _SERVICE_S, is_exponential=is_exp) for servers in (1, 3, 8, 24) for is_exp in (False, True)]
+LAWS = [
+    Law(servers, service_s, is_exponential=is_exponential)
+    for servers, service_s in ((1, 0.004), (3, 0.004), (8, 0.004), (24, 0.008))
+    for is_exponential in (False, True)
+]
 
 
 @pytest.mark.parametrize("law", LAWS, indirect=True, ids=lambda law: f"{law.servers} {law.is_exponential}")
 def test_knee_and_servers_are_those_of_the_law(law: Law, files: LawFiles) -> None:
     (curve,) = _sweep(files, "--vary", "qd=1..64")["curves"]
+    with _where_the_law_holds(files):
+        _judge_curve(law, curve)
+
+
+def _judge_curve(law: Law, curve: dict[str, Any]) -> None:
     found = curve["answer"]
     if law.servers == 1:
         assert found["shape"] == "flat"
@@ -91,10 +118,15 @@ def _of_chance(law: Law) -> float:
 )
 def test_rate_within_a_limit_is_that_of_the_law(law: Law, text: str, files: LawFiles) -> None:
     (search,) = _sweep(files, "--slo", text)["open_loop"]["searches"]
+    with _where_the_law_holds(files):
+        _judge_rate(law, Limit.parse(text), search)
+
+
+def _judge_rate(law: Law, limit: Limit, search: dict[str, Any]) -> None:
     assert search["maximum_iops"] == pytest.approx(law.maximum, rel=0.03 if law.is_exponential else 0.02)
     (answer,) = search["limits"]
     assert answer["verdict"] == "found", answer
-    truth = _true_rate(law, Limit.parse(text))
+    truth = _true_rate(law, limit)
     assert 0.9 * truth <= answer["lower"]["rate"] <= 1.06 * truth, answer
     assert answer["lower"]["rate"] < answer["upper"]["rate"] <= search["maximum_iops"] * 1.001
     assert answer["lower"]["ios"] >= 1000
@@ -115,7 +147,8 @@ def test_limit_that_no_rate_keeps_gets_no_rate(law: Law, files: LawFiles) -> Non
     assert answer["verdict"] == "none_keeps", answer
     assert "no rate keeps it" in answer["text"]
     assert answer["upper"]["over"] > 10
-    assert search["maximum_iops"] == pytest.approx(law.maximum, rel=0.03)
+    with _where_the_law_holds(files):
+        assert search["maximum_iops"] == pytest.approx(law.maximum, rel=0.03)
 
 
 def _run(files: LawFiles, recording: Path, seconds: int) -> Path:
@@ -139,8 +172,9 @@ def _verdicts(before: str | Path, after: str | Path) -> dict[str, str]:
 def test_two_halves_of_a_steady_run_do_not_differ(law: Law, files: LawFiles, tmp_path: Path) -> None:
     recording = _run(files, tmp_path / "steady.luns", 40)
     found = _verdicts(f"{recording}@1..20", f"{recording}@20..39")
-    assert found["iops"] in {"equivalent", "undecided"}
-    assert not {"better", "worse", "differs"} & set(found.values()), found
+    with _where_the_law_holds(files):
+        assert found["iops"] in {"equivalent", "undecided"}
+        assert not {"better", "worse", "differs"} & set(found.values()), found
 
 
 @pytest.mark.parametrize("law", [CONSTANT, EXPONENTIAL], indirect=True, ids=["constant", "exponential"])
