@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.unit.rate_search.law_device import Law
 
 SOURCE = Path(__file__).with_name("lawfs.c")
@@ -21,6 +23,7 @@ PROBE = "probe"
 """A file beside the others, which is read to see whether the host lets the laws hold."""
 _PROBE_LAW = Law(1, 0.001)
 _READS = 1500
+_MOST_LATE_S = 0.004
 _BYTES = 1 << 30
 _PATIENCE_S = 60.0
 
@@ -56,7 +59,7 @@ def _write_laws(folder: Path, laws: Mapping[str, Law]) -> Path:
     return path.with_suffix(".new").rename(path)
 
 
-def lateness_s(files: LawFiles) -> float:
+def _lateness_s(files: LawFiles) -> float:
     """Measure what the host adds to the law of a file: the 99th percentile over single reads of the probe."""
     late_s = []
     descriptor = os.open(files.path(PROBE), os.O_RDONLY | os.O_DIRECT)
@@ -69,6 +72,18 @@ def lateness_s(files: LawFiles) -> float:
     finally:
         os.close(descriptor)
     return statistics.quantiles(late_s, n=100)[-1]
+
+
+@contextmanager
+def where_the_law_holds(files: LawFiles) -> Iterator[None]:
+    """Judge an answer; a host that is too busy for the law to hold skips the test where it would fail."""
+    try:
+        yield
+    except AssertionError:
+        late_s = _lateness_s(files)
+        if late_s > _MOST_LATE_S:
+            pytest.skip(f"needs an idle host: 1 % of single reads take {1000 * late_s:.1f} ms longer than their law")
+        raise
 
 
 @functools.cache

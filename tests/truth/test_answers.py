@@ -6,7 +6,6 @@ import json
 import math
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ import pytest
 from engine.sweep.limit import Limit
 from tests import needs
 from tests.kernel.forked_command import lunscope
-from tests.truth.law_files import LawFiles, lateness_s, law_files
+from tests.truth.law_files import LawFiles, law_files, where_the_law_holds
 from tests.unit.rate_search.law_device import Law, true_excess
 
 pytestmark = [needs.law_files, needs.truth, pytest.mark.timeout(1200)]
 
 _MOST_S = 1100.0
-_MOST_LATE_S = 0.004
 _NEAR = 1.05
 """How far the end of an interval may be off."""
 KERNEL = ("--tier", "kernel")
@@ -41,24 +39,7 @@ def law(request: pytest.FixtureRequest) -> Law:
 def files(law: Law, tmp_path: Path) -> Iterator[LawFiles]:
     """One file, "disk", of that law."""
     with law_files(tmp_path, {"disk": law}) as served:
-        _skip_if_late(served)
         yield served
-
-
-def _skip_if_late(files: LawFiles) -> None:
-    late_s = lateness_s(files)
-    if late_s > _MOST_LATE_S:
-        pytest.skip(f"needs an idle host: 1 % of the reads take {1000 * late_s:.1f} ms longer than their law")
-
-
-@contextmanager
-def _where_the_law_holds(files: LawFiles) -> Iterator[None]:
-    """Judge an answer unless the host was too busy for the law, which is then what the answer is about."""
-    try:
-        yield
-    except AssertionError:
-        _skip_if_late(files)
-        raise
 
 
 def _sweep(files: LawFiles, *arguments: str) -> dict[str, Any]:
@@ -79,7 +60,7 @@ LAWS = [
 @pytest.mark.parametrize("law", LAWS, indirect=True, ids=lambda law: f"{law.servers} {law.is_exponential}")
 def test_knee_and_servers_are_those_of_the_law(law: Law, files: LawFiles) -> None:
     (curve,) = _sweep(files, "--vary", "qd=1..64")["curves"]
-    with _where_the_law_holds(files):
+    with where_the_law_holds(files):
         _judge_curve(law, curve)
 
 
@@ -118,7 +99,7 @@ def _of_chance(law: Law) -> float:
 )
 def test_rate_within_a_limit_is_that_of_the_law(law: Law, text: str, files: LawFiles) -> None:
     (search,) = _sweep(files, "--slo", text)["open_loop"]["searches"]
-    with _where_the_law_holds(files):
+    with where_the_law_holds(files):
         _judge_rate(law, Limit.parse(text), search)
 
 
@@ -147,7 +128,7 @@ def test_limit_that_no_rate_keeps_gets_no_rate(law: Law, files: LawFiles) -> Non
     assert answer["verdict"] == "none_keeps", answer
     assert "no rate keeps it" in answer["text"]
     assert answer["upper"]["over"] > 10
-    with _where_the_law_holds(files):
+    with where_the_law_holds(files):
         assert search["maximum_iops"] == pytest.approx(law.maximum, rel=0.03)
 
 
@@ -172,7 +153,7 @@ def _verdicts(before: str | Path, after: str | Path) -> dict[str, str]:
 def test_two_halves_of_a_steady_run_do_not_differ(law: Law, files: LawFiles, tmp_path: Path) -> None:
     recording = _run(files, tmp_path / "steady.luns", 40)
     found = _verdicts(f"{recording}@1..20", f"{recording}@20..39")
-    with _where_the_law_holds(files):
+    with where_the_law_holds(files):
         assert found["iops"] in {"equivalent", "undecided"}
         assert not {"better", "worse", "differs"} & set(found.values()), found
 
