@@ -29,7 +29,6 @@ from collectors.documents.json_values import figure
 from collectors.documents.open_loop import OpenPoint, open_blocks, open_curves
 from collectors.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
-from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
 from engine.sweep.text import PointSummary, evidence_lines, shape_words, summaries
@@ -234,9 +233,9 @@ def _notes(swept: Swept) -> Iterator[str]:
     if swept.load and len(swept.curves) > MOST_CURVES:
         yield f"{len(swept.curves) - MOST_CURVES:,} more curves are not shown"
     trials = [trial for curve in swept.curves for trial in curve.trials]
-    noisy = sum(trial.stop is Stop.NOISY for trial in trials)
+    noisy = sum(trial.is_noisy for trial in trials)
     if noisy:
-        yield f"{noisy} of {len(trials)} measurements ended because the device is noisy, not because they were precise"
+        yield f"{noisy} of {len(trials)} measurements ended because they are noisy, not because they were precise"
     unsettled = sum(not trial.is_settled for trial in trials)
     if unsettled:
         yield f"{unsettled} of {len(trials)} measurements never became steady"

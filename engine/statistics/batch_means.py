@@ -96,6 +96,9 @@ def percentile_ranks(ios: int, percent: float) -> tuple[float, float] | None:
     return 100 * (share - margin), 100 * min(share + margin, 1.0)
 
 
+WANTED_HALF_WIDTH = 0.02
+
+
 class Stop(StrEnum):
     """Why a measurement may end."""
 
@@ -104,13 +107,13 @@ class Stop(StrEnum):
     NOISY = "noisy"
     """The noise itself has settled: measuring longer shows the same spread."""
     TIME = "time"
-    """The longest time is over, or that for the I/Os of the percentile."""
+    """The longest time is over, or that for the I/Os of the percentile: `Trial.is_noisy` tells what is missing."""
 
 
 class StopRule(Struct, frozen=True):
     """When a measurement of one point is enough."""
 
-    half_width: float = 0.02
+    half_width: float = WANTED_HALF_WIDTH
     """Wanted half-width of the interval, as a share of the mean."""
     least_s: float = 1.0
     most_s: float = 15.0

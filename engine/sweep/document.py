@@ -66,6 +66,7 @@ def _answer(answer: Answer) -> Document:
         "usl": _usl(answer.usl),
         "little": _little(answer.little),
         "noise": answer.noise,
+        "host_busy_pct": answer.host_busy_pct,
         "servers": _servers(answer.servers),
     }
 

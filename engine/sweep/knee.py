@@ -13,12 +13,12 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.replacing import replace
-from engine.statistics.batch_means import Stop
 from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
+from engine.sweep.repeats import Repeats, spread_of
 from engine.sweep.servers import Servers, fit_servers
 from engine.sweep.trial import LITTLE_HOLDS, Trial
 from engine.sweep.usl import Usl, fit_usl
@@ -45,7 +45,13 @@ _RESOLUTION = 2 ** (1 / STEPS_PER_OCTAVE)
 _UNSEEN = math.log(1.5)
 """Effect over the whole axis that scatter may hide at most where a curve is called flat."""
 _NOISY = 0.25
-"""Share of measurements that ended as their noise had settled, from which the device is called noisy."""
+"""Share of measurements that ended noisy, from which all of it is called so."""
+_NOISY_SPREAD = 0.05
+"""Likewise of the usual spread of a load, which repeats may show although each measurement was precise."""
+_HOST_BUSY_PCT = 95.0
+"""As the limit of the badge for a busy host (engine/results/caveats.py)."""
+_MOST_ERROR = 0.30
+"""Of a fit: where measurements are farther from any curve, its optima are chance."""
 
 
 class Shape(StrEnum):
@@ -102,7 +108,9 @@ class Answer(Struct, frozen=True):
     servers: Servers | None = None
     """The law of equal servers, where it fits the curve."""
     noise: float | None = None
-    """Usual relative half-width of IOPS on a device that was never steadier; None where most measurements were."""
+    """How far the IOPS of a load are usually certain, as a share; None where measurements were precise and agree."""
+    host_busy_pct: float | None = None
+    """How busy the host was where that may be why it is noisy; None elsewhere."""
 
     @property
     def highest_name(self) -> str:
@@ -122,12 +130,25 @@ def answer(trials: Sequence[Trial], limits: Sequence[Limit] = (), *, with_usl: b
     unsettled = [trial for trial in used if not trial.is_settled]
     if len(unsettled) > _UNSETTLED * len(used):
         return _unsettled(used, unsettled, little)
-    return replace(_Curve(used, with_usl=with_usl).answer(limits, little), noise=_noise(used))
+    found, noise = _Curve(used, with_usl=with_usl).answer(limits, little), _noise(used)
+    is_doubtful = noise is not None or found.shape is Shape.UNKNOWN
+    return replace(found, noise=noise, host_busy_pct=_busy_host_pct(used) if is_doubtful else None)
 
 
 def _noise(trials: list[Trial]) -> float | None:
-    noisy = [trial.half_width for trial in trials if trial.stop is Stop.NOISY]
-    return statistics.median(noisy) if len(noisy) >= _NOISY * len(trials) else None
+    """Usual spread of a load; None where most measurements were precise and repeats agree with each other."""
+    repeats = Repeats.of(trials)
+    loads = {trial.load for trial in trials}
+    spread = statistics.median(spread_of([one for one in trials if one.load == load], repeats) for load in loads)
+    noisy = sum(trial.is_noisy for trial in trials) >= _NOISY * len(trials)
+    return min(spread, 1.0) if noisy or spread >= _NOISY_SPREAD else None
+
+
+def _busy_host_pct(trials: list[Trial]) -> float | None:
+    """How busy the host was as a rule; None where it had processors left, or that is not known."""
+    busy = [trial.host_busy_pct for trial in trials if trial.host_busy_pct is not None]
+    usual = statistics.median(busy) if busy else 0.0
+    return usual if usual >= _HOST_BUSY_PCT else None
 
 
 def _unsettled(used: list[Trial], unsettled: list[Trial], little: LittleCheck | None) -> Answer:
@@ -193,10 +214,12 @@ class _Curve:
         never = tuple((limit, None) for limit in limits if load_within(self._trials, limit) is None)
         first, last = self._loads[0], self._loads[-1]
         scatter = f"measurements scatter by {100 * self._fit.error:.0f} %"
-        words = f"{scatter}: too much to see what the load changes from {first:g} to {last:g}"
+        words = f"{scatter}: too much to see what the load changes from {first:g} to {last:g}, or to name the best"
         return Answer(Shape.UNKNOWN, words, within=never, fit_error=self._fit.error, little=little)
 
     def _shape(self) -> Shape:
+        if self._fit.error > _MOST_ERROR:
+            return Shape.UNKNOWN
         best = self._y[0]
         top = int(np.argmax(best))
         if float(np.ptp(best)) < _EFFECT:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
+from engine.sweep.repeats import Repeats, spread_of
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial import Trial
 
@@ -22,11 +22,13 @@ class PointSummary(Struct, frozen=True):
 
     load: float
     trials: tuple[Trial, ...]
+    repeats: Repeats | None = None
+    """Of all loads of the curve."""
 
     @classmethod
-    def of(cls, load: float, trials: Sequence[Trial]) -> PointSummary:
+    def of(cls, load: float, trials: Sequence[Trial], repeats: Repeats | None = None) -> PointSummary:
         """Leave out what measured fewer targets."""
-        return cls(load, tuple(trial for trial in trials if not trial.failing) or tuple(trials))
+        return cls(load, tuple(trial for trial in trials if not trial.failing) or tuple(trials), repeats)
 
     @property
     def iops(self) -> float:
@@ -40,10 +42,8 @@ class PointSummary(Struct, frozen=True):
 
     @property
     def spread(self) -> float:
-        """Largest half-width of an interval, or half of the range of the trials where that is more; relative."""
-        iops = [trial.iops for trial in self.trials]
-        between = (max(iops) - min(iops)) / 2 / self.iops if self.iops else 0.0
-        return max(between, *(trial.half_width for trial in self.trials))
+        """How far its IOPS are certain, as a share of them."""
+        return spread_of(self.trials, self.repeats)
 
     def latency_ms(self, metric: str) -> float | None:
         """Median over the trials in which it is known."""
@@ -53,8 +53,8 @@ class PointSummary(Struct, frozen=True):
     @property
     def notes(self) -> str:
         """What makes the figures less than they seem."""
-        notes = ["noisy"] if any(trial.stop is Stop.NOISY for trial in self.trials) else []
-        notes += ["short of I/Os"] if any(trial.stop is Stop.TIME for trial in self.trials) else []
+        notes = ["noisy"] if any(trial.is_noisy for trial in self.trials) else []
+        notes += ["short of I/Os"] if any(trial.is_short for trial in self.trials) else []
         notes += sorted({trial.trend.value for trial in self.trials if not trial.is_settled})
         notes += sorted({f"{name} fails" for trial in self.trials for name in trial.failing})
         return ", ".join(notes)
@@ -62,8 +62,8 @@ class PointSummary(Struct, frozen=True):
 
 def summaries(trials: Sequence[Trial]) -> list[PointSummary]:
     """Gather trials by load, ascending."""
-    loads = sorted({trial.load for trial in trials})
-    return [PointSummary.of(load, [trial for trial in trials if trial.load == load]) for load in loads]
+    loads, repeats = sorted({trial.load for trial in trials}), Repeats.of(trials)
+    return [PointSummary.of(load, [trial for trial in trials if trial.load == load], repeats) for load in loads]
 
 
 def sweep_lines(result: SweepResult) -> Iterator[str]:
@@ -138,7 +138,9 @@ def _optimum(knob: str, optimum: Optimum) -> str:
 def evidence_lines(answer: Answer) -> Iterator[str]:
     """Say how far the answer is certain, and what else the measurements show."""
     if answer.noise is not None:
-        yield f"this device is noisy, +-{100 * answer.noise:.0f} %: that is how far IOPS of one measurement are certain"
+        yield f"measurements are noisy, +-{100 * answer.noise:.0f} %: that is how far the IOPS of a load are certain"
+    if answer.host_busy_pct is not None:
+        yield f"the host's processors were busy {answer.host_busy_pct:.0f} % of the time: repeat when the host is idle"
     if answer.fit_error is not None:
         ends = [("left", answer.left), ("right", answer.right)]
         inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.statistics.batch_means import Stop
+from engine.statistics.batch_means import WANTED_HALF_WIDTH, Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.target_share import TargetShare
 from engine.sweep.watch import Observed
@@ -71,6 +71,19 @@ class Trial:
     """Of all processors, for any process."""
     devices: Observed | None = field(default=None, hash=False)
     """What the devices below the targets did meanwhile; None if they were not sampled."""
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it ended, by settled noise or by its longest time, before the interval was as narrow as wanted.
+
+        Without any interval it has too few I/Os to tell.
+        """
+        return self.stop is Stop.NOISY or (self.stop is Stop.TIME and WANTED_HALF_WIDTH < self.half_width < 1.0)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it ended with too few I/Os for its percentiles, and is else as precise as wanted."""
+        return self.stop is Stop.TIME and not self.is_noisy
 
     @property
     def little(self) -> float | None:

@@ -14,6 +14,7 @@ from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
+from engine.sweep.repeats import Repeats
 from engine.sweep.text import PointSummary
 from engine.sweep.trial import Trial
 from tui.sweep.state import SweepState
@@ -118,7 +119,8 @@ def _summaries(trials: tuple[Trial, ...]) -> dict[int, PointSummary]:
     by_load: dict[int, list[Trial]] = {}
     for trial in trials:
         by_load.setdefault(round(trial.load) if trial.load else 1, []).append(trial)
-    return {load: PointSummary.of(load, of_load) for load, of_load in by_load.items()}
+    repeats = Repeats.of(trials)
+    return {load: PointSummary.of(load, of_load, repeats) for load, of_load in by_load.items()}
 
 
 def _others(plan: SweepPlan, curve: int) -> tuple[str | None, ...]:

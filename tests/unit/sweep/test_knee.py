@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.search import Search, SearchStage
+from engine.sweep.text import evidence_lines, summaries
 from engine.sweep.trial import Trial
 from tests.unit.sweep.queue_model import (
     SERVICE_S,
@@ -188,9 +189,62 @@ def test_scatter_that_would_hide_an_effect_is_not_called_flat() -> None:
     ]
     found = answer(trials, [Limit.parse("p99<=5ms"), Limit.parse("p99<=1ms")])
     assert (found.shape, found.balance, found.highest, found.usl) == (Shape.UNKNOWN, None, None, None)
-    assert found.words.endswith("too much to see what the load changes from 1 to 8")
+    assert "too much to see what the load changes from 1 to 8" in found.words
     assert found.within == ((Limit.parse("p99<=1ms"), None),)
-    assert found.noise == pytest.approx(0.3)
+    assert found.noise is not None
+    assert found.noise > 0.6, "the intervals of single measurements promise 0.3, repeats differ more"
+    assert found.host_busy_pct is None
+    busy = answer([replace(trial, host_busy_pct=99.0) for trial in trials])
+    assert busy.host_busy_pct == 99.0
+    assert any("repeat when the host is idle" in line for line in evidence_lines(busy))
+
+
+def _repeated(scatter: Sequence[float], half_width: float = 0.01, **changes: Any) -> list[Trial]:
+    """A knee at 8, each load measured as often as there are factors."""
+    return [
+        Trial(load, load, iops * factor, load / iops * 1e9, half_width=half_width, **changes)
+        for load in (1, 2, 4, 8, 16, 32, 64)
+        for iops in (1000.0 * min(load, 8),)
+        for factor in scatter
+    ]
+
+
+def test_repeats_that_differ_more_than_their_intervals_say_are_the_noise() -> None:
+    steady, scattered = answer(_repeated((1.0, 1.01))), answer(_repeated((0.9, 1.1)))
+    assert steady.noise is None
+    assert scattered.noise == pytest.approx(0.2, rel=0.3)
+    assert not any(trial.is_noisy for trial in _repeated((0.9, 1.1)))
+    (point, *_) = summaries(_repeated((0.9, 1.1)))
+    assert point.spread == pytest.approx(0.2, rel=0.3)
+
+
+def test_a_busy_host_matters_only_where_measurements_are_noisy() -> None:
+    assert answer(_repeated((1.0, 1.01), host_busy_pct=100.0)).host_busy_pct is None
+    assert answer(_repeated((0.9, 1.1), host_busy_pct=100.0)).host_busy_pct == 100.0
+    assert answer(_repeated((0.9, 1.1), host_busy_pct=40.0)).host_busy_pct is None
+
+
+def test_a_fit_that_does_not_fit_names_no_optimum() -> None:
+    found = answer(_repeated((0.6, 1.0, 1.5)))
+    assert found.fit_error is not None
+    assert found.fit_error > 0.3
+    assert (found.shape, found.balance, found.highest) == (Shape.UNKNOWN, None, None)
+    near = answer(_repeated((0.85, 1.0, 1.15)))
+    assert (near.shape, near.highest is None) == (Shape.KNEE, False)
+
+
+@pytest.mark.parametrize(
+    ("stop", "half_width", "note"),
+    [
+        (Stop.TIME, 0.12, "noisy"),
+        (Stop.TIME, 0.01, "short of I/Os"),
+        (Stop.TIME, 1.0, "short of I/Os"),
+        (Stop.NOISY, 0.12, "noisy"),
+        (Stop.PRECISE, 0.01, ""),
+    ],
+)
+def test_a_measurement_is_called_by_what_it_lacks(stop: Stop, half_width: float, note: str) -> None:
+    assert summaries([Trial(1, 1, 100.0, 1e7, stop=stop, half_width=half_width)])[0].notes == note
 
 
 def test_too_few_loads_are_no_curve() -> None:

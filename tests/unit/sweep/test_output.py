@@ -94,7 +94,7 @@ def test_the_law_of_equal_servers_is_said_where_it_fits() -> None:
 def test_text_says_what_makes_figures_less_than_they_seem() -> None:
     text = _text(_result(stop=Stop.NOISY, half_width=0.02, in_flight=1000.0))
     assert text.count("noisy") >= 9
-    assert "  this device is noisy, +-2 %: that is how far IOPS of one measurement are certain" in text.splitlines()
+    assert "  measurements are noisy, +-2 %: that is how far the IOPS of a load are certain" in text.splitlines()
     assert "Little's law" in text
     assert "disk b fails" in _text(_result(failing=("disk b",)))
     result = replace(_result(), ended="load failed: gone")
@@ -175,6 +175,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "usl",
         "little",
         "noise",
+        "host_busy_pct",
         "servers",
     ]
     assert list(curve["trials"][0]) == [
@@ -219,4 +220,4 @@ def test_spread_over_trials_is_in_the_table() -> None:
     trials = [Trial(load, load, 100.0 * load * share, 1e6) for load in (1, 2, 4, 8) for share in (0.8, 1.0, 1.2)]
     plan = make_plan(JobSpec(), (parse_axis("qd=1..8"),))
     result = SweepResult(plan, (CurveResult(plan.curves[0], tuple(trials), answer(trials)),), "complete", (), 1.0)
-    assert " 20 %" in _text(result).splitlines()[1]
+    assert " 27 %" in _text(result).splitlines()[1]
