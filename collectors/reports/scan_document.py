@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
@@ -18,12 +18,15 @@ SCHEMA = "lunscope.scan/1"
 Record = Port | TargetPort | Path | Layer | MountedFilesystem | Tape
 
 
-def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[str, object]:
+def scan_document(
+    topology: Topology, states_age_s: float = math.nan, uses: Mapping[str, str] | None = None
+) -> dict[str, object]:
     """Convert a topology; external texts are safe to print, unknown values are null or empty.
 
     Args:
         topology: any topology; it may be empty.
         states_age_s: age of the states of paths, now or at the sample of a recording; NaN if unknown.
+        uses: what uses LUNs or anything that shares their bytes, in words, by the keys of the LUNs; None if not known.
     """
     graph = topology.graph
     return {
@@ -41,6 +44,7 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
                 **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
                 "paths": [safe_text(graph.paths[position].name) for position in graph.paths_of[lun.key]],
                 **_map_facts(lun),
+                "in_use": None if uses is None else safe_text(uses.get(lun.key, "")),
             }
             for lun in graph.luns
         ],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from collectors.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort, layers_above, rootless_layers
 from collectors.kernel.device_ids import plain_wwid
@@ -15,16 +16,22 @@ from collectors.topology.ports import natural
 from engine.text import safe_text
 
 
-def tree_lines(topology: Topology) -> Iterator[str]:
-    """Yield the lines; everything from outside is made safe to print."""
-    for line in _Tree(topology).lines():
+def tree_lines(topology: Topology, uses: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """Yield the lines; everything from outside is made safe to print.
+
+    Args:
+        topology: what is shown.
+        uses: what uses LUNs or anything that shares their bytes, in words, by the keys of the LUNs.
+    """
+    for line in _Tree(topology, uses).lines():
         yield safe_text(line)
 
 
 class _Tree:
     """Lookup tables of one graph."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, uses: Mapping[str, str]) -> None:
+        self._uses = uses
         self._devices = topology.devices
         self._graph: Graph = topology.graph
         self._ports = {port.key: port for port in self._graph.ports}
@@ -77,7 +84,13 @@ class _Tree:
             mix = f", {access}" if (access := access_mix(paths)) else ""
             policy = f", {lun.policy}" if lun.policy else ""
             parts.append(f"{usable} of {len(paths)} paths usable{mix}{policy}")
-        return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
+        return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ()), self._use(lun)]))
+
+    def _use(self, lun: Lun) -> str:
+        """Say what uses a LUN, unless that is what is shown above it."""
+        words = self._uses.get(lun.key, "")
+        shown = self._mounts.get(lun.key) or self._above.get(lun.key)
+        return words if words and not shown else ""
 
     def _tapes(self) -> Iterator[str]:
         for tape in self._graph.tapes:

@@ -24,6 +24,7 @@ from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
+from engine.hostfs.kernel_files import Roots
 from engine.hostfs.sysblock import look_up, parse_device_number, read_text
 from engine.hostfs.writers import Writers
 from engine.job.spec import JobSpec, Permissions, TargetSpec
@@ -82,9 +83,9 @@ def use_words(usage: UsageSnapshot, kernel_name: str) -> str:
     return "" if use is None else safe_text(use.text.strip())
 
 
-def quick_snapshot() -> UsageSnapshot:
+def quick_snapshot(roots: Roots | None = None) -> UsageSnapshot:
     """Take a snapshot for lists: without a pass over all processes, so that open files of others are not in it."""
-    return UsageSnapshot(writers=Writers())
+    return UsageSnapshot(roots, writers=Writers())
 
 
 class _Asking(Struct, frozen=True):

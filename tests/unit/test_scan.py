@@ -78,6 +78,7 @@ def test_a_recording_shows_the_graph_it_ended_with(tmp_path: Path, capsys: pytes
         writer.write(machine.sample())
     assert run_cli(["scan", "--from", str(tmp_path / "a.lun"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert {lun["in_use"] for lun in document["luns"]} == {None}
     assert len(document["paths"]) == len(machine.rows)
     assert document["targets"][0]["name"] == "\\x1b[2J"
     assert document["states_age_s"] is None, "an earlier version wrote it"
@@ -115,3 +116,23 @@ def test_circles_and_what_stands_on_nothing_end() -> None:
     for name in ("dm-1", "dm-2", "md0", "dm-3", "dm-4", "dm-5"):
         assert name in text
     assert len(scan_document(topology)["layers"]) == len(layers)  # type: ignore[arg-type] # a list
+
+
+def test_what_uses_a_lun_is_said_unless_the_tree_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = FakeKernel(tmp_path)
+    for minor, name in enumerate(("sda", "sdb")):
+        disk = FakeDisk(name, 8, 16 * minor, attributes={"device/wwid": "naa.1\n"})
+        kernel.add(disk)
+        (kernel.sysfs / "dev/block").mkdir(parents=True, exist_ok=True)
+        (kernel.sysfs / f"dev/block/8:{disk.minor}").symlink_to(f"../../{disk.folder}")
+    kernel.write_proc("self/mountinfo", "30 1 8:0 / /srv rw - xfs /dev/sda rw\n")
+    kernel.write_proc("1/mountinfo", "30 1 8:0 / /srv rw - xfs /dev/sda rw\n")
+    roots = ["--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs)]
+    words = "is in use: the same LUN by another path, /dev/sda is mounted on /srv (xfs)"
+    assert run_cli(["scan", "--json", *roots]) == 0
+    luns = json.loads(capsys.readouterr().out)["luns"]
+    assert {lun["name"]: lun["in_use"] for lun in luns} == {"sda": "is mounted on /srv (xfs)", "sdb": words}
+    assert run_cli(["scan", *roots]) == 0
+    text = capsys.readouterr().out
+    assert text.count(words) == 1
+    assert text.count("/srv") == 2

@@ -20,6 +20,8 @@ from collectors.tables.block.error_readers import PathErrors, PortErrors
 from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_s
 from engine.errors import LunscopeError, UsageError
+from engine.guard.answers import quick_snapshot, use_words
+from engine.hostfs.kernel_files import Roots
 from tui.options.reading import reading_settings, root_options
 
 
@@ -54,11 +56,21 @@ def command(
         _print_sheet(find_sheet(*chosen[0], data), as_json=as_json)
         return
     topology, age_s = _read(procfs, sysfs) if recording is None else _recorded(recording)
+    uses = _uses(topology, Roots(procfs, sysfs)) if recording is None else None
     if as_json:
-        click.echo(json.dumps(scan_document(topology, age_s), allow_nan=False))
+        click.echo(json.dumps(scan_document(topology, age_s, uses), allow_nan=False))
         return
-    for line in tree_lines(topology):
+    for line in tree_lines(topology, uses or {}):
         click.echo(line)
+
+
+def _uses(topology: Topology, roots: Roots) -> dict[str, str] | None:
+    """Say what uses each LUN, as the guard finds it; None where mounts cannot be read."""
+    snapshot = quick_snapshot(roots)
+    try:
+        return {lun.key: use_words(snapshot, topology.devices[lun.key].name) for lun in topology.graph.luns}
+    except OSError:
+        return None
 
 
 def _read(procfs: Path, sysfs: Path) -> tuple[Topology, float]:
