@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.fuzz.runner import fuzzer_names, refusal_of, run_fuzzer
+from tests.fuzz.runner import fuzzer_names, least_of, refusal_of, run_fuzzer
 
 
 def main() -> int:
@@ -22,7 +22,8 @@ def main() -> int:
         if refusal := refusal_of(name):
             sys.stdout.write(f"{name:<16} left out: {refusal}\n")
             continue
-        outcome = run_fuzzer(name, options.seed, options.count, options.seconds / len(names))
+        least = min(least_of(name), options.count or sys.maxsize)
+        outcome = run_fuzzer(name, options.seed, options.count, options.seconds / len(names), least)
         failed = failed or bool(outcome.failure)
         said = outcome.failure or f"{outcome.tried:,} inputs, {outcome.most_bytes >> 20} MiB, nothing found"
         sys.stdout.write(f"{name:<16} {said}\n")

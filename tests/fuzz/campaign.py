@@ -53,11 +53,11 @@ def campaign(  # noqa: PLR0917 (what run gets, and what it is about)
     return count
 
 
-def save(name: str, data: bytes) -> Path:
-    """Keep an input where test_fuzz.py finds it, or in the folder that LUNSCOPE_FUZZ_FOUND names."""
+def save(name: str, data: bytes, suffix: str = "bin") -> Path:
+    """Keep an input where tests find it, or in the folder that LUNSCOPE_FUZZ_FOUND names."""
     folder = Path(os.environ.get("LUNSCOPE_FUZZ_FOUND") or KEPT) / name
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}.bin"
+    path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}.{suffix}"
     path.write_bytes(data)
     return path
 

@@ -16,6 +16,8 @@ MOST_BYTES = 256 << 20
 """Resident memory of a fuzzer, numpy and all."""
 _SPARE_S = 120.0
 """How much longer than its time a child may take on a busy machine before it counts as hung."""
+_SLOWEST_S = 2.0
+"""For each input that is tried however long it takes."""
 _CHILD = "import sys; from tests.fuzz.runner import child; sys.exit(child(*sys.argv[1:]))"
 _UNLIMITED = 2**31
 
@@ -34,8 +36,11 @@ class Outcome:
 def fuzzer_names() -> list[str]:
     """Modules of this package that are fuzzers."""
     folder = Path(__file__).parent
-    modules = (module.name for module in pkgutil.iter_modules([str(folder)]))
-    return sorted(name for name in modules if "\ndef run(" in (folder / f"{name}.py").read_text(encoding="utf-8"))
+    modules = {
+        module.name: folder / module.name / "__init__.py" if module.ispkg else folder / f"{module.name}.py"
+        for module in pkgutil.iter_modules([str(folder)])
+    }
+    return sorted(name for name, path in modules.items() if "\ndef run(" in path.read_text(encoding="utf-8"))
 
 
 def refusal_of(name: str) -> str:
@@ -44,12 +49,17 @@ def refusal_of(name: str) -> str:
     return "" if refusal is None else refusal()
 
 
-def child(name: str, seed: str, count: str, seconds: str) -> int:
+def least_of(name: str, where: str = "LEAST") -> int:
+    """How many inputs a fuzzer tries however long that takes; LEAST_IN_TEST is for `make test`."""
+    return int(getattr(importlib.import_module(f"tests.fuzz.{name}"), where, 0))
+
+
+def child(name: str, seed: str, count: str, seconds: str, least: str) -> int:
     """Run one fuzzer in this process; the number of inputs and the memory are the last line of its output."""
-    module = importlib.import_module(f"tests.fuzz.{name}")
-    run: Callable[[int, int, float], int] = module.run
+    run: Callable[..., int] = importlib.import_module(f"tests.fuzz.{name}").run
+    more = {"least": int(least)} if int(least) else {}
     try:
-        tried = run(int(seed), int(count), float(seconds))
+        tried = run(int(seed), int(count), float(seconds), **more)
     except AssertionError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -63,9 +73,10 @@ def _peak_bytes() -> int:
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) << 10
 
 
-def run_fuzzer(name: str, seed: int, count: int | None, seconds: float) -> Outcome:
+def run_fuzzer(name: str, seed: int, count: int | None, seconds: float, least: int = 0) -> Outcome:
     """Run one fuzzer in a child of this process."""
-    command = [sys.executable, "-c", _CHILD, name, str(seed), str(count or _UNLIMITED), str(seconds)]
+    command = [sys.executable, "-c", _CHILD, name, str(seed), str(count or _UNLIMITED), str(seconds), str(least)]
+    longest_s = 2 * seconds + _SPARE_S + least * _SLOWEST_S
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_CACHE_HOME": folder}
         try:
@@ -75,12 +86,12 @@ def run_fuzzer(name: str, seed: int, count: int | None, seconds: float) -> Outco
                 text=True,
                 errors="backslashreplace",
                 check=False,
-                timeout=2 * seconds + _SPARE_S,
+                timeout=longest_s,
                 env=environment,
                 cwd=Path(__file__).parents[2],
             )
         except subprocess.TimeoutExpired:
-            return Outcome(name, 0, 0, f"{name}: hung: longer than {2 * seconds + _SPARE_S:g} s")
+            return Outcome(name, 0, 0, f"{name}: hung: longer than {longest_s:g} s")
     if done.returncode:
         return Outcome(name, 0, 0, f"{name}: exit {done.returncode}: {done.stderr[-8000:]}")
     tried, peak = map(int, done.stdout.splitlines()[-1].split())

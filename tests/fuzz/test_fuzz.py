@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.campaign import KEPT, HangError, assert_printable, campaign, limited
-from tests.fuzz.runner import MOST_BYTES, fuzzer_names, refusal_of, run_fuzzer
+from tests.fuzz.runner import MOST_BYTES, fuzzer_names, least_of, refusal_of, run_fuzzer
 
 SEED = 1
 SECONDS = 1.0
@@ -21,9 +21,10 @@ KEPT_INPUTS = sorted(KEPT.glob("*/*.bin"))
 def test_a_short_run_finds_nothing(name: str) -> None:
     if refusal := refusal_of(name):
         pytest.skip(refusal)
-    outcome = run_fuzzer(name, SEED, None, SECONDS)
+    least = least_of(name, "LEAST_IN_TEST")
+    outcome = run_fuzzer(name, SEED, None, SECONDS, least)
     assert not outcome.failure
-    assert outcome.tried > 0
+    assert outcome.tried >= max(1, least)
     assert outcome.most_bytes <= MOST_BYTES
 
 

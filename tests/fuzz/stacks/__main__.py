@@ -1,0 +1,39 @@
+"""`python -m tests.fuzz.stacks PLAN...`: try plans, given as text or as files, or drawn: `--seed 1 --count 500`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.fuzz.stacks import has_maps, refusal
+from tests.fuzz.stacks.drawing import draw_plan
+from tests.fuzz.stacks.plan import in_words, parse_plan, plan_text
+from tests.fuzz.stacks.workplace import workplace
+
+
+def main() -> int:
+    """Try what was asked for; the exit code is 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.stacks")
+    parser.add_argument("plans", nargs="*", help="plans, or files with one")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=0, help="how many drawn plans")
+    options = parser.parse_args()
+    if why := refusal():
+        sys.stderr.write(f"{why}\n")
+        return 2
+    plans = [parse_plan(plan if plan.startswith("{") else Path(plan).read_bytes()) for plan in options.plans]
+    plans += [draw_plan(options.seed, index, mapped=has_maps()) for index in range(options.count)]
+    failed = 0
+    with workplace() as place:
+        for plan in plans:
+            outcome = place.try_plan(plan)
+            failed += bool(outcome.wrong)
+            said = f"WRONG: {outcome.wrong}" if outcome.wrong else f"right: {outcome.refusal or 'written'}"
+            sys.stdout.write(f"{in_words(plan)}\n    {plan_text(plan)}\n    {said}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{len(plans)} plans, {failed} wrong\n")
+    return int(failed > 0)
+
+
+sys.exit(main())

@@ -1,0 +1,69 @@
+"""Where stacks are made: a mount namespace and folders of its own, of which nothing outlives this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from engine.config import SCRATCH_ENV
+from tests.fuzz import kernel_storage as kernel
+from tests.fuzz.stacks.judging import Outcome, judge
+from tests.fuzz.stacks.plan import Plan, Use, in_words, is_file, plan_text
+
+_CLONE_NEWNS = 0x20000
+_IMAGE_KIB = 1024
+
+
+class Workplace:
+    """Two folders, one in memory, and a filesystem that is copied instead of made."""
+
+    def __init__(self, memory: Path, disk: Path) -> None:
+        self._folders = {True: disk, False: memory}
+        self._count = 0
+        image = memory / "image"
+        command = ["mkfs.ext4", "-qFN16", "-O", "^has_journal", "-E", "lazy_itable_init=0", str(image), str(_IMAGE_KIB)]
+        subprocess.run(command, check=True, capture_output=True)
+        self._image = image.read_bytes()
+
+    def try_plan(self, plan: Plan) -> Outcome:
+        """Try one plan.
+
+        Raises:
+            AssertionError: the stack cannot be made, or something is left of it.
+        """
+        # The kernel swaps to files on filesystems with extents only.
+        on_disk = plan.user is not None and plan.user.use is Use.SWAP and is_file(plan, plan.user.at)
+        folder = self._folders[on_disk] / f"stack{os.getpid()}-{self._count}"
+        self._count += 1
+        folder.mkdir()
+        try:
+            return judge(plan, folder, self._image)
+        except OSError as error:
+            raise AssertionError(f"{in_words(plan)}: cannot be made: {error}\n{plan_text(plan)}") from error
+        finally:
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def workplace() -> Iterator[Workplace]:
+    """Enter a mount namespace of its own, for good; devices are detached with the last descriptor of them."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    kernel.unshare(_CLONE_NEWNS)
+    kernel.keep_mounts_private()
+    with ExitStack() as stack:
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(dir=each))) for each in (memory, None)]
+        stack.enter_context(patch.dict(os.environ, {SCRATCH_ENV: str(folders[0] / "scratch")}))
+        # How long the guard gives others to let go: nobody does here.
+        stack.enter_context(patch("engine.guard.claims._BETWEEN_TRIES_S", 0.001))
+        stack.enter_context(patch("engine.guard.claiming._RELEASE_S", 0.05))
+        stack.enter_context(patch("engine.guard.permission._RELEASE_S", 0.05))
+        yield Workplace(*folders)
