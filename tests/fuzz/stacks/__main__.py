@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import chain
 from pathlib import Path
 
 from tests.fuzz.stacks import has_maps, refusal
@@ -22,17 +23,17 @@ def main() -> int:
     if why := refusal():
         sys.stderr.write(f"{why}\n")
         return 2
-    plans = [parse_plan(plan if plan.startswith("{") else Path(plan).read_bytes()) for plan in options.plans]
-    plans += [draw_plan(options.seed, index, mapped=has_maps()) for index in range(options.count)]
+    given = [parse_plan(plan if plan.startswith("{") else Path(plan).read_bytes()) for plan in options.plans]
+    drawn = (draw_plan(options.seed, index, mapped=has_maps()) for index in range(options.count))
     failed = 0
     with workplace() as place:
-        for plan in plans:
+        for plan in chain(given, drawn):
             outcome = place.try_plan(plan)
             failed += bool(outcome.wrong)
             said = f"WRONG: {outcome.wrong}" if outcome.wrong else f"right: {outcome.refusal or 'written'}"
             sys.stdout.write(f"{in_words(plan)}\n    {plan_text(plan)}\n    {said}\n")
             sys.stdout.flush()
-    sys.stdout.write(f"{len(plans)} plans, {failed} wrong\n")
+    sys.stdout.write(f"{len(given) + options.count} plans, {failed} wrong\n")
     return int(failed > 0)
 
 

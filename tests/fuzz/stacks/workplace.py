@@ -52,6 +52,11 @@ class Workplace:
             shutil.rmtree(folder)
 
 
+def folder_prefix(process: int) -> str:
+    """How the names of all folders begin that a process makes, by which one finds what is left of it."""
+    return f"lunscope-stacks-{process}-"
+
+
 @contextmanager
 def workplace() -> Iterator[Workplace]:
     """Enter a mount namespace of its own, for good; devices are detached with the last descriptor of them."""
@@ -60,7 +65,8 @@ def workplace() -> Iterator[Workplace]:
     kernel.keep_mounts_private()
     with ExitStack() as stack:
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(dir=each))) for each in (memory, None)]
+        prefix = folder_prefix(os.getpid())
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory("", prefix, each))) for each in (memory, None)]
         stack.enter_context(patch.dict(os.environ, {SCRATCH_ENV: str(folders[0] / "scratch")}))
         # How long the guard gives others to let go: nobody does here.
         stack.enter_context(patch("engine.guard.claims._BETWEEN_TRIES_S", 0.001))
