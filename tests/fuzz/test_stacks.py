@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.fuzz.stacks import LEAST_IN_TEST
 from tests.fuzz.stacks.drawing import draw_plan
 from tests.fuzz.stacks.plan import (
     BESIDE,
@@ -50,7 +51,7 @@ def test_the_same_seed_draws_the_same_plans() -> None:
     assert len(set(map(in_words, plans))) > 30
 
 
-@pytest.mark.parametrize("count", [40, 500])
+@pytest.mark.parametrize("count", [LEAST_IN_TEST, 120])
 def test_a_third_is_free_and_every_use_place_and_layer_is_met(count: int) -> None:
     plans = [draw_plan(1, index, mapped=True) for index in range(count)]
     answers = Counter(map(answer_of, plans))
@@ -61,7 +62,7 @@ def test_a_third_is_free_and_every_use_place_and_layer_is_met(count: int) -> Non
     uses = Counter((plan.user.use, plan.user.place) for plan in plans if plan.user)
     assert {use for use, _ in uses} == {*Use}
     assert {place for _, place in uses} == {*Place}
-    if count >= 500:
+    if count > LEAST_IN_TEST:
         # Swap belongs to the machine.
         assert {*uses} == {(use, place) for use in Use for place in Place} - {(Use.SWAP, Place.USER)}
     shared = [

@@ -62,7 +62,8 @@ def draw_plan(seed: int, index: int, *, mapped: bool = False) -> Plan:
 
 def _user(dice: random.Random, turn: int) -> User:
     uses, places = [*Use], [*Place]
-    use, place = uses[turn % len(uses)], places[turn // len(uses) % len(places)]
+    # Their numbers have no common factor, so that each use meets each place.
+    use, place = uses[turn % len(uses)], places[turn % len(places)]
     if use is Use.SWAP and place is Place.USER:
         # Swap belongs to the machine.
         place = Place.MOUNT
