@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,15 +51,29 @@ def stored_file(fd: int) -> StoredFile:
 
 
 def found_by_name(path: str, roots: Sequence[str]) -> list[tuple[Statx, str]]:
-    """Find what a path leads to below each root, with the path that leads there from here; every inode once."""
+    """Find what a path leads to below each root, with the path that leads there from here; every inode once.
+
+    A root is ours, empty, or that of a process (/proc/PID/root), which may be a folder of its namespace.
+    """
     found: dict[tuple[int, int], tuple[Statx, str]] = {}
     for root in roots:
-        try:
-            status = statx(root + path)
-        except OSError:
-            continue
-        found.setdefault((status.device, status.inode), (status, root + path))
+        for name in _names_below(root, path):
+            try:
+                status = statx(name)
+            except OSError:
+                continue
+            found.setdefault((status.device, status.inode), (status, name))
     return list(found.values())
+
+
+def _names_below(root: str, path: str) -> Iterator[str]:
+    yield root + path
+    try:
+        folder = os.readlink(root).rstrip("/") if root else ""  # noqa: PTH115 - as in kernel_files
+    except OSError:
+        return
+    if folder and path.startswith(f"{folder}/"):
+        yield root + path.removeprefix(folder)
 
 
 IsOverlay = Callable[[StoredFile], bool | None]

@@ -139,7 +139,7 @@ def _add_ring(writers: Writers, ring: _Ring) -> bool:
     is_known = files.is_complete
     for name in files.names:
         found = list(_named(ring.process, name, open_files))
-        is_known &= bool(found) and name.startswith("/")
+        is_known &= name.startswith("/") and any(_is_sure(ring.process, path) for _, path in found)
         for status, path in found:
             users = writers.possible if _reads(open_files, status) else writers.certain
             users.add(status, path, "is registered with an io_uring of", ring.process)
@@ -157,6 +157,14 @@ def _named(process: str, name: str, open_files: Sequence[Descriptor]) -> Iterato
     for each in open_files:
         if each.target == name and (status := _status_of(each.path)):
             yield status, each.path
+
+
+def _is_sure(process: str, path: str) -> bool:
+    """Whether a path leads to what a process means: in our namespace its name may be that of another file."""
+    if path.startswith(f"{process}/"):
+        return True
+    own = f"{process.rpartition('/')[0]}/self/ns/mnt"
+    return (ours := _status_of(own)) is not None and _status_of(f"{process}/ns/mnt") == ours
 
 
 def _reads(open_files: Sequence[Descriptor], status: Statx) -> bool:

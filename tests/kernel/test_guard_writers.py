@@ -18,6 +18,7 @@ from engine.hostfs.kernel_files import Roots
 from engine.hostfs.writers import Writers, read_writers
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
+from tests.fuzz.kernel_storage import attach_free
 from tests.kernel.conftest import Storage, run
 
 pytestmark = [needs.root, needs.loop]
@@ -181,6 +182,32 @@ def test_a_file_that_only_an_io_uring_has_open(storage: Storage) -> None:
     with process(ONLY_RING + WAIT, image):
         assert f"its backing file {image} is registered with an io_uring of python" in refusal(device)
     notices(device)
+
+
+@needs.io_uring
+@pytest.mark.parametrize("root", ["", "folder", pytest.param("elsewhere", marks=pytest.mark.alone)])
+def test_a_ring_of_a_process_whose_names_are_not_ours(root: str, tmp_path: Path) -> None:
+    for name in ("folder", "elsewhere"):
+        (tmp_path / name).mkdir()
+    disk = tmp_path / "folder" / "disk"
+    disk.write_bytes(bytes(MIB))
+    mounting = f'mount -t tmpfs none {disk.parent} && truncate -s 4M {disk} && echo && read line && exec $0 "$@"'
+    script = f"{ONLY_RING}os.chroot({str(tmp_path / root)!r})\n{WAIT}" if root else ONLY_RING + WAIT
+    words = ["unshare", "--mount", "--propagation", "private", "bash", "-c", mounting, sys.executable, "-c", script]
+    with subprocess.Popen([*words, disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdin
+        assert running.stdout
+        running.stdout.readline()
+        device, held = attach_free(f"/proc/{running.pid}/root{disk}")
+        running.stdin.write("\n")
+        running.stdin.flush()
+        running.stdout.readline()
+        if root == "elsewhere":
+            assert "the files of an io_uring of python" in refusal(device, destroy_data=False)
+        else:
+            assert "is registered with an io_uring of python" in refusal(device)
+        os.close(held)
+        running.communicate()
 
 
 @needs.io_uring
