@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.errors import LunscopeError
-from engine.guard import OpenTarget, open_targets, recheck_targets
+from engine.guard import OpenTarget, open_targets
 from engine.guard.claim_check import ClaimCheck
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests.fuzz.stacks.building import MIB, Ground, View, make_layer
@@ -138,7 +138,7 @@ def _by_guard(plan: Plan, path: str) -> str:
     try:
         (target,) = open_targets(job, Permissions(allowed, destroy_data=plan.destroy))
         try:
-            recheck_targets([target])
+            target.recheck()
             ClaimCheck([target]).run()
             if not _is_swap(plan):
                 _overwrite(target)
