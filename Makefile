@@ -98,7 +98,7 @@ test-fast: dev ## what needs no devices, no terminal and no pictures, in about a
 truth: dev ## answers on files of known laws: knees, rates within limits, maxima, comparisons; 10 to 20 minutes, best on an idle host
 	LUNSCOPE_TRUTH=1 $(BIN)/pytest -n 4 --dist worksteal --durations=0 tests/truth
 
-fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
+fuzz: dev ## hostile sessions, trees, job files and messages, and 500 stacks in use: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 lab-test: dev ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
