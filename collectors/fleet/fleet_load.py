@@ -169,10 +169,13 @@ class FleetLoad:
         return all(self._controller.hosts[name].result is not None for name in self._present())
 
     def await_end(self, patience_s: float) -> None:
-        """Wait for the results."""
-        end_s = time.monotonic() + patience_s
-        while not self.is_over() and time.monotonic() < end_s:
+        """Wait for the results, and say whose are not there."""
+        words, begun_s = WaitWords(self._say), time.monotonic()
+        while not self.is_over() and time.monotonic() < begun_s + patience_s:
             time.sleep(_POLL_S)
+            late = [name for name in self._present() if self._controller.hosts[name].result is None]
+            why = f"has not ended its load for {time.monotonic() - begun_s:.0f} s"
+            words.note(dict.fromkeys(late, why), len(self._present()) - len(late), "at the end")
 
     def result(self) -> FleetResult:
         """Return what was measured, and which hosts are missing."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from collectors.compare.comparison import CompareOptions, Comparison, compare, wanted_fields
@@ -19,6 +17,7 @@ from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
 from engine.replacing import replace
 from engine.statistics.verdict import Verdict
+from engine.strict_json import dump_json
 from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked
 from tui.headless.comparison_text import comparison_lines
@@ -104,7 +103,7 @@ def command(
         return _on_screen(a, b, CompareAsked((a, b), options, chosen), theme)
     comparison = compare(*_sides(a, b, options, chosen), options)
     if as_json:
-        click.echo(json.dumps(comparison_document(comparison), allow_nan=False))
+        click.echo(dump_json(comparison_document(comparison)))
     else:
         for line in comparison_lines(comparison):
             click.echo(line)

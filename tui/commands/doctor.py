@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from collectors.doctor import Check, Status, examine
+from engine.strict_json import dump_json
 from tui.options.reading import root_options, tier_option
 
 NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
@@ -33,7 +33,7 @@ def command(procfs: Path, sysfs: Path, *, as_json: bool, tier: str) -> int:
 
 def _show(checks: tuple[Check, ...], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"schema": "lunscope.doctor/1", "checks": [*map(_document, checks)]}))
+        click.echo(dump_json({"schema": "lunscope.doctor/1", "checks": [*map(_document, checks)]}))
         return
     width = max(len(check.id) for check in checks)
     for check in checks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -21,6 +20,7 @@ from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from engine.replacing import replace
+from engine.strict_json import dump_json
 from engine.text import decimal_number, safe_text, short_text
 from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal
@@ -151,7 +151,7 @@ def _print_totals(reader: SessionReader, mark: str, tables: tuple[str, ...], *, 
     with reader:
         report, notice = totals_since(reader, mark, tables or ("disks",), every=every), reader.notice
     if as_json:
-        click.echo(json.dumps(totals_document(report), allow_nan=False))
+        click.echo(dump_json(totals_document(report)))
     else:
         for line in totals_lines(report):
             click.echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from collectors.topology.state_age import state_age_s
 from engine.errors import LunscopeError, UsageError
 from engine.guard.answers import quick_snapshot, use_words
 from engine.hostfs.kernel_files import Roots
+from engine.strict_json import dump_json
 from tui.options.reading import reading_settings, root_options
 
 
@@ -58,7 +58,7 @@ def command(
     topology, age_s = _read(procfs, sysfs) if recording is None else _recorded(recording)
     uses = _uses(topology, Roots(procfs, sysfs)) if recording is None else None
     if as_json:
-        click.echo(json.dumps(scan_document(topology, age_s, uses), allow_nan=False))
+        click.echo(dump_json(scan_document(topology, age_s, uses)))
         return
     for line in tree_lines(topology, uses or {}):
         click.echo(line)
@@ -82,7 +82,7 @@ def _read(procfs: Path, sysfs: Path) -> tuple[Topology, float]:
 
 def _print_sheet(sheet: Sheet, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(sheet_document(sheet), allow_nan=False))
+        click.echo(dump_json(sheet_document(sheet)))
         return
     for line in sheet_lines(sheet):
         click.echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.sizes import parse_duration
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from engine.tune.change import undo
 from engine.tune.journal import Journal
@@ -78,7 +78,7 @@ def _show(names: Sequence[str], scopes: Sequence[str], *, as_json: bool, sysfs: 
         host = Host(tree)
         values = list(read_values(host, host.select(scopes_or_all(scopes)), tunables))
     if as_json:
-        click.echo(json.dumps(values_document(values, tunables), allow_nan=False))
+        click.echo(dump_json(values_document(values, tunables)))
         return
     if not values:
         raise LunscopeError(f"{', '.join(names) or 'tunables'}: nothing in this scope has it")

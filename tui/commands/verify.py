@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.sizes import human_size, parse_duration
 from engine.job.spec import DEFAULT_GIVE_UP_S
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
@@ -70,7 +70,7 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
     except StoppedError as error:
         click.echo(f"lunscope: {safe_text(str(error))}", err=True)
         return ended
-    for line in [json.dumps(checked_document(checked), allow_nan=False)] if as_json else _lines(checked):
+    for line in [dump_json(checked_document(checked))] if as_json else _lines(checked):
         click.echo(safe_text(line))
     return int(bool(checked.damage))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import Permissions
 from engine.replacing import replace
+from engine.strict_json import dump_json
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import require_write_permission
@@ -72,7 +72,7 @@ def show_study(measured: FleetMeasured, work: FleetSweepWork, *, preset: PresetP
     outcome = PresetOutcome(replace(preset, parts=parts), measured.results, measured.hosts)
     if as_json:
         document = {**outcome_document(outcome), "schema": "lunscope.fleet-preset/1", **measured.document}
-        click.echo(json.dumps(document, allow_nan=False))
+        click.echo(dump_json(document))
         return
     for line in (*outcome_lines(outcome), *measured.lines):
         click.echo(safe_text(line))

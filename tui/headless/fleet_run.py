@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from collectors.rates import derive
 from collectors.reports.run_events import run_event_lines
 from engine.events import Event, EventKind
 from engine.results.result_text import in_milliseconds, table_header, table_row
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
@@ -73,7 +73,7 @@ def _progress(elapsed_s: float, last: list[Step]) -> None:
 def print_fleet_result(result: FleetResult, *, as_json: bool) -> None:
     """Print a result."""
     if as_json:
-        click.echo(json.dumps(fleet_document(result), allow_nan=False))
+        click.echo(dump_json(fleet_document(result)))
         return
     for line in _lines(result):
         click.echo(safe_text(line))

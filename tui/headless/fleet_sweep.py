@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -21,6 +20,7 @@ from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import Permissions
 from engine.replacing import replace
+from engine.strict_json import dump_json
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
@@ -249,7 +249,7 @@ def show_scaling(measured: FleetMeasured, _work: FleetSweepWork, *, as_json: boo
             **measured.document,
             "scaling": scaling_document(scalings),
         }
-        click.echo(json.dumps(document, allow_nan=False))
+        click.echo(dump_json(document))
         return
     for line in (*sweep_lines(result), *scaling_lines(scalings), *measured.lines):
         click.echo(safe_text(line))

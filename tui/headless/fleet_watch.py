@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 
 import click
@@ -12,6 +11,7 @@ from collectors.fleet.hosts_text import fleet_line_document, fleet_lines
 from collectors.fleet.waiting import WaitWords
 from collectors.model import Source
 from collectors.rates import derive
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 
@@ -39,7 +39,7 @@ def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_jso
                     continue
                 frame = derive(step.previous, step.current)
                 if as_json:
-                    click.echo(json.dumps(fleet_line_document(frame, hosts), allow_nan=False))
+                    click.echo(dump_json(fleet_line_document(frame, hosts)))
                 else:
                     for line in fleet_lines(frame, hosts):
                         click.echo(safe_text(line))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -19,6 +18,7 @@ from engine.isolation.runner import IsolationRunner
 from engine.isolation.study import IsolationStudy, study_document, study_lines
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.measuring import MeasuredRun, Sampling
@@ -155,7 +155,7 @@ def _say(line: str) -> None:
 
 def _print(study: IsolationStudy, host: Mapping[str, Any] | None, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({**study_document(study), "host": host}, allow_nan=False))
+        click.echo(dump_json({**study_document(study), "host": host}))
         return
     for line in study_lines(study):
         click.echo(safe_text(line))

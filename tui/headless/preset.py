@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from engine.isolation.study import SOURCE, TITLE
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
+from engine.strict_json import dump_json
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.presets.command import run_command
 from engine.sweep.presets.files import PresetFiles
@@ -178,7 +178,7 @@ def _toggle(command: str, signals: EndingSignals) -> None:
 
 def _print(outcome: PresetOutcome, host: Mapping[str, object] | None, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({**outcome_document(outcome), "host": host}, allow_nan=False))
+        click.echo(dump_json({**outcome_document(outcome), "host": host}))
         return
     for line in outcome_lines(outcome):
         click.echo(safe_text(line))

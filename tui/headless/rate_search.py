@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 
 import click
@@ -21,6 +20,7 @@ from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
 from engine.rate_search.trial_file import RateTrialFile
 from engine.running.control import LoadControl
+from engine.strict_json import dump_json
 from engine.sweep.document import sweep_document
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
@@ -175,7 +175,7 @@ def _print_json(outcome: _Outcome) -> None:
         document = rate_document(rates, outcome.targets)
     else:
         return
-    click.echo(json.dumps({**document, **found}, allow_nan=False))
+    click.echo(dump_json({**document, **found}))
 
 
 def rate_progress_line(progress: RateProgress) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from engine.results.response_times import response_document, response_lines
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.results.result_text import group_lines, summary_lines
+from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.precondition import Preconditioned
 
@@ -50,7 +50,7 @@ def print_phase(result: RunResult | GroupResult, found: FoundBelow, read: ReadJo
         document = _group_json(result, found) if isinstance(result, GroupResult) else _run_json(result, found)
         done = output.preconditioned
         document["preconditioned"] = None if done is None else done.document
-        click.echo(json.dumps(document, allow_nan=False))
+        click.echo(dump_json(document))
     elif isinstance(result, GroupResult):
         for line in _group_text(result, found):
             click.echo(safe_text(line))

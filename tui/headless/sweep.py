@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import click
@@ -14,6 +13,7 @@ from collectors.advice.point_text import point_lines
 from engine.errors import LunscopeError
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
+from engine.strict_json import dump_json
 from engine.sweep.document import sweep_document
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import SweepProgress, SweepResult, SweepRunner
@@ -94,7 +94,7 @@ def _print(result: SweepResult, targets: tuple[str, ...], host: Mapping[str, obj
     findings = findings_of_sweep(result)
     if as_json:
         document = {**sweep_document(result, targets), "host": host, "findings": findings_document(findings)}
-        click.echo(json.dumps(document, allow_nan=False))
+        click.echo(dump_json(document))
         return
     for line in (*sweep_lines(result), *point_lines(result), *finding_lines(findings)):
         click.echo(safe_text(line))
