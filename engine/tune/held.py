@@ -13,7 +13,7 @@ from engine.replacing import replace
 from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
 from engine.tune.layers import combine_plans
-from engine.tune.persist import Configuration, SavedSetting, configuration
+from engine.tune.persist import Configuration, configuration, settings_of
 from engine.tune.plan import TunePlan, make_plan
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import TUNABLES
@@ -157,12 +157,9 @@ class HeldChanges:
     def configuration(self) -> Configuration:
         """Write what is kept or in force as configuration files; of two values of one target the later one."""
         own = {held.record.number for held in self.in_force}
-        found: dict[tuple[str, str], SavedSetting] = {}
-        for record in self._journal.records():
-            if record.root == str(self.tree.root) and (record.state is State.KEPT or record.number in own):
-                for write in record.plan.writes:
-                    found[write.tunable.id, write.target.key] = SavedSetting(write.tunable, write.target, write.after)
-        return configuration(self.tree, found.values())
+        of_tree = (record for record in self._journal.records() if record.root == str(self.tree.root))
+        in_force = (record for record in of_tree if record.state is State.KEPT or record.number in own)
+        return configuration(self.tree, settings_of(in_force))
 
     @property
     def has_ended(self) -> bool:

@@ -15,16 +15,16 @@ from msgspec import Struct
 from engine.errors import LunscopeError, words_of
 from engine.text import safe_text
 from engine.tune.forms import NO_LIMIT
+from engine.tune.record import ChangeRecord
 from engine.tune.tree import KernelTree
-from engine.tune.tunable import Target, Tunable, TunedKind
+from engine.tune.tunable import TunedKind
+from engine.tune.udev_rules import SavedSetting, plain_text, udev_rules
 
 UDEV_FILE = "99-lunscope-tune.rules"
 MODULE_FILE = "lunscope-tune.modprobe.conf"
 MULTIPATH_FILE = "lunscope-tune.multipath.conf"
 _DROP_IN = "50-lunscope-tune.conf"
 
-_NO_PATTERN = re.compile(r"[A-Za-z0-9_.,:;@%=+/ -]+")
-"""Text that means itself in a match of udev, which reads patterns and has quotes."""
 _UNIT = re.compile(r"[A-Za-z0-9:_.@\\-]+\.(service|slice|mount|socket|swap)")
 _SECTION = {"service": "Service", "slice": "Slice", "mount": "Mount", "socket": "Socket", "swap": "Swap"}
 _SETTING = {
@@ -40,14 +40,6 @@ _SETTING = {
     "blkio.throttle.read_iops": "IOReadIOPSMax",
     "blkio.throttle.write_iops": "IOWriteIOPSMax",
 }
-
-
-class SavedSetting(Struct, frozen=True):
-    """A value to set at boot."""
-
-    tunable: Tunable
-    target: Target
-    value: str
 
 
 class ConfigurationFile(Struct, frozen=True):
@@ -66,15 +58,30 @@ class Configuration(Struct, frozen=True):
     left_out: tuple[str, ...]
 
 
+def settings_of(records: Iterable[ChangeRecord]) -> list[SavedSetting]:
+    """List what changes have set; of two values of one target the later one."""
+    found: dict[tuple[str, str], SavedSetting] = {}
+    for write in (write for record in records for write in record.plan.writes):
+        found[write.tunable.id, write.target.key] = SavedSetting(write.tunable, write.target, write.after, write.inode)
+    return list(found.values())
+
+
 def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configuration:
-    """Write settings as configuration files; those of one disk in one rule."""
+    """Write settings as configuration files.
+
+    Raises:
+        LunscopeError: a rule of udev would set another value than was set on a device; the devices are named.
+    """
     ordered = sorted(settings, key=lambda setting: setting.tunable.phase)
     left_out: list[str] = []
-    rules: dict[str, dict[str, str]] = {}
+    by_udev: list[SavedSetting] = []
     drop_ins: dict[str, list[str]] = {}
     options: list[str] = []
     maps: dict[str, str] = {}
     for setting in ordered:
+        if setting.inode not in {None, tree.inode(setting.target.folder)}:
+            left_out.append(f"{safe_text(setting.target.name)} {setting.tunable.id}: it is gone, or another: not saved")
+            continue
         if setting.target.subject is TunedKind.NFS_CLIENT:
             left_out.append(f"{setting.tunable.id}: mount with the option nconnect={setting.value} instead (nfs(5))")
             continue
@@ -83,68 +90,24 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
             left_out += [problem] if problem else []
             continue
         match setting.target.subject:
-            case TunedKind.DISK | TunedKind.SUBSYSTEM:
-                rules.setdefault(_match(tree, setting.target), {})[setting.tunable.file] = _quotable(setting.value)
-            case TunedKind.CONTROLLER | TunedKind.REMOTE_PORT:
-                value = setting.tunable.form.line(setting.value, "")
-                rules.setdefault(_connection_match(tree, setting.target), {})[setting.tunable.file] = _quotable(value)
+            case TunedKind.DISK | TunedKind.SUBSYSTEM | TunedKind.CONTROLLER | TunedKind.REMOTE_PORT:
+                by_udev.append(setting)
             case TunedKind.HOST:
                 options.append(_option(setting))
             case _:
                 problem = _add_to_drop_in(drop_ins, setting)
                 left_out += [problem] if problem else []
+    rules, not_by_udev = udev_rules(tree, by_udev)
+    left_out += not_by_udev
     files = [*_rule_file(rules), *_drop_in_files(drop_ins), *_option_file(options), *_multipath_file(maps)]
     return Configuration(tuple(files), tuple(dict.fromkeys(left_out)))
 
 
-def _rule_file(rules: dict[str, dict[str, str]]) -> list[ConfigurationFile]:
-    if not rules:
+def _rule_file(lines: Sequence[str]) -> list[ConfigurationFile]:
+    if not lines:
         return []
-    lines = [
-        ", ".join([match, *(f'ATTR{{{file}}}="{value}"' for file, value in assigned.items())])
-        for match, assigned in rules.items()
-    ]
     text = "\n".join(["# Values of tunables, by lunscope tune save.", *lines, ""])
     return [ConfigurationFile(UDEV_FILE, f"/etc/udev/rules.d/{UDEV_FILE}", text)]
-
-
-def _match(tree: KernelTree, target: Target) -> str:
-    """Match a disk by what stays the same over boots, where it has that; all paths to a LUN have one match."""
-    if target.subject is TunedKind.SUBSYSTEM:
-        name = tree.read(f"{target.folder}/subsysnqn") or ""
-        by = f'ATTR{{subsysnqn}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
-        return f'ACTION=="add|change", SUBSYSTEM=="nvme-subsystem", {by}'
-    return f'ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {_disk_match(tree, target)}'
-
-
-def _connection_match(tree: KernelTree, target: Target) -> str:
-    """Match a remote port by its WWPN, a controller by its subsystem; kernel names change with each connection."""
-    is_port = target.subject is TunedKind.REMOTE_PORT
-    file, subsystem = ("port_name", "fc_remote_ports") if is_port else ("subsysnqn", "nvme")
-    name = tree.read(f"{target.folder}/{file}") or ""
-    by = f'ATTR{{{file}}}=="{name}"' if _NO_PATTERN.fullmatch(name) else f'KERNEL=="{_quotable(target.name)}"'
-    return f'ACTION=="add|change", SUBSYSTEM=="{subsystem}", {by}'
-
-
-def _disk_match(tree: KernelTree, target: Target) -> str:
-    if (name := tree.read(f"{target.folder}/dm/name")) and _NO_PATTERN.fullmatch(name):
-        return f'ATTR{{dm/name}}=="{name}"'
-    for file in ("wwid", "device/wwid", "serial"):
-        text = tree.read(f"{target.folder}/{file}")
-        if text and _NO_PATTERN.fullmatch(text):
-            return f'ATTR{{{file}}}=="{text}"'
-    return f'KERNEL=="{_quotable(target.name)}"'
-
-
-def _quotable(text: str) -> str:
-    """Return text that stands for itself between quotes.
-
-    Raises:
-        LunscopeError: it does not.
-    """
-    if not _NO_PATTERN.fullmatch(text):
-        raise LunscopeError(f"{safe_text(text)!r} cannot be written into a rule of udev: set it by hand")
-    return text
 
 
 def _option(setting: SavedSetting) -> str:
@@ -166,7 +129,7 @@ def _add_to_maps(tree: KernelTree, maps: dict[str, str], setting: SavedSetting) 
         return f"{name} {tunable.id}: not saved; at boot: {_cache_command(tree, setting)}"
     uuid = tree.read(f"{setting.target.folder}/dm/uuid") or ""
     wwid = uuid.removeprefix("mpath-")
-    if wwid == uuid or not _NO_PATTERN.fullmatch(wwid):
+    if wwid == uuid or not plain_text(wwid):
         return f"{name}: no map of multipathd: not saved"
     if "{" in setting.value:
         return f"{name}: its path groups differ, which multipath.conf cannot say: not saved"

@@ -37,6 +37,15 @@ show udev; grep -v '^#' /tmp/saved > /etc/udev/rules.d/99-tune.rules; udevadm co
 echo 9 > /sys/block/$(echo $paths | cut -d' ' -f1)/device/queue_depth
 udevadm trigger --settle --action=change /sys/block/$(echo $paths | cut -d' ' -f1); udevadm settle; depths
 show undo; tune undo; depths; others
+show by_path; rules=/etc/udev/rules.d/99-tune.rules; rm $rules
+tune set queue_depth=33 --on port:$port --keep; tune save > /tmp/saved; tune undo
+cp /tmp/saved $rules; udevadm control --reload
+show tested; for disk in /sys/block/sd*; do
+  udevadm test --action=change $disk 2>&1 | grep -q "queue_depth.*33" && realpath $disk; done
+for disk in /sys/block/sd*; do [ $(cat $disk/device/queue_depth) = 33 ] && echo 128 > $disk/device/queue_depth; done
+show triggered; udevadm trigger --settle --action=change --subsystem-match=block; udevadm settle
+for disk in /sys/block/sd*; do [ $(cat $disk/device/queue_depth) = 33 ] && realpath $disk; done
+show disks; ls -d /sys/block/sd* | wc -l; echo $port; rm $rules
 show type; tune set queue_type=ordered --on lun:$map --keep; echo $?
 """
 )
@@ -122,6 +131,16 @@ def test_saved_rules_are_applied_by_udev() -> None:
     assert len(rules) == 1
     assert rules[0].endswith('ATTR{device/queue_depth}="3", ATTR{device/timeout}="77"')
     assert set(found["udev"]) == {"3"}
+
+
+def test_rules_saved_for_a_port_change_its_paths_and_no_others() -> None:
+    """Not all paths of the LUNs that the port has paths to."""
+    found = parts("scsi-mp", _SCSI, "stable")
+    disks, port = found["disks"]
+    for changed in (found["tested"], found["triggered"]):
+        assert len(changed) == 4
+        assert all(f"/{port}/" in path for path in changed)
+    assert int(disks) > 4
 
 
 def test_a_value_that_the_kernel_ignores_is_a_failure() -> None:

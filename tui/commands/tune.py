@@ -15,12 +15,13 @@ from engine.strict_json import dump_json
 from engine.text import safe_text
 from engine.tune.change import undo
 from engine.tune.journal import Journal
-from engine.tune.persist import SavedSetting, configuration, write_files
+from engine.tune.persist import configuration, settings_of, write_files
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
+from engine.tune.udev_rules import SavedSetting
 from engine.tune.values import alike, chosen_tunables, read_values
 from tui.headless.held_change import make_and_end, say
 from tui.headless.tune_text import change_lines, list_lines, name_lines, plan_lines, target_lines, values_document
@@ -230,13 +231,9 @@ def _present(tree: KernelTree, names: Sequence[str], scopes: Sequence[str]) -> l
 
 
 def _kept(tree: KernelTree) -> list[SavedSetting]:
-    """Values of the changes that are kept; of two of one target the later one."""
-    kept: dict[tuple[str, str], SavedSetting] = {}
-    for record in Journal().records():
-        if record.state is State.KEPT and record.root == str(tree.root):
-            for write in record.plan.writes:
-                kept[write.tunable.id, write.target.key] = SavedSetting(write.tunable, write.target, write.after)
-    return list(kept.values())
+    """Values of the changes that are kept."""
+    records = (record for record in Journal().records() if record.root == str(tree.root))
+    return settings_of(record for record in records if record.state is State.KEPT)
 
 
 def safe_lines(text: str) -> str:

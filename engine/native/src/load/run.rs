@@ -205,9 +205,13 @@ impl Run {
             Err(due) => return Next::NotBefore(due),
         };
         let (direction, length) = settings.draw(rng);
-        if budget.is_some_and(|budget| !budget.take(u64::from(length))) {
-            return Next::Refused(now_ticks + self.probe_interval_ticks);
-        }
+        let length = match budget {
+            None => length,
+            Some(budget) => match budget.take(length, |left| settings.fitting(direction, left)) {
+                Some(taken) => taken,
+                None => return Next::Refused(now_ticks + self.probe_interval_ticks),
+            },
+        };
         gate.issued();
         let space_bytes = self.targets[target].space_bytes(settings.offset_bytes);
         let order = self.order(settings, target);

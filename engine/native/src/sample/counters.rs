@@ -55,7 +55,8 @@ pub fn skip_blanks(mut text: &[u8]) -> &[u8] {
 
 /// Appends one row of `width` columns, missing where the text has no counter; false and unchanged if it is malformed.
 ///
-/// Counters of later kernels are not read; a group that is printed in part is malformed as a whole and left missing.
+/// Counters of later kernels are not read; a group that is printed in part is malformed as a whole and left missing. So
+/// is a number below zero: some kernels print the I/Os in flight with a sign, where counting went wrong.
 pub fn push_row(rows: &mut Vec<u64>, mut text: &[u8], width: usize) -> bool {
     let mut row = [MISSING; COLUMNS];
     let mut found = 0;
@@ -64,9 +65,14 @@ pub fn push_row(rows: &mut Vec<u64>, mut text: &[u8], width: usize) -> bool {
         if text.is_empty() {
             break;
         }
-        let Some((value, rest)) = number(text) else {
+        let (text_of_number, is_negative) = match text {
+            [b'-', rest @ ..] if rest.first().is_some_and(u8::is_ascii_digit) => (rest, true),
+            _ => (text, false),
+        };
+        let Some((value, rest)) = number(text_of_number) else {
             return false;
         };
+        let value = if is_negative { MISSING } else { value };
         row[found] = value;
         text = rest;
         found += 1;
@@ -116,12 +122,21 @@ mod tests {
         for text in [
             &b"1 2 x"[..],
             b"",
-            b"1 2 3 4 5 6 7 8 9 -1 11",
+            b"1 2 3 4 5 6 7 8 - 10 11",
+            b"1 2 3 4 5 6 7 8 -x 10 11",
+            b"1 2 3 4 5 6 7 8 --9 10 11",
             b"1 2 3 4 5 6 7 8 9 10 99999999999999999999999",
         ] {
             assert!(!push_row(&mut rows, text, COLUMNS));
             assert_eq!(rows, [7]);
         }
+    }
+
+    #[test]
+    fn a_number_below_zero_is_missing() {
+        let mut rows = Vec::new();
+        assert!(push_row(&mut rows, b"1 2 3 4 5 6 7 8 -1 10 11\n", COLUMNS));
+        assert_eq!(rows[7..11], [8, MISSING, 10, 11]);
     }
 
     #[test]

@@ -129,6 +129,11 @@ impl Settings {
         }
     }
 
+    /// The largest size of a direction that fits; None if none does.
+    pub fn fitting(&self, direction: Direction, bytes: u64) -> Option<u32> {
+        self.mixes[direction as usize].largest_within(bytes)
+    }
+
     /// Block size for 32 random bits.
     #[inline]
     pub(super) fn block_bytes(&self, direction: Direction, bits: u64) -> u32 {

@@ -52,6 +52,12 @@ impl Mix {
             .map(|(_, block_bytes)| u64::from(*block_bytes))
     }
 
+    /// The largest size that fits; None if none does.
+    pub fn largest_within(&self, bytes: u64) -> Option<u32> {
+        let sizes = self.0.iter().map(|(_, block_bytes)| *block_bytes);
+        sizes.filter(|size| u64::from(*size) <= bytes).max()
+    }
+
     /// Block size for 32 random bits.
     #[inline]
     pub fn block_bytes(&self, bits: u64) -> u32 {
@@ -89,6 +95,8 @@ mod tests {
         assert_eq!(mix.block_bytes(quarter), 16384);
         assert_eq!(mix.block_bytes(u64::from(u32::MAX)), 16384);
         assert_eq!(mix.sizes().collect::<Vec<_>>(), [4096, 16384]);
+        let within = [4095, 4096, 16383, 1 << 20].map(|bytes| mix.largest_within(bytes));
+        assert_eq!(within, [None, Some(4096), Some(4096), Some(16384)]);
     }
 
     #[test]
