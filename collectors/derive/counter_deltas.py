@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,23 @@ _KINDS = {Kind.COUNTER: 0, Kind.COUNTER32: 1, Kind.GAUGE: 2, Kind.INTERVAL: 3, K
 
 _WRAP_PER_SECOND = float(1 << 27)
 """Largest plausible increase per second of a 32-bit counter of I/Os or sectors: 64 GiB/s in sectors of 512 bytes."""
+
+
+_MOST_PER_SECOND = {
+    "_ns": 2.0**58,
+    "_us": 2.0**50,
+    "_ms": 2.0**40,
+    "_bytes": 2.0**46,
+    "_sectors": 2.0**37,
+    "_sum": 2.0**46,
+    "_squares": 2.0**56,
+}
+"""Largest increase per second that is physically possible, by unit: 64 TiB/s; the times of a million I/Os that end
+after a stall of minutes, as a time is added when an I/O ends; sums over a million I/Os at many instants."""
+_MOST_EVENTS_PER_SECOND = 2.0**33
+"""The same of I/Os, errors and all else that is counted."""
+_SHORTEST_S = 1.0
+"""Counters may be updated less often than they are read."""
 
 
 class Deltas(dict[str, Values]):
@@ -75,25 +92,49 @@ def column_deltas(
     before: Raw,
     now: Raw,
     *,
+    elapsed_s: float,
     source_of: Callable[[Column], str] = one_source,
     wrap: float = 0.0,
 ) -> Deltas:
     """Reduce each column to its change over one interval.
 
     Counters give their increase, modulo 2^32 where they wrap; gauges their current value; interval amounts and peaks
-    their value where the row has a previous sample. NaN where a value is missing. A 64-bit counter that decreased means
-    that its source was reset: everything of that source but the gauges is NaN in that row.
+    their value where the row has a previous sample. NaN where a value is missing. A 64-bit counter that decreased, or
+    increased by more than is physically possible in the interval, means that its source was reset or counts wrong:
+    everything of that source but the gauges is NaN in that row.
 
     Args:
         columns: columns of both arrays.
         before: previous values, shape (rows, len(columns)).
         now: current values, same shape.
+        elapsed_s: length of the interval; NaN if there is none.
         source_of: source of a column; columns of one source are reset together.
         wrap: result of `wrap_limit`.
     """
     kinds, sources = _kinds_and_sources(tuple(columns), source_of)
     deltas = counter_deltas(np.ascontiguousarray(before), np.ascontiguousarray(now), kinds, sources, int(wrap))
+    _leave_out_impossible(deltas, _most_per_second(tuple(columns)), max(elapsed_s, _SHORTEST_S), kinds, sources)
     return Deltas(len(now), dict(zip((column.id for column in columns), deltas, strict=True)))
+
+
+def _leave_out_impossible(
+    deltas: Values, most_per_second: Values, span_s: float, kinds: Kinds, sources: Sources
+) -> None:
+    """Make a source NaN in the rows in which one of its counters grew by more than is possible; a row is a column."""
+    impossible = deltas > (most_per_second * span_s)[:, None]
+    if not impossible.any():
+        return
+    for at in np.flatnonzero(impossible.any(axis=1)):
+        of_source = (sources == sources[at]) & (kinds != _KINDS[Kind.GAUGE])
+        deltas[np.ix_(of_source, impossible[at])] = np.nan
+
+
+@lru_cache
+def _most_per_second(columns: tuple[Column, ...]) -> Values:
+    """Return the limit of each column, infinite for gauges."""
+    units = ([most for unit, most in _MOST_PER_SECOND.items() if column.id.endswith(unit)] for column in columns)
+    limits = [(found or [_MOST_EVENTS_PER_SECOND])[0] for found in units]
+    return np.where([column.kind is Kind.GAUGE for column in columns], inf, limits)
 
 
 @lru_cache

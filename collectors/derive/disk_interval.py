@@ -82,7 +82,7 @@ def _span(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
 
 def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed_s: float, wrap: float) -> DiskInterval:
     columns, old, new = current.schema.columns, before[at], current.values[at]
-    deltas = column_deltas(columns, old, new, source_of=_source, wrap=wrap)
+    deltas = column_deltas(columns, old, new, elapsed_s=elapsed_s, source_of=_source, wrap=wrap)
     in_flight = AtEnds(_in_flight(instant(columns, old, "in_flight_now")), _in_flight(deltas["in_flight_now"]))
     sums = _counted(deltas, elapsed_s) | _outstanding(deltas, in_flight, elapsed_s)
     unbroken_s = np.maximum(instant(columns, old, "driver_unbroken_us"), deltas["driver_unbroken_us"]) / 1e6

@@ -33,7 +33,7 @@ _OF_PORTS = {
 
 
 def with_errors(
-    frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, graph: Graph
+    frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, graph: Graph, elapsed_s: float
 ) -> dict[str, FrameTable]:
     """Add error columns to the frame tables "paths" and "hbas"; other tables are unchanged.
 
@@ -45,12 +45,13 @@ def with_errors(
         previous: raw tables of the previous sample, None if there is none.
         current: raw tables of the sample at the end of the interval.
         graph: device graph of the current sample.
+        elapsed_s: length of the interval.
     """
     if "paths" not in frame or not current.keys() & {"path_errors", "port_errors"}:
         return dict(frame)
     paths, ports = frame["paths"], frame["hbas"]
-    of_paths = _columns(paths.rows, previous, current, "path_errors", _OF_PATHS)
-    of_ports = _columns(ports.rows, previous, current, "port_errors", _OF_PORTS)
+    of_paths = _columns(paths.rows, (previous, current, elapsed_s), "path_errors", _OF_PATHS)
+    of_ports = _columns(ports.rows, (previous, current, elapsed_s), "port_errors", _OF_PORTS)
     part = roles(current["disk"].rows, graph)
     port_of_path = part.port_of_row[part.path_at]
     of_ports |= {name: _summed(of_paths[name], port_of_path, len(ports.rows)) for name in _ADDED_BY_PORT}
@@ -58,14 +59,15 @@ def with_errors(
 
 
 def _columns(
-    rows: Rows, previous: Tables | None, current: Tables, name: str, fields: Mapping[str, str]
+    rows: Rows, interval: tuple[Tables | None, Tables, float], name: str, fields: Mapping[str, str]
 ) -> dict[str, Values]:
     """Deltas, and for paths the totals too, in the order of `rows`; NaN where nothing is counted."""
+    previous, current, elapsed_s = interval
     table = current.get(name)
     if table is None:
         return {field_id: np.full(len(rows), np.nan) for field_id in fields}
     columns = table.schema.columns
-    deltas = column_deltas(columns, aligned((previous or {}).get(name), table), table.values)
+    deltas = column_deltas(columns, aligned((previous or {}).get(name), table), table.values, elapsed_s=elapsed_s)
     found = {field_id: deltas[column] for field_id, column in fields.items()}
     if name == "path_errors":
         found |= {field_id: instant(columns, table.values, column) for field_id, column in _TOTALS.items()}

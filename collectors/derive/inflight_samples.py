@@ -170,7 +170,7 @@ def group_samples(previous: Table | None, current: Table | None, elapsed_s: floa
     """Compute the sums of the interval between two GROUP tables; no rows if there is no interval."""
     if previous is None or current is None or np.isnan(elapsed_s):
         return NO_GROUP_SAMPLES
-    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values)
+    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values, elapsed_s=elapsed_s)
     sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
     busy = np.minimum(deltas["driver_busy_samples"], sample_count)
     is_sampled = (sample_count > 0) & ~np.isnan(busy + total)

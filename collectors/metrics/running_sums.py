@@ -137,12 +137,14 @@ class PortSums:
         now = step.current.tables.get("disk")
         increases = np.zeros((len(roles.ports), len(QUANTITIES)))
         if now is not None and step.previous is not None:
-            wrap = wrap_limit(step.current.topology.host.long_bits, interval_s(step.previous, step.current))
+            elapsed_s = interval_s(step.previous, step.current)
+            wrap = wrap_limit(step.current.topology.host.long_bits, elapsed_s)
             before = aligned(step.previous.tables.get("disk"), now)
             wanted = [now.schema.index(name) for name in QUANTITIES]
             columns = [now.schema.columns[at] for at in wanted]
             at = roles.path_at[roles.port_of_row[roles.path_at] >= 0]
-            deltas = column_deltas(columns, before[at][:, wanted], now.values[at][:, wanted], wrap=wrap)
+            old, new = before[at][:, wanted], now.values[at][:, wanted]
+            deltas = column_deltas(columns, old, new, elapsed_s=elapsed_s, wrap=wrap)
             for position, name in enumerate(QUANTITIES):
                 np.add.at(increases[:, position], roles.port_of_row[at], np.nan_to_num(deltas[name]))
         nothing = np.zeros(len(QUANTITIES))

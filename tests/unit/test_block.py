@@ -97,6 +97,27 @@ def test_malformed_lines_are_skipped_and_counted(kernel: FakeKernel) -> None:
         assert one.malformed == len(broken)
 
 
+def test_lines_that_are_left_out_are_reported_once_and_again_when_there_are_more(kernel: FakeKernel) -> None:
+    kernel.add(FakeDisk("sda"))
+    collector = collector_of(kernel)
+    said = []
+    for broken in ([], [b"rubbish\n"], [b"rubbish\n"], [b"rubbish\n", b"8 0\n"], [], [b"rubbish\n"]):
+        kernel.write_diskstats(extra_lines=broken)
+        said.append([event.text for event in collector.read().events])
+    one, two = (f"disk counters: {lines} of the kernel not understood and left out" for lines in ("1 line", "2 lines"))
+    assert said == [[], [one], [], [two], [], [one]]
+    collector.close()
+
+
+def test_a_disk_with_fewer_than_no_ios_in_flight_is_shown_without_them(kernel: FakeKernel) -> None:
+    kernel.add(FakeDisk("sda"))
+    kernel.write_diskstats(extra_lines=[b"8 16 sdb 1 2 3 4 5 6 7 8 -1 10 11 12 13 14 15 16 17\n"])
+    (kernel.sysfs / "block/sdb").mkdir()
+    one = reader(kernel)
+    assert one.read()[1].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, MISSING, *range(10, 18)]
+    assert one.malformed == 0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_device_that_vanishes_drops_out_and_a_new_one_comes_in(kernel: FakeKernel, method: str) -> None:
     kernel.add(FakeDisk("sda"), FakeDisk("sdb", minor=16))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_changes_are_those_of_the_definition(wrap: float) -> None:
     now[random.random(now.shape) < 0.02] = 3
     for values in (before, now):
         values[random.random(now.shape) < 0.02] = MISSING
-    found = column_deltas(COLUMNS, before, now, source_of=source_of, wrap=wrap)
+    found = column_deltas(COLUMNS, before, now, elapsed_s=1.0, source_of=source_of, wrap=wrap)
     rows = [expected(old, new, wrap) for old, new in zip(before.tolist(), now.tolist(), strict=True)]
     assert np.isnan(rows).any(axis=0).all()
     np.testing.assert_array_equal(np.array([found[column.id] for column in COLUMNS]).T, rows)
@@ -70,7 +71,36 @@ def test_changes_are_those_of_the_definition(wrap: float) -> None:
 
 def test_columns_in_another_memory_order_are_read_alike() -> None:
     before, now = np.arange(12, dtype=np.uint64).reshape(2, 6), np.arange(12, 24, dtype=np.uint64).reshape(2, 6)
-    assert column_deltas(COLUMNS, np.asfortranarray(before), np.asfortranarray(now))["kernel_ios"].tolist() == [12, 12]
+    assert column_deltas(COLUMNS, np.asfortranarray(before), np.asfortranarray(now), elapsed_s=1.0)[
+        "kernel_ios"
+    ].tolist() == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("column", "most"),
+    [("kernel_ios", 2.0**33), ("kernel_bytes", 2.0**46), ("kernel_sectors", 2.0**37), ("kernel_ms", 2.0**40),
+     ("kernel_wait_ns", 2.0**58)],
+)  # fmt: skip
+@pytest.mark.parametrize(("elapsed_s", "seconds"), [(0.1, 1), (1.0, 1), (8.0, 8)])
+def test_what_is_impossible_in_an_interval_is_missing_with_all_of_its_source(
+    column: str, most: float, elapsed_s: float, seconds: int
+) -> None:
+    columns = [Column("kernel_other", Kind.COUNTER), Column(column, Kind.COUNTER), *COLUMNS[2:4]]
+    before = np.array([[1, 100, 5, 7]] * 3, np.uint64)
+    grown = int(most) * seconds
+    now = before + np.array([[1, grown, 0, 2], [1, grown + 4096, 0, 2], [1, 1 << 63, 0, 2]], np.uint64)
+    found = column_deltas(columns, before, now, elapsed_s=elapsed_s, source_of=source_of)
+    missing = [math.nan, math.nan]
+    np.testing.assert_array_equal(found["kernel_other"], [1, *missing])
+    np.testing.assert_array_equal(found[column], [grown, *missing])
+    assert (found["kernel_now"].tolist(), found["sampler_sum"].tolist()) == ([5, 5, 5], [2, 2, 2])
+
+
+def test_a_counter_that_jumps_forward_once_spoils_its_interval_only() -> None:
+    values = [np.array([[count]], np.uint64) for count in (10, 20, (1 << 63) + 30, (1 << 63) + 35)]
+    pairs = itertools.pairwise(values)
+    found = [column_deltas(COLUMNS[:1], old, new, elapsed_s=1.0)["kernel_ios"][0] for old, new in pairs]
+    np.testing.assert_array_equal(found, [10, math.nan, 5])
 
 
 def test_without_an_interval_nothing_wraps() -> None:

@@ -183,22 +183,21 @@ def test_a_longer_interval_is_the_weighted_mean_of_its_parts(
 def test_a_wrapped_counter_grows_as_an_unwrapped_one(start: int, grown: int) -> None:
     column = [Column("ms", Kind.COUNTER32)]
     old, new = (np.array([[value % 2**32]], np.uint64) for value in (start, start + grown))
-    assert column_deltas(column, old, new)["ms"][0] == grown
+    assert column_deltas(column, old, new, elapsed_s=1.0)["ms"][0] == grown
 
 
 @given(start=st.integers(0, 2**32 - 1), grown=st.integers(0, 2**27))
 def test_a_narrow_kernel_long_grows_as_a_wide_one(start: int, grown: int) -> None:
     column = [Column("ios", Kind.COUNTER)]
     old, new = (np.array([[value % 2**32]], np.uint64) for value in (start, start + grown))
-    assert column_deltas(column, old, new, wrap=float(2**27))["ios"][0] == grown
+    assert column_deltas(column, old, new, elapsed_s=1.0, wrap=float(2**27))["ios"][0] == grown
 
 
 @given(old=U64, new=U64)
 def test_a_wide_counter_never_guesses(old: int, new: int) -> None:
-    grown = column_deltas([Column("ios", Kind.COUNTER)], np.array([[old]], np.uint64), np.array([[new]], np.uint64))[
-        "ios"
-    ][0]
-    if RAW_MISSING in (old, new) or new < old:
+    before, now = (np.array([[value]], np.uint64) for value in (old, new))
+    grown = column_deltas([Column("ios", Kind.COUNTER)], before, now, elapsed_s=2.0)["ios"][0]
+    if RAW_MISSING in (old, new) or new < old or new - old > 2**34:
         assert math.isnan(grown)
     else:
         assert grown == pytest.approx(new - old)

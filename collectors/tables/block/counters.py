@@ -16,6 +16,7 @@ from collectors.sampling.reading import Reading
 from collectors.tables.block.inflight import InflightWatch
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 from engine._native import BlockReader
+from engine.events import Event, EventKind
 
 _EVER_DID_IO = slice(0, 11)
 """Columns of every kernel version; all are 0 on a device that never did I/O."""
@@ -52,6 +53,7 @@ class BlockCollector:
         self._instance_keys = InstanceKeys()
         self._members = Members()
         self._table: Table | None = None
+        self._malformed = 0
 
     @property
     def table(self) -> Table | None:
@@ -84,7 +86,15 @@ class BlockCollector:
         table = self._table = Table(DISK, self._members.rows, self._members.of(values))
         if self._watch is not None:
             self._watch.fill(table)
-        return Reading({DISK.name: table})
+        return Reading({DISK.name: table}, events=self._unread())
+
+    def _unread(self) -> tuple[Event, ...]:
+        """Report counters that are not understood when there are more of them."""
+        before, self._malformed = self._malformed, self._reader.malformed
+        if self._malformed <= before:
+            return ()
+        lines = "1 line" if self._malformed == 1 else f"{self._malformed:,} lines"
+        return (Event.now(EventKind.MONITOR, f"disk counters: {lines} of the kernel not understood and left out"),)
 
     def close(self) -> None:
         """Stop the sampler and close its descriptors."""

@@ -39,7 +39,7 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
         table.rows, reduced.moved, current.topology, elapsed_s, silent, sampled_groups=reduced.sampled_groups
     )
     tables = with_hotness(with_exact(block, reduced.traced, table.rows, graph, silent))
-    return with_errors(tables, None if previous is None else previous.tables, current.tables, graph)
+    return with_errors(tables, None if previous is None else previous.tables, current.tables, graph, elapsed_s)
 
 
 def _averages() -> Averages:

@@ -29,7 +29,7 @@ def cache_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict
 
     `counted_s` is the time in which the counters grew: the interval, or what the reader found where they grow seldom.
     """
-    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values)
+    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values, elapsed_s=elapsed_s)
     counted_s = deltas["counted_ns"] / 1e9
     known = elapsed_s if previous is not None else np.nan
     return {

@@ -160,7 +160,8 @@ def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dic
     Pressure and cost are reset independently, as when io.cost is enabled.
     """
     columns = current.schema.columns
-    deltas = column_deltas(columns, aligned(previous, current), current.values, source_of=_source)
+    before = aligned(previous, current)
+    deltas = column_deltas(columns, before, current.values, elapsed_s=elapsed_s, source_of=_source)
     elapsed = np.full(deltas.rows, elapsed_s)
     shares = {f"{name}_s": share_pct(deltas[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
     return {

@@ -122,7 +122,7 @@ def fleet_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 def fleet_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
     """Add up an interval of each host over the time between its own two samples; NaN where one is missing."""
-    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values)
+    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values, elapsed_s=elapsed_s)
     own_s = deltas["sampled_ns"] / 1e9
     behind = deltas["clock_behind_ns"] / _NS_PER_MS
     names = [column.id for column in FLEET.columns]

@@ -75,7 +75,7 @@ def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     before = aligned(interval.before(HOST.name), current)
     columns = current.schema.columns
     now = _held(columns, before, current.values)
-    deltas = column_deltas(columns, before, now, source_of=_source)
+    deltas = column_deltas(columns, before, now, elapsed_s=interval.elapsed_s, source_of=_source)
     figures = _cpu(deltas) | {gauge: deltas[gauge] for gauge in _GAUGES}
     figures |= {f"{name}_pct": share_pct(deltas[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
     return {"host": FrameTable(current.rows, figures)}

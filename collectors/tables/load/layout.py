@@ -63,7 +63,7 @@ def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable
     """Derive the table "load_paths": a row per path of targets that have several."""
     columns, before = current.schema.columns, aligned(interval.before(LOAD_PATH.name), current)
     elapsed_s = interval.elapsed_s
-    deltas = column_deltas(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values, elapsed_s=elapsed_s)
     ios, latency_ns = _ios(deltas), _latency_ns(deltas)
     at_ends = AtEnds(*(instant(columns, values, "in_flight_now") for values in (before, current.values)))
     figures = _common(deltas, elapsed_s) | {
@@ -76,8 +76,9 @@ def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable
 
 def load_logical_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     """Derive the table "load_logical": I/Os before they were cut into parts or copied, one row."""
-    deltas = column_deltas(current.schema.columns, aligned(interval.before(LOAD_LOGICAL.name), current), current.values)
-    return {"load_logical": FrameTable(current.rows, _common(deltas, interval.elapsed_s))}
+    before, elapsed_s = aligned(interval.before(LOAD_LOGICAL.name), current), interval.elapsed_s
+    deltas = column_deltas(current.schema.columns, before, current.values, elapsed_s=elapsed_s)
+    return {"load_logical": FrameTable(current.rows, _common(deltas, elapsed_s))}
 
 
 def _common(deltas: dict[str, Values], elapsed_s: float) -> dict[str, Values]:

@@ -131,7 +131,7 @@ def load_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
     before = aligned(previous, current)
     columns = current.schema.columns
-    deltas = column_deltas(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values, elapsed_s=elapsed_s)
     at_ends = AtEnds(*(instant(columns, values, "in_flight_now") for values in (before, current.values)))
     latency_ns = deltas["read_latency_ns"] + deltas["write_latency_ns"]
     service_ns = deltas["read_service_ns"] + deltas["write_service_ns"]

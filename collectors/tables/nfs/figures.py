@@ -27,7 +27,7 @@ def operation_sums(previous: Table | None, current: Table, elapsed_s: float) -> 
     An operation that a mount had not used before counts from 0. `elapsed_s` is NaN where the row has no interval.
     """
     before = _from_zero(previous, current, aligned(previous, current))
-    deltas = column_deltas(current.schema.columns, before, current.values)
+    deltas = column_deltas(current.schema.columns, before, current.values, elapsed_s=elapsed_s)
     known = ~np.isnan(deltas["operations"])
     return {
         **{name: deltas[name] for name in (*OPERATION_COUNTERS, *BYTE_COUNTERS)},
@@ -97,7 +97,7 @@ def transport_sums(previous: Table | None, current: Table, elapsed_s: float) -> 
 
     `mount_sends` are the sends of all transports of the same mount, `mount_transports` how many of them are known.
     """
-    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values)
+    deltas = column_deltas(current.schema.columns, aligned(previous, current), current.values, elapsed_s=elapsed_s)
     known = ~np.isnan(deltas["sends"])
     group, count = _groups(current.rows)
     sends = np.bincount(group, np.where(known, deltas["sends"], 0.0), count)

@@ -84,7 +84,7 @@ def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[
     """
     before = aligned(previous, current)
     columns = current.schema.columns
-    deltas = column_deltas(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values, elapsed_s=elapsed_s)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
     return {
         **{name: deltas[name] for name in _ADDED},

@@ -103,11 +103,12 @@ def traced(previous: Sample | None, current: Sample) -> Traced | None:
     if before is None or now is None or clock is None:
         return None
     elapsed_s, tag_wait = clock
-    at, values = _row_deltas(before, now)
+    at, values = _row_deltas(before, now, elapsed_s)
     ios = sum(float(np.nansum(values[name])) for name in ("reads", "writes", "others"))
-    if _lost(tracer_before, tracer_now) > LOST_SHARE * ios:
+    if _lost(tracer_before, tracer_now, elapsed_s) > LOST_SHARE * ios:
         return None
-    group_rows, group_busy_ns = _groups(previous.tables.get(TRACE_GROUP.name), current.tables.get(TRACE_GROUP.name))
+    old_groups, new_groups = (sample.tables.get(TRACE_GROUP.name) for sample in (previous, current))
+    group_rows, group_busy_ns = _groups(old_groups, new_groups, elapsed_s)
     cells = _cells(now.rows, current.histograms.get(TRACE.name))
     return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait)
 
@@ -133,16 +134,16 @@ def _knows_tag_waits(old: Mapping[str, int], new: Mapping[str, int]) -> bool:
     return bool(before & now & TAG_WAITS_TIMED or now & NO_TAG_WAITS)
 
 
-def _lost(before: Table | None, now: Table | None) -> float:
+def _lost(before: Table | None, now: Table | None, elapsed_s: float) -> float:
     """Count the I/Os not traced from issue to completion; one that found the table full counts once."""
     if before is None or now is None:
         return 0.0
-    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values)
+    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values, elapsed_s=elapsed_s)
     no_start = np.fmax(deltas["table_full"], deltas["unseen"])
     return float(np.nansum([no_start, deltas["stale"], deltas["healed"]]))
 
 
-def _row_deltas(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
+def _row_deltas(before: Table, now: Table, elapsed_s: float) -> tuple[NDArray[np.intp], dict[str, Values]]:
     """Rows with activity, and their deltas; a new row has counted from 0."""
     columns, old = now.schema.columns, _from_zero(before, now)
     moved = np.zeros(len(old), np.bool_)
@@ -150,7 +151,7 @@ def _row_deltas(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, 
         if column.id in _MOVES:
             moved |= now.values[:, position] != old[:, position]
     at = np.flatnonzero(moved)
-    deltas = column_deltas(columns, old[at], now.values[at])
+    deltas = column_deltas(columns, old[at], now.values[at], elapsed_s=elapsed_s)
     unknown = np.full(len(at), np.nan)
     return at, {name: deltas.get(name, unknown) for name in (*SUMMED, *LARGEST)}
 
@@ -164,10 +165,10 @@ def _from_zero(before: Table, now: Table) -> Raw:
     return values
 
 
-def _groups(before: Table | None, now: Table | None) -> tuple[Rows, Values]:
+def _groups(before: Table | None, now: Table | None, elapsed_s: float) -> tuple[Rows, Values]:
     if now is None:
         return Rows((), ()), np.zeros(0)
-    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values)
+    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values, elapsed_s=elapsed_s)
     return now.rows, deltas["busy_ns"]
 
 
