@@ -12,7 +12,7 @@ from collectors.model import MISSING, Column, Histograms, Kind, Rows, Sample, St
 from collectors.sampling.schedule import SECOND_NS
 from engine.replacing import replace
 
-_TOLERANCE = 0.98
+TOLERANCE = 0.98
 """A sample read slightly early still ends its interval."""
 
 
@@ -22,7 +22,7 @@ def downsample(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
     Counters are cumulative and need no merging; peaks, interval amounts, histograms and events of skipped samples are
     merged into the next one yielded.
     """
-    least_ns = round(interval_s * SECOND_NS * _TOLERANCE)
+    least_ns = round(interval_s * SECOND_NS * TOLERANCE)
     start: Sample | None = None
     carried: Sample | None = None
     for step in steps:

@@ -233,6 +233,9 @@ def test_report_and_recording(tmp_path: Path) -> None:
     lines = list(report_text(both, ReportOptions(("caches",))))
     arc = next(line.split() for line in lines if " arc " in line)
     assert arc[2:5] == ["90.0", "2.0", "8.0"]
+    # Of a list that remembers what it had, only hits and its size are counted.
+    ghost = next(line.rpartition("arc mru ghost")[2].split() for line in lines if "arc mru ghost" in line)
+    assert [cell for cell in ghost if cell != "-"] == ["700.0", str(256 << 10)]
     documents = list(report_json(both, ReportOptions(("caches",))))
     tank = next(each for each in json.loads(documents[-1])["caches"] if each["name"] == "tank zfs")
     assert tank["bypass_pct"] == 75

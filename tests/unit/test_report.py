@@ -6,14 +6,17 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from collectors.model import Rows, Sample, Step, Topology
 from collectors.rates import derive
 from collectors.reports.report import ReportOptions, report_json, report_line, report_text
+from collectors.session.writer import SessionWriter
 from engine.events import Event, EventKind
 from tests.unit import raw_samples as raw
+from tui.cli import run_cli
 
 
 @pytest.fixture(autouse=True)
@@ -172,6 +175,24 @@ def test_a_gap_is_said_and_not_averaged() -> None:
     lines = list(report_text(steps))
     assert "04:40:02 (gap)" in lines
     assert lines[-1].split()[:3] == ["Average:", "vda", "1000.0"]
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_an_interval_longer_than_the_recording_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: list[str]
+) -> None:
+    path = tmp_path / "a.luns"
+    with SessionWriter(path) as writer:
+        for step in run():
+            writer.write(step.current)
+    assert run_cli(["report", "--from", str(path), "-d", "60", *as_json]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (
+        "",
+        f"lunscope: {path}: lasts 2 s, no interval of 60 s: give a shorter one\n",
+    )
+    assert run_cli(["report", "--from", str(path), "-d", "2", *as_json]) == 0
+    assert "vda" in capsys.readouterr().out
 
 
 def test_no_io_is_said_and_has_no_averages() -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 import click
 
 from collectors.all_subjects import REPORTED
+from collectors.derive.downsample import TOLERANCE
 from collectors.model import Step, Tier
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
 from collectors.reports.since_mark import totals_document, totals_lines, totals_since
+from collectors.sampling.schedule import SECOND_NS
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
@@ -140,10 +142,23 @@ def _tick_s(options: ReportOptions) -> float:
 
 def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *, as_json: bool) -> None:
     """Print a recording, with no better tier than the requested one."""
+    _check_interval(reader, options.interval_s)
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
     _print(steps, options, as_json=as_json)
     if reader.notice:
         click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(reader.notice)}", err=True)
+
+
+def _check_interval(reader: SessionReader, interval_s: float | None) -> None:
+    """Refuse an interval that is longer than all of a recording, of which nothing could be printed."""
+    ends = [reader.times_at(index) for index in (reader.first, len(reader) - 1)]
+    if interval_s is None or None in ends:
+        return
+    (_, begin_ns), (_, end_ns) = (end for end in ends if end is not None)
+    lasts_s = (end_ns - begin_ns) / SECOND_NS
+    if 0 < lasts_s < interval_s * TOLERANCE:
+        name = safe_text(str(reader.path))
+        raise UsageError(f"{name}: lasts {lasts_s:.3g} s, no interval of {interval_s:g} s: give a shorter one")
 
 
 def _print_totals(reader: SessionReader, mark: str, tables: tuple[str, ...], *, every: bool, as_json: bool) -> None:

@@ -159,8 +159,9 @@ def _identity(key: str, topology: Topology) -> str:
     return f"{kind} {found}".rstrip()
 
 
-_COLUMNS = ("hit_pct", "inflight_hit_pct", "miss_pct", "bypass_pct", "lookups_per_s", "blocked_per_s", "dirty_bytes",
-            "used_pct", "size_bytes")  # fmt: skip
+_COLUMNS = ("hit_pct", "inflight_hit_pct", "miss_pct", "bypass_pct", "lookups_per_s", "hits_per_s", "blocked_per_s",
+            "dirty_bytes", "used_bytes", "used_pct", "size_bytes")  # fmt: skip
+"""Of a list of the ARC hits per second and what it has are all that is counted."""
 
 CACHES = Subject(
     table=TABLE,
