@@ -39,6 +39,7 @@ class Summary:
     def __init__(self, name: str) -> None:
         self._rows = Rows((name,), (name,))
         self._before: Table | None = None
+        self._before_ns = 0
         self._sums = dict.fromkeys(_ADDED, 0)
 
     def of(self, sample: Sample, late_ns: int, cpu_ns: int) -> Sample:
@@ -74,20 +75,22 @@ class Summary:
         values = np.full((1, len(FLEET.columns)), MISSING, np.uint64)
         found = {"sampled_ns": sample.monotonic_ns, "late_ns": late_ns, "agent_cpu_ns": cpu_ns}
         if disks is not None:
-            found |= self._disk_sums(disks, _base(disks.rows, sample.topology))
+            found |= self._disk_sums(disks, _base(disks.rows, sample.topology), sample.monotonic_ns)
         if load is not None:
             found |= _load_sums(load)
         for name, value in found.items():
             values[0, FLEET.index(name)] = value
         return Table(FLEET, self._rows, values)
 
-    def _disk_sums(self, disks: Table, base: NDArray[np.intp]) -> dict[str, int]:
+    def _disk_sums(self, disks: Table, base: NDArray[np.intp], monotonic_ns: int) -> dict[str, int]:
         """Add up the increases of each disk: a disk that appears brings what it counted before, one that goes takes it.
 
         Of a disk that is new only what it does from its second sample on is counted.
         """
-        deltas = column_deltas(disks.schema.columns, aligned(self._before, disks), disks.values)
-        self._before = disks
+        elapsed_s = (monotonic_ns - self._before_ns) / 1e9
+        before = aligned(self._before, disks)
+        deltas = column_deltas(disks.schema.columns, before, disks.values, elapsed_s=elapsed_s)
+        self._before, self._before_ns = disks, monotonic_ns
         for name, (column, unit) in _ADDED.items():
             self._sums[name] += int(np.nansum(deltas[column][base])) * unit
         now = disks.column("in_flight_now")[base]
