@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from engine.errors import RefusedError
-from engine.guard.claims import below
+from engine.guard.claims import below, sharing
 from engine.guard.finding import Found, reopen
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.stored_file import StoredFile, stored_file
@@ -67,20 +67,20 @@ def unseen_users(usage: UsageSnapshot, number: int) -> tuple[str, ...]:
 
 
 def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
-    for device in stack:
-        if text := usage.writers.possible.of_device(device.number):
-            yield f"{title(device)} {text}"
+    for relative in (relative for device in stack for relative in sharing(usage, device)):
+        if text := usage.writers.possible.of_device(relative.device.number):
+            yield f"{title(relative.device)} {text}"
     loops = [loop for device in stack if (loop := usage.loop_at(device))]
     files = [file for loop in loops for file in loop.files]
     for file in files:
         yield from _perhaps_of_file(usage, file)
-    for loop in usage.loops:
-        if loop in loops:
-            continue
-        if not loop.is_certain:
-            yield f"what is behind {title(loop.device)} cannot be found out: run as root where its node is"
-        elif any(usage.same_bytes(file, other) is None for file in files for other in loop.files):
+    others = [loop for loop in usage.loops if loop not in loops]
+    for loop in others:
+        if loop.is_certain and any(usage.same_bytes(file, other) is None for file in files for other in loop.files):
             yield f"the file behind {title(loop.device)}, {loop.backing_path}, may be the same"
+    if unasked := [loop.device.node for loop in others if not loop.is_certain]:
+        names = unasked[0] if len(unasked) == 1 else f"{unasked[0]} and {len(unasked) - 1} more loop devices"
+        yield f"what is behind {names} cannot be found out: run as root where their nodes are"
 
 
 def _perhaps_of_file(usage: UsageSnapshot, file: StoredFile) -> Iterator[str]:

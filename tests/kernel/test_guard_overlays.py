@@ -28,7 +28,7 @@ def layers(storage: Storage) -> Path:
     whole = storage.folder / "layers"
     whole.mkdir()
     run("mount", "-t", "tmpfs", "layers", str(whole))
-    storage.undo("umount", str(whole))
+    storage.undo("umount", "--lazy", str(whole))
     for name in ("upper", "work", "lower", "merged"):
         (whole / name).mkdir()
     return whole
@@ -43,7 +43,7 @@ def mount_command(layers: Path) -> list[str]:
 def overlay(storage: Storage, layers: Path) -> tuple[Path, Path]:
     """The upper folder of an overlay and where it is mounted."""
     run(*mount_command(layers))
-    storage.undo("umount", str(layers / "merged"))
+    storage.undo("umount", "--lazy", str(layers / "merged"))
     return layers / "upper", layers / "merged"
 
 
@@ -144,7 +144,7 @@ def test_an_overlay_over_an_overlay(storage: Storage, overlay: tuple[Path, Path]
     outer = storage.folder / "outer"
     outer.mkdir()
     run("mount", "-t", "overlay", "o", "-o", f"lowerdir={merged}:{storage.folder}", str(outer))
-    storage.undo("umount", str(outer))
+    storage.undo("umount", "--lazy", str(outer))
     device = storage.loop(backing=outer / "image", options=("--read-only",))
     asked = {"upper": upper, "merged": merged}[target] / "image"
     assert refusal(asked, Mode.BUFFERED).startswith(f"{asked} backs {device}")
@@ -156,7 +156,7 @@ def test_a_file_of_which_only_the_metadata_was_copied_up(storage: Storage, layer
     *command, point = mount_command(layers)
     command[-1] += ",metacopy=on"
     run(*command, point)
-    storage.undo("umount", point)
+    storage.undo("umount", "--lazy", point)
     (layers / "merged/image").chmod(0o600)
     reader = storage.loop(backing=layers / "merged/image", options=("--read-only",))
     device = storage.loop(backing=layers / "lower/image")
@@ -197,5 +197,5 @@ def test_an_image_that_is_mounted_without_a_loop_device(storage: Storage) -> Non
     mounted = ctypes.CDLL(None, use_errno=True).mount(bytes(image), bytes(point), b"erofs", MS_RDONLY, None)
     if mounted < 0:
         pytest.skip(f"the kernel mounts no images of EROFS: {os.strerror(ctypes.get_errno())}")
-    storage.undo("umount", str(point))
+    storage.undo("umount", "--lazy", str(point))
     assert refusal(image, Mode.BUFFERED).startswith(f"{image} is mounted on {point} (erofs)")
