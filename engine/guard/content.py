@@ -68,7 +68,7 @@ class Content(Struct, frozen=True):
         if self.formats:
             return f"carries: {', '.join(self.formats)}"
         if self.first_byte is None and self.unseen:
-            return f"carries: unknown data, as {self.unseen}"
+            return f"may hold data: {self.unseen}"
         if self.first_byte is None:
             return f"holds nothing but zeros in all {self.blocks} sampled blocks of 64 KiB"
         share = f"in {self.filled_blocks} of {self.blocks} sampled blocks"
@@ -98,14 +98,16 @@ def _open(found: Found) -> int:
         return reopen(found, flags)
 
 
-def content_of_open(fd: int, size_bytes: int) -> Content:
-    """See what is behind an open descriptor."""
+def content_of_open(fd: int, size_bytes: int, patience_s: float = PATIENCE_S) -> Content:
+    """See what is behind an open descriptor, as far as it can be read in time."""
     wanted = sampled_chunks(size_bytes) | _signature_chunks(size_bytes)
     try:
-        chunks = _Reading(fd, size_bytes, sorted(wanted)).chunks(PATIENCE_S)
+        chunks = _Reading(fd, size_bytes, sorted(wanted)).chunks(patience_s)
     except OSError as error:
         return Content(unseen=f"it cannot be read ({error.strerror})")
-    return _judged(chunks, len(wanted), size_bytes)
+    missing = len(wanted) - len(chunks)
+    unseen = f"only {len(chunks)} of {len(wanted)} blocks were read in {patience_s:g} s" if missing else ""
+    return _judged(chunks, size_bytes, unseen)
 
 
 def sampled_chunks(size_bytes: int) -> set[int]:
@@ -190,7 +192,7 @@ class _Reading:
         return _ZEROS if data == _ZEROS else data
 
 
-def _judged(chunks: Mapping[int, bytes], wanted: int, size_bytes: int) -> Content:
+def _judged(chunks: Mapping[int, bytes], size_bytes: int, unseen: str) -> Content:
     def read(offset: int, length: int) -> bytes:
         first, last = offset // CHUNK_BYTES, (offset + length - 1) // CHUNK_BYTES
         data = b"".join(chunks.get(index, _ZEROS) for index in range(first, last + 1))
@@ -205,5 +207,5 @@ def _judged(chunks: Mapping[int, bytes], wanted: int, size_bytes: int) -> Conten
         filled_blocks=len(filled),
         is_erased_flash=bool(chunks) and all(data == _ONES[: len(data)] for data in chunks.values()),
         is_verified=seen.lstrip(b"\0").startswith(_VERIFIED),
-        unseen="" if len(chunks) == wanted else f"only {len(chunks)} of {wanted} blocks were read in {PATIENCE_S:g} s",
+        unseen=unseen,
     )

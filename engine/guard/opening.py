@@ -20,7 +20,7 @@ from engine.guard.finding import Found, find, refuse_strange_kinds, reopen
 from engine.guard.given import refuse_other
 from engine.guard.identity import Identity
 from engine.guard.making import refuse_making
-from engine.guard.own_writes import is_as_left
+from engine.guard.own_writes import is_as_left, writes_to
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
@@ -255,7 +255,9 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
 
 def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     claim = None
+    writes_before = None
     if writable:
+        writes_before = None if opener.permissions.destroy_data else writes_to(found.status)
         fd, claim = claim_block(opener.usage, opener.shared, found, opener.mode_flags)
     else:
         fd = reopen(found, os.O_RDONLY | opener.mode_flags)
@@ -282,6 +284,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
+            writes_before=writes_before,
             is_own=writable and (is_as_left(found.status) or not opener.permissions.destroy_data),
             direct_align_bytes=direct_align_bytes(fd),
             held=opener.shared.held,

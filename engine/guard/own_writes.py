@@ -16,13 +16,13 @@ from engine.hostfs.kernel_files import Roots
 from engine.hostfs.sysblock import BlockDevice, disk_sequence, look_up, read_number, read_text
 
 _Key = tuple[bool, int, int]
-_State = tuple[int | None, ...]
+State = tuple[int | None, ...]
 
 _WRITES, _SECTORS_WRITTEN, _IN_FLIGHT, _DISCARDS = 4, 6, 8, 11
 """Columns of `stat` (Documentation/block/stat.rst)."""
 _SETTLE_S, _ASK_AGAIN_S = 0.1, 0.005
 
-_left: dict[_Key, _State] = {}
+_left: dict[_Key, State] = {}
 
 
 def note_left(status: os.stat_result) -> None:
@@ -33,6 +33,11 @@ def note_left(status: os.stat_result) -> None:
     state = _state(status, device)
     if state is not None:
         _left[_key(status)] = state
+
+
+def writes_to(status: os.stat_result) -> State | None:
+    """Return what changes with any write to a device; None where writes are not counted."""
+    return _state(status, _device(status))
 
 
 def is_as_left(status: os.stat_result) -> bool:
@@ -51,7 +56,7 @@ def _key(status: os.stat_result) -> _Key:
     return False, status.st_dev, status.st_ino
 
 
-def _state(status: os.stat_result, device: BlockDevice | None) -> _State | None:
+def _state(status: os.stat_result, device: BlockDevice | None) -> State | None:
     """Return what changes with another device or a write; None where writes are not counted."""
     if not stat.S_ISBLK(status.st_mode):
         return status.st_size, status.st_mtime_ns, status.st_ctime_ns

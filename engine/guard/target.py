@@ -10,9 +10,10 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from engine.backend.outstanding import Waits
+from engine.errors import RefusedError
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
-from engine.guard.own_writes import note_left
+from engine.guard.own_writes import State, note_left, writes_to
 from engine.guard.permission import refuse_claimed_elsewhere, refuse_used
 from engine.guard.usage_snapshot import UsageSnapshot, scan_processes
 
@@ -48,6 +49,8 @@ class OpenTarget(Struct, eq=False):
     """Made by lunscope and not filled yet: reading it would measure nothing."""
     is_unused: bool = False
     """Made by lunscope, and no load has begun on it yet: the file goes with the descriptor, whatever its name."""
+    writes_before: State | None = None
+    """What the kernel had counted of writes to a device before it was looked at; None once a load has begun."""
     is_own: bool = False
     """Everything that is on it since it was opened for writing is of this process: it was blank then, or made."""
     facts: TargetFacts = field(default_factory=TargetFacts)
@@ -88,6 +91,10 @@ class OpenTarget(Struct, eq=False):
         refuse_changed(self.fd, self.name, self.identity)
         if self.path is not None:
             refuse_replaced(self.path, self.identity)
+        if self.writes_before is not None and writes_to(os.fstat(self.fd)) != self.writes_before:
+            raise RefusedError(
+                f"{self.name}: something has written to it since it was opened: check it, then start again"
+            )
         if self.writable and self.kind is not TargetKind.SCRATCH:
             usage = usage or UsageSnapshot()
             refuse_used(usage, self.name, self.fd)
@@ -107,6 +114,11 @@ class OpenTarget(Struct, eq=False):
             if node.writable and node.kind is not TargetKind.SCRATCH and not is_gone(node.identity):
                 refuse_other_disk(node.name, node.identity)
                 refuse_used(usage, node.name, node.fd)
+
+    def begin(self) -> None:
+        """Note that a load begins: what is on it from now on is of the load."""
+        for node in self.nodes:
+            node.is_unused, node.writes_before = False, None
 
     def mark_filled(self) -> None:
         """Note that every byte was written; from now on holes are refused."""

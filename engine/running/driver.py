@@ -109,7 +109,7 @@ class LoadDriver(ObservedRun):
             self._knobs.begin()
             prepared_run.engine.start()
             for target in prepared_run.targets:
-                target.is_unused = False
+                target.begin()
 
     def end_after(self, runtime_s: float | None) -> None:
         """End so long after the start, not after the runtime of the job; None: by nothing but `stop`."""

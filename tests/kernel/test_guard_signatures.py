@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import shutil
 import threading
 from itertools import pairwise
@@ -17,8 +18,9 @@ from engine.guard.content import CHUNK_BYTES, content_of_open, sampled_chunks
 from engine.guard.signatures import HEAD, Magic, find_signatures
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from tests import needs
-from tests.attaching import attached_instead
+from tests.attaching import attached, attached_instead
 from tests.kernel.conftest import Storage, run
+from tests.kernel.slow_file import slow_file
 
 MIB = 1 << 20
 
@@ -84,6 +86,34 @@ def test_what_this_process_wrote_may_be_written_again_until_something_else_write
     with Path(device).open("r+b") as file:
         file.write(b"y" * 4096)
     assert "holds data that is not zero at byte 0" in refusal(device)
+
+
+@needs.root
+@needs.loop
+def test_a_write_between_the_look_at_it_and_the_first_write_is_seen(storage: Storage) -> None:
+    device = storage.loop(8 * MIB)
+    target = open_for_writing(device)
+    target.recheck()
+    with Path(device).open("r+b") as file:
+        file.write(b"y" * 4096)
+    with pytest.raises(RefusedError, match="something has written to it since it was opened"):
+        target.recheck()
+    target.close()
+
+
+@needs.root
+@needs.loop
+@needs.fuse
+def test_a_disk_that_is_too_slow_to_be_seen_is_not_taken_for_blank(tmp_path: Path) -> None:
+    with (
+        slow_file(tmp_path / "slow", 0.2) as file,
+        attached("losetup", "--find", "--show", "--direct-io=on", "--read-only", str(file)) as device,
+    ):
+        fd = os.open(device, os.O_RDONLY | os.O_DIRECT)
+        content = content_of_open(fd, 64 * MIB, patience_s=0.3)
+        os.close(fd)
+    assert not content.is_blank
+    assert re.fullmatch(r"may hold data: only \d+ of 257 blocks were read in 0\.3 s", content.words)
 
 
 @needs.root
