@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -86,21 +87,29 @@ class OpenTarget(Struct, eq=False):
             usage: one fresh snapshot of the host, to be shared by the targets of a job; by default an own one.
 
         Raises:
-            RefusedError: in use meanwhile, replaced, shrunk, removed, or another hard link or hole appeared.
+            RefusedError: in use or written meanwhile, replaced, shrunk, removed, or another hard link or hole appeared.
         """
         refuse_changed(self.fd, self.name, self.identity)
         if self.path is not None:
             refuse_replaced(self.path, self.identity)
-        if self.writes_before is not None and writes_to(os.fstat(self.fd)) != self.writes_before:
-            raise RefusedError(
-                f"{self.name}: something has written to it since it was opened: check it, then start again"
-            )
+        self._refuse_written()
         if self.writable and self.kind is not TargetKind.SCRATCH:
             usage = usage or UsageSnapshot()
             refuse_used(usage, self.name, self.fd)
             refuse_claimed_elsewhere(usage, self.name, self.fd, self.held)
         for other in self.others:
             other.recheck(usage)
+
+    def _refuse_written(self) -> None:
+        if self.writes_before is None:
+            return
+        # What another process wrote through the page cache is counted once it is written back, at its last close else.
+        with suppress(OSError):
+            os.fsync(self.fd)
+        if writes_to(os.fstat(self.fd)) != self.writes_before:
+            raise RefusedError(
+                f"{self.name}: something has written to it since it was opened: check it, then start again"
+            )
 
     def refuse_new_use(self, usage: UsageSnapshot) -> None:
         """Check that nothing else has begun to use it since; to be called periodically while it is written.
