@@ -18,8 +18,8 @@ from engine.hostfs.sysblock import BlockDevice, disk_sequence, look_up, read_num
 _Key = tuple[bool, int, int]
 State = tuple[int | None, ...]
 
-_WRITES, _SECTORS_WRITTEN, _IN_FLIGHT, _DISCARDS = 4, 6, 8, 11
-"""Columns of `stat` (Documentation/block/stat.rst)."""
+_SECTORS_WRITTEN, _IN_FLIGHT, _SECTORS_DISCARDED = 6, 8, 13
+"""Columns of `stat` (Documentation/block/stat.rst). Sectors, as a flush counts as a write of none."""
 _SETTLE_S, _ASK_AGAIN_S = 0.1, 0.005
 
 _left: dict[_Key, State] = {}
@@ -63,9 +63,9 @@ def _state(status: os.stat_result, device: BlockDevice | None) -> State | None:
     if device is None or read_number(device.disk_folder / "queue" / "iostats") == 0:
         return None
     columns = _counters(device)
-    if len(columns) <= _DISCARDS:
+    if len(columns) <= _SECTORS_DISCARDED:
         return None
-    counts = (int(columns[column]) for column in (_WRITES, _SECTORS_WRITTEN, _DISCARDS))
+    counts = (int(columns[column]) for column in (_SECTORS_WRITTEN, _SECTORS_DISCARDED))
     return disk_sequence(device), device.start_bytes, device.end_bytes, *counts
 
 
