@@ -40,6 +40,7 @@ from tests.app.sources import ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, make_app, screen_text, skip, until
 from tests.app.sweep_states import StillSession
 from tui.app import LunscopeApp
+from tui.load.form import FORM
 from tui.screen_registry import (
     CACHES,
     CGROUPS,
@@ -142,6 +143,8 @@ def _scene(screen: str, *further: str, name: str = "", dialog: str = "") -> Scen
     return Scene(name or screen, (*there, *further), screen, dialog)
 
 
+_TO_EXISTING_DATA = ("tab",) * (len(FORM) - 2)
+"""From the first field of the form to the last, without the policy, which is hidden."""
 VIEWS = tuple(_scene(entry.id, *_FURTHER.get(entry.id, ())) for entry in SCREENS)
 DIALOGS = (
     _scene(OVERVIEW.id, "question_mark", name="help", dialog="HelpScreen"),
@@ -152,6 +155,7 @@ DIALOGS = (
     _scene(OVERVIEW.id, "f2", name="settings", dialog="SettingsDialog"),
     _scene(OVERVIEW.id, "A", name="note", dialog="Dialog"),
     _scene(LOAD.id, "s", name="write", dialog="ConfirmWrite"),
+    _scene(LOAD.id, "e", *_TO_EXISTING_DATA, "right", name="destroy", dialog="TypeToConfirm"),
     _scene(LOAD.id, "L", name="targets", dialog="TargetPicker"),
     _scene(LATENCY.id, "c", name="latencies of", dialog="Chooser"),
     _scene(PATHS.id, "F", name="tune", dialog="TuneDrawer"),

@@ -16,7 +16,7 @@ from engine.text import safe_text
 from tui.load.write_question import WriteQuestion
 from tui.screens.dialogs import TypeToConfirm
 
-_LOOKING = "Looking at what is on it ..."
+_LOOKING = "checking what is on it ..."
 
 
 class WriteAsked(Message, bubble=False):
