@@ -26,7 +26,10 @@ from collectors.topology.multipathd import parse_paths
 from collectors.topology.ports import natural
 from collectors.topology.scanner import read_mounts
 from engine.errors import LunscopeError
+from engine.hostfs.exports import read_exports
+from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import parse_mountinfo
+from engine.hostfs.rings import parse_registered
 from engine.job.choices import parse_policy
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.file import dump_job
@@ -195,6 +198,18 @@ def _mounts(content: bytes) -> None:
     list(parse_mountinfo(content.decode("utf-8", "surrogateescape")))
 
 
+def _users(content: bytes) -> None:
+    """What the guard reads of rings, and of what the kernel serves."""
+    for release in ("5.15.0", "6.18.0", ""):
+        parse_registered(content, release)
+    _written("proc/fs/nfsd/threads", b"8\n")
+    _written("root/var/lib/nfs/etab", content)
+    _written("sys/kernel/config/target/core/fileio_0/disk/info", content)
+    path = _written("sys/block/zram0/backing_dev", content)
+    folder = path.parents[3]
+    read_exports(Roots(folder / "proc", folder / "sys"), ("", str(folder / "root")))
+
+
 def _caches(content: bytes) -> None:
     text = content.decode("utf-8", "replace")
     for kind in ("dm-cache", "dm-writecache"):
@@ -259,6 +274,11 @@ _SEEDS: dict[str, tuple[str, ...]] = {
         kstat_text({"hits": 9, "misses": 4, "l2_size": 1, "direct_read_count": 3, "arc_read_count": 8}),
         "1.5M",
     ),
+    "users": (
+        "UserFiles:\t2\n    0: /dev/loop38\n    1: <none>\nUserBufs:\t0\n",
+        "/srv/data\\040set\t10.0.0.0/8(rw,sync,no_subtree_check) *(ro)\n/srv\t*(rw)\n",
+        "Status: ACTIVATED\n  TCM FILEIO ID: 0        File: /srv/disk  Size: 1048576  Mode: O_DSYNC\n",
+    ),
     "host": (
         "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
         "MemTotal: 100 kB\nMemFree: 50 kB\nMemAvailable: 60 kB\nBuffers: 1 kB\nCached: 2 kB\nDirty: 3 kB\nSlab: 4 kB\n",
@@ -274,6 +294,7 @@ _KINDS: dict[str, Callable[[bytes], None]] = {
     "map": _map,
     "mounts": _mounts,
     "host": _host,
+    "users": _users,
     "caches": _caches,
     "nfs": _nfs,
 }
