@@ -114,7 +114,11 @@ def _plain(text: str) -> set[str]:
     """Have ClusterShell make the names of a part without groups."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # noqa: PLC0415 (an extra)
 
-    return {str(name) for name in NodeSet(text, resolver=RESOLVER_NOGROUP)}
+    try:
+        return {str(name) for name in NodeSet(text, resolver=RESOLVER_NOGROUP)}
+    except (AssertionError, ArithmeticError, LookupError, TypeError) as error:
+        # It asserts what it expects of numbers: "range too large".
+        raise NodeSetError(str(error) or "no node set to ClusterShell") from None
 
 
 def _of_names(part: Term, source: str | None, depth: int) -> set[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.text import safe_text
+from engine.text import safe_text, short_text
 
 MOST_HOSTS = 10_000
 """Most hosts of a node set, and of each part of it."""
@@ -21,13 +21,14 @@ _MOST_WORK = 10 * MOST_HOSTS
 _OPERATORS = ",!&^"
 """Union, difference, intersection, symmetric difference: from left to right, as in nodeset(1)."""
 _MOST_DIGITS = 18
+_MOST_SHOWN = 60
 _MOST_RANGES = 1_000
 _MOST_CHARACTERS = 255
 """Longest name of a host (RFC 1035)."""
 _NAME = re.compile(r"(?:[a-z0-9_][a-z0-9_.+-]*@)?[a-z0-9_:][a-z0-9_.:-]*", re.ASCII | re.IGNORECASE)
 _OF_NAMES = re.compile(r"[a-z0-9_.:@+-]*", re.ASCII | re.IGNORECASE)
 _GROUP = re.compile(r"@(?:[a-z0-9_][a-z0-9_.-]*:)?(?:\*|[a-z0-9_][a-z0-9_.-]*)", re.ASCII | re.IGNORECASE)
-_PARTS = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]")
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*(?:/\s*([0-9]+))?)?\s*", re.ASCII)
 
 
@@ -106,23 +107,24 @@ def _operand(text: str, operator: str) -> str:
 
 def _require_name(term: Term) -> None:
     """Refuse what is no name once every bracket is a number."""
-    name = _PARTS.sub(r"\g<1>0", term.text)
+    name = _BRACKET.sub("0", term.text)
     plain = re.sub(r"[*?]", "0", name) if term.has_wildcard and not term.is_group else name
     if len(plain) > _MOST_CHARACTERS:
         raise NodeSetError(f"a name of more than {_MOST_CHARACTERS} characters")
     if is_group(name) if term.is_group else is_host(plain):
         return
     if plain.startswith("-"):
-        raise NodeSetError(f"{safe_text(term.text)!r}: a name of a host does not begin with -")
+        raise NodeSetError(f"{_shown(term.text)}: a name of a host does not begin with -")
     kind = "group" if term.is_group else "host"
     wrong = _OF_NAMES.sub("", plain)[:1]
-    raise NodeSetError(f"{safe_text(term.text)!r} is no name of a {kind}{f': it has {wrong!r}' if wrong else ''}")
+    raise NodeSetError(f"{_shown(term.text)} is no name of a {kind}{f': it has {wrong!r}' if wrong else ''}")
 
 
 def _count(text: str) -> int:
     """Count the hosts of one part, at least as many as it names: its brackets are a product."""
     count, outer_of_first = 1, True
-    for before, ranges in _PARTS.findall(text):
+    pieces = _BRACKET.split(text)
+    for before, ranges in zip(pieces[:-1:2], pieces[1::2], strict=True):
         # Digits right after a bracket belong to it, those right before one to the next: n[1-2]5 is n15, n25.
         rest = before if outer_of_first else before.lstrip("0123456789")
         outer = rest[len(rest.rstrip("0123456789")) :]
@@ -152,10 +154,10 @@ def _bounds(part: str) -> tuple[int, int, int, int]:
     """Read one range: first, last, step, and to how many digits its numbers are padded."""
     match = _RANGE.fullmatch(part)
     if match is None or any(number and len(number) > _MOST_DIGITS for number in match.groups()):
-        raise NodeSetError(f"{safe_text(part)!r} is no range" if part.strip() else "empty range")
+        raise NodeSetError(f"{_shown(part)} is no range" if part.strip() else "empty range")
     first, last, step = match[1], match[2] or match[1], int(match[3] or 1)
     if int(first) > int(last) or step < 1:
-        raise NodeSetError(f"invalid values in range {safe_text(part)!r}")
+        raise NodeSetError(f"invalid values in range {_shown(part)}")
     return int(first), int(last), step, len(first) if first.startswith("0") else 1
 
 
@@ -173,3 +175,7 @@ def _runs(bounds: list[tuple[int, int, int, int]], *, joined: bool) -> list[tupl
 
 def _after_digits(outer: str, low: int, high: int, fewest: int, most: int) -> int:
     return int(f"{outer}{high:0{most}}") - int(f"{outer}{low:0{fewest}}") + 1
+
+
+def _shown(text: str) -> str:
+    return repr(short_text(safe_text(text), _MOST_SHOWN))

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from collectors.fleet.node_sets import expand_names
+from collectors.fleet.node_terms import MOST_HOSTS, is_host
 from collectors.kernel.identity import kernel_name, number_of, storable_name
 from collectors.sampling.settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
@@ -40,7 +42,9 @@ from engine.job.scenario import dump_scenario
 from engine.job.sizes import format_duration, parse_blocks, parse_duration, parse_size
 from engine.job.target_text import format_target, parse_lun, parse_target
 from engine.job.validate import validate
+from engine.strict_json import JsonError, dump_json, load_json
 from engine.text import safe_text
+from engine.tune.record import from_json
 from tests.fake_nfs import RDMA, UDP, FakeMount
 from tests.fake_zfs import kstat_text
 from tests.fuzz.campaign import assert_printable, campaign
@@ -89,6 +93,7 @@ _VALUES = (
 )
 _WORDS = (
     *(*_VALUES, "qd", "bs", "rw", "read", "write", "->", "[global]", "[[turn]]", "multipath", "A", "F", "alua"),
+    *("@x", "[1-9999999]", "!", "&", "{", "}", "1e999", "9" * 50, "null", "[" * 100),
     *("true", "a = [", "a.b = {", "x = " + "[" * 3000, "x = " + "9" * 5000),
 )
 
@@ -259,11 +264,35 @@ def _host(content: bytes) -> None:
     HostCollector(str(_folder() / "host")).read()
 
 
+def _nodes(content: bytes) -> None:
+    names = expand_names(content.decode("utf-8", "surrogateescape"), "job.toml: target")
+    assert 0 < len(names) <= MOST_HOSTS
+    assert all(map(is_host, names))
+
+
+def _document(content: bytes) -> None:
+    with suppress(JsonError):
+        value = load_json(content, not_finite_is_missing=True)
+        assert load_json(dump_json(value)) == value
+    from_json(content.decode(errors="replace"), "1.json")
+
+
 _SEEDS: dict[str, tuple[str, ...]] = {
     **_JOBS,
     "scenario": (_SCENARIO,),
     "settings": (_SETTINGS,),
     "value": _VALUES,
+    "nodes": (
+        "node[1-20],db3",
+        "a[01-12/2]b[3-4]!a01b3&a[1-9]b3^c",
+        "@rack4,n*",
+        "user@10.0.0.[1-9]",
+        "h9[1-99,100-120]",
+    ),
+    "document": (
+        '{"schema": "lunscope.tune-change/1", "number": 1, "targets": [["disk", "sda", "", "", "", 1]]}',
+        '{"a": [1, 2.5e300, null, true, "\\udcff"], "b": {"c": [[[{}]]]}, "d": NaN}',
+    ),
     "multipathd": ("sda|normal\nsdb|marginal\n\0", ""),
     "map": (f"{_TABLE}\n{_STATUS}", f"{_STATUS}\n{_TABLE}"),
     "mounts": (_MOUNTS,),
@@ -290,6 +319,8 @@ _KINDS: dict[str, Callable[[bytes], None]] = {
     "scenario": _job(".toml"),
     "settings": _settings,
     "value": _value,
+    "nodes": _nodes,
+    "document": _document,
     "multipathd": _multipathd,
     "map": _map,
     "mounts": _mounts,

@@ -95,6 +95,8 @@ def test_what_groups_contain_is_checked_too(text: str, says: str) -> None:
         "h[1-9][1-9]x[1-9]" * 8,
         "h[1-99999999/2]",
         "h1[9-10000000]",
+        "h[1-9999999999/9999999999]",
+        "h[1-2]0000000000",
         "h5[1-9,10-99999]",
         "a,h[1-9999999]",
         "h[1-5]&h[1-9999999]",
@@ -103,6 +105,10 @@ def test_what_groups_contain_is_checked_too(text: str, says: str) -> None:
         ",".join(f"h[1-{MOST_HOSTS - at}]" for at in range(5000)),
         "h[" + ",".join(map(str, range(5000))) + "]",
         ",".join(f"h{at}x{at * 7 % 9973}" for at in range(30_000)),
+        "h" * 1_000_000,
+        "h," * 500_000 + "h",
+        "h[1]" * 250_000,
+        "h[1-" + "1" * 1_000_000 + "]",
     ],
 )
 def test_a_node_set_is_counted_before_it_is_expanded(text: str) -> None:
