@@ -84,7 +84,7 @@ def confirm_destroy() -> TypeToConfirm:
     """Asks before targets that carry a filesystem or the like may be written."""
     return TypeToConfirm(
         "Destroy data on the targets",
-        "Targets that hold data (existing files, and devices that are not blank)\n"
+        "Targets that hold data (existing files, and devices that are not blank) "
         "are refused. To overwrite them anyway, type: destroy",
         expected="destroy",
         warning="The data on the targets is destroyed.",
