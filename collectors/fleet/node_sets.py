@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from collectors.fleet.node_terms import MOST_HOSTS, NodeSetError, Term, is_group, is_host, terms
+from collectors.fleet.node_terms import MOST_HOSTS, NodeSetError, NodeTerm, is_group, is_host, terms
 from engine.errors import UsageError
 from engine.extras import missing_extra
 from engine.text import safe_text, short_text
@@ -92,7 +92,7 @@ def _in_order(names: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(sorted(names, key=key))
 
 
-def _hosts(parts: Sequence[Term], source: str | None, depth: int) -> set[str]:
+def _hosts(parts: Sequence[NodeTerm], source: str | None, depth: int) -> set[str]:
     """Find the hosts of parts of a node set, whose groups are of a source of groups.conf, or the default one."""
     found: set[str] = set()
     for part in parts:
@@ -121,7 +121,7 @@ def _plain(text: str) -> set[str]:
         raise NodeSetError(str(error) or "no node set to ClusterShell") from None
 
 
-def _of_names(part: Term, source: str | None, depth: int) -> set[str]:
+def _of_names(part: NodeTerm, source: str | None, depth: int) -> set[str]:
     names = _plain(part.text)
     if part.has_wildcard:
         known = sorted(_of_text(_all_nodes(source), source, depth))
@@ -132,7 +132,7 @@ def _of_names(part: Term, source: str | None, depth: int) -> set[str]:
     return names
 
 
-def _of_groups(part: Term, source: str | None, depth: int) -> set[str]:
+def _of_groups(part: NodeTerm, source: str | None, depth: int) -> set[str]:
     prefix, colon, group = part.text[1:].rpartition(":")
     source = prefix if colon else source
     if group == "*":

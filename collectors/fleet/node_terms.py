@@ -36,7 +36,7 @@ class NodeSetError(UsageError):
     """Text that is no node set; the message says why, without the text."""
 
 
-class Term(Struct, frozen=True):
+class NodeTerm(Struct, frozen=True):
     """A part of a node set, and what is done with it."""
 
     operator: str
@@ -53,16 +53,16 @@ class Term(Struct, frozen=True):
         return "*" in self.text or "?" in self.text
 
 
-def terms(text: str, *, groups: bool) -> tuple[Term, ...]:
+def terms(text: str, *, groups: bool) -> tuple[NodeTerm, ...]:
     """Split a node set into its parts, each checked to be names of hosts only, or of groups where `groups` allows it.
 
     Raises:
         NodeSetError: it is none, names a group where none may be named, or too many hosts.
     """
-    found: list[Term] = []
+    found: list[NodeTerm] = []
     work = 0
     for operator, part in _split(text):
-        term = Term(operator, part)
+        term = NodeTerm(operator, part)
         if (term.is_group or term.has_wildcard) and not groups:
             raise NodeSetError("a job file names hosts, no groups and no wildcards")
         work += _count(part[1:] if term.is_group else part)
@@ -105,7 +105,7 @@ def _operand(text: str, operator: str) -> str:
     return text.strip()
 
 
-def _require_name(term: Term) -> None:
+def _require_name(term: NodeTerm) -> None:
     """Refuse what is no name once every bracket is a number."""
     name = _BRACKET.sub("0", term.text)
     plain = re.sub(r"[*?]", "0", name) if term.has_wildcard and not term.is_group else name

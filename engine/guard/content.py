@@ -102,7 +102,7 @@ def content_of_open(fd: int, size_bytes: int, patience_s: float = PATIENCE_S) ->
     """See what is behind an open descriptor, as far as it can be read in time."""
     wanted = sampled_chunks(size_bytes) | _signature_chunks(size_bytes)
     try:
-        chunks = _Reading(fd, size_bytes, sorted(wanted)).chunks(patience_s)
+        chunks = _ChunkReader(fd, size_bytes, sorted(wanted)).chunks(patience_s)
     except OSError as error:
         return Content(unseen=f"it cannot be read ({error.strerror})")
     missing = len(wanted) - len(chunks)
@@ -135,7 +135,7 @@ def _signature_chunks(size_bytes: int) -> set[int]:
     }
 
 
-class _Reading:
+class _ChunkReader:
     """Reads chunks with several threads, which a device that does not answer keeps without keeping the caller."""
 
     def __init__(self, fd: int, size_bytes: int, wanted: list[int]) -> None:

@@ -27,7 +27,7 @@ _CLOSE_ON_EXEC = 0x40000000
 """MSG_CMSG_CLOEXEC of recvmsg(2)."""
 
 
-class InFlight(Struct, frozen=True):
+class DescriptorsInFlight(Struct, frozen=True):
     """What is on its way to one process."""
 
     writable: tuple[Statx, ...] = ()
@@ -35,7 +35,7 @@ class InFlight(Struct, frozen=True):
     """How many could not be looked at."""
 
 
-def in_flight(process: str) -> InFlight:
+def in_flight(process: str) -> DescriptorsInFlight:
     """Look for descriptors on their way to a process, given by its folder in /proc.
 
     Raises:
@@ -48,7 +48,7 @@ def in_flight(process: str) -> InFlight:
         if count:
             seen = _look(int(process.rpartition("/")[2]), int(name), writable)
             unknown += max(count - seen, 0)
-    return InFlight(tuple(writable), unknown)
+    return DescriptorsInFlight(tuple(writable), unknown)
 
 
 def _count(process: str, name: str) -> int:

@@ -31,7 +31,7 @@ class Pooled(Struct, frozen=True):
     @classmethod
     def of(cls, trials: Iterable[RateTrial], limit: Limit) -> Pooled:
         """Add up trials of one rate."""
-        sums = _Sums(limit)
+        sums = _PooledCounts(limit)
         for trial in trials:
             sums.add(trial)
         return sums.pooled
@@ -52,7 +52,7 @@ class Pooled(Struct, frozen=True):
         return self.keeps(limit) and self.over <= _CLEAR * allowed_share(limit) * self.ios + _ROUNDING
 
 
-class _Sums:
+class _PooledCounts:
     """Adds up; a search does so for all trials of a rate after each of them."""
 
     def __init__(self, limit: Limit) -> None:
@@ -85,9 +85,9 @@ def blocks(trials: Iterable[RateTrial], limit: Limit, least_ios: float) -> Itera
 
     What is left over at the end, with fewer I/Os, says nothing yet.
     """
-    most_over, sums = allowed_share(limit) * least_ios + _ROUNDING, _Sums(limit)
+    most_over, sums = allowed_share(limit) * least_ios + _ROUNDING, _PooledCounts(limit)
     for trial in trials:
         sums.add(trial)
         if sums.ios >= least_ios or sums.over > most_over or sums.unsustained_s:
             yield sums.pooled
-            sums = _Sums(limit)
+            sums = _PooledCounts(limit)
