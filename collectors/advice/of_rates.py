@@ -10,7 +10,6 @@ from collectors.advice.finding import LIMITS, Finding, in_order
 from collectors.advice.point_devices import point_figures
 from collectors.advice.run_rules import run_findings
 from collectors.advice.unknown import unknown_limit
-from engine.job.spec import Mode
 from engine.rate_search.runner import RateCurve, RateResult
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
@@ -57,7 +56,7 @@ def _load(result: RateResult, index: int, trial: RateTrial) -> LoadFigures:
         closed=False,
         pauses=job.think_s > 0,
         rate_iops=trial.rate,
-        direct=knobs.mode is Mode.DIRECT,
+        direct=knobs.mode.is_direct,
         mode=knobs.mode.value,
         threads=knobs.threads,
     )

@@ -12,7 +12,7 @@ from collectors.advice.load_rules import load_findings
 from collectors.advice.of_state import findings_below
 from collectors.advice.run_rules import run_findings
 from collectors.reports.run_devices import RunDevices
-from engine.job.spec import Arrival, Backend, JobSpec, Mode
+from engine.job.spec import Arrival, Backend, JobSpec
 from engine.replacing import replace
 from engine.results.result import EpochResult, RunResult
 from engine.results.waiting import waiting_share
@@ -64,7 +64,7 @@ def _load(result: RunResult, epoch: EpochResult) -> LoadFigures:
         closed=job.arrival is Arrival.CLOSED,
         pauses=job.think_s > 0,
         rate_iops=_known(knobs.rate_iops),
-        direct=knobs.mode is Mode.DIRECT,
+        direct=knobs.mode.is_direct,
         mode=knobs.mode.value,
         threads=knobs.threads,
         engine_share=_engine_share(result, job, epoch),

@@ -13,7 +13,7 @@ from collectors.advice.run_rules import run_findings
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from collectors.advice.unknown import full_devices, unknown_limit
 from engine.job.knobs import Knobs
-from engine.job.spec import Arrival, JobSpec, Mode
+from engine.job.spec import Arrival, JobSpec
 from engine.replacing import replace
 from engine.sweep.axes import shown
 from engine.sweep.knee import Shape
@@ -136,7 +136,7 @@ def _load(plan: SweepPlan, curve: CurveResult, trial: Trial, below: FiguresBelow
         closed=plan.job.arrival is Arrival.CLOSED,
         pauses=plan.job.think_s > 0,
         rate_iops=_known(knobs.rate_iops),
-        direct=knobs.mode is Mode.DIRECT,
+        direct=knobs.mode.is_direct,
         mode=knobs.mode.value,
         threads=knobs.threads,
         engine_share=_known(trial.engine_share),

@@ -21,7 +21,7 @@ from engine.aio.run_stats import RunStats
 from engine.aio.slot import OpenFiles
 from engine.aio.tally import CellCounter
 from engine.backend.protocol import Cells
-from engine.job.spec import Knobs, Mode
+from engine.job.spec import Knobs
 
 
 class AioEngine:
@@ -117,7 +117,7 @@ class AioEngine:
         if self._stopping.is_set():
             raise ValueError("the load has ended")
         check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
-        direct = knobs.mode is Mode.DIRECT
+        direct = knobs.mode.is_direct
         if direct:
             self._files.check_direct()
         if self._thread.ident is None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.aio.plan import stripe_of
 from engine.job.distribution import Uniform
 from engine.job.knobs import KNOBS
-from engine.job.spec import MAX_BLOCK_BYTES, Knobs, Mode
+from engine.job.spec import MAX_BLOCK_BYTES, Knobs
 
 MAX_OUTSTANDING = 1024
 """Every outstanding I/O takes a thread of the executor here."""
@@ -74,7 +74,7 @@ def _check_target(knobs: Knobs, target: AioTarget) -> None:
     if knobs.read_pct < 100 and not target.writable:
         raise ValueError(f"read_pct below 100 would write to {target.name}, which is not open for writing")
     for block in knobs.block_sizes:
-        if knobs.mode is Mode.DIRECT and block % target.align_bytes:
+        if knobs.mode.is_direct and block % target.align_bytes:
             raise ValueError(f"block {block} is not a multiple of {target.align_bytes}, the alignment of {target.name}")
         if not 0 < block <= min(target.size_bytes, MAX_BLOCK_BYTES):
             raise ValueError(f"block {block} does not fit {target.name}, which has {target.size_bytes} bytes")
@@ -85,7 +85,7 @@ def _check_stripe(knobs: Knobs, active: Sequence[AioTarget], stripe_unit_bytes: 
     if stripe is None:
         return
     for target in active:
-        if knobs.mode is Mode.DIRECT and stripe_unit_bytes % target.align_bytes:
+        if knobs.mode.is_direct and stripe_unit_bytes % target.align_bytes:
             raise ValueError(
                 f"stripe_unit_bytes {stripe_unit_bytes} is not a multiple of the alignment of {target.name}"
             )

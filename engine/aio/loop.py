@@ -14,7 +14,7 @@ from engine.aio.plan import FLUSHES, Plan, PlannedIo
 from engine.aio.run_stats import RunStats
 from engine.aio.slot import WRITE_FLAGS, OpenFiles, Slot
 from engine.aio.tally import READ
-from engine.job.spec import Knobs, Mode
+from engine.job.spec import Knobs
 
 
 class CallPool:
@@ -185,7 +185,7 @@ class SlotLoop:
         epoch = self._stats.settled_and_waiting()
         if epoch is None:
             return
-        direct = epoch.knobs.mode is Mode.DIRECT
+        direct = epoch.knobs.mode.is_direct
         if direct:
             await asyncio.get_running_loop().run_in_executor(self._pool.executor, self._write_back)
         self._files.turn(direct=direct)

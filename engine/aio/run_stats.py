@@ -17,7 +17,7 @@ from engine.aio.epoch import CpuTimes, Epoch, EpochSnapshot
 from engine.aio.plan import Fsyncs, PlannedIo
 from engine.aio.tally import READ, WRITE, CellCounter, Slowest, Tally
 from engine.backend.protocol import Cells
-from engine.job.spec import Knobs, Mode
+from engine.job.spec import Knobs
 
 _CHOICE_NS = 10_000_000
 """How often the data of a read is checked."""
@@ -293,4 +293,4 @@ class RunStats:
 
 
 def _is_direct(knobs: Knobs) -> bool:
-    return knobs.mode is Mode.DIRECT
+    return knobs.mode.is_direct

@@ -19,7 +19,11 @@ from engine.aio.plan import PlannedIo
 from engine.aio.tally import READ
 from engine.job.spec import Mode
 
-WRITE_FLAGS = {Mode.DIRECT: 0, Mode.BUFFERED: 0, Mode.SYNC: os.RWF_SYNC, Mode.DSYNC: os.RWF_DSYNC}
+WRITE_FLAGS = {
+    **dict.fromkeys((Mode.DIRECT, Mode.BUFFERED), 0),
+    **dict.fromkeys((Mode.SYNC, Mode.DIRECT_SYNC), os.RWF_SYNC),
+    **dict.fromkeys((Mode.DSYNC, Mode.DIRECT_DSYNC), os.RWF_DSYNC),
+}
 """Flags of every write (pwritev2(2)), as O_SYNC cannot be turned on an open descriptor (fcntl(2))."""
 
 

@@ -33,6 +33,8 @@ class LoadSettings(Struct, frozen=True):
     ramp_s: float = 0.0
     think_s: float = 0.0
     think_every: int = 1
+    priorities: Sequence[tuple[bool, int, int, int]] = ()
+    """engine.job.io_priority.kernel_rules."""
     stripe_unit_bytes: int = 65536
     copies: int = 1
     total_queue_depth: bool = False

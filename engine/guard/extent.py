@@ -16,7 +16,7 @@ from engine.text import safe_text
 _FILE_DIO_ALIGN = 4096
 """Safe on every disk in use, for kernels before 6.1 that do not say what a file needs."""
 
-MODE_FLAGS = {Mode.DIRECT: os.O_DIRECT, Mode.BUFFERED: 0, Mode.SYNC: 0, Mode.DSYNC: 0}
+MODE_FLAGS = {mode: os.O_DIRECT if mode.is_direct else 0 for mode in Mode}
 """Flags of open(2) per mode; sync and dsync flag each write, as that can be turned on an open descriptor."""
 
 
@@ -26,7 +26,7 @@ def align_bytes(fd: int, name: str, mode: Mode) -> int:
     Raises:
         UsageError: the file does no direct I/O.
     """
-    if mode is not Mode.DIRECT:
+    if not mode.is_direct:
         return 1
     if _refuses_direct(fd):
         raise UsageError(f"{safe_text(name)}: its filesystem refuses direct I/O: use --mode buffered")

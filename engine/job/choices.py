@@ -15,12 +15,24 @@ class Access(StrEnum):
 
 
 class Mode(StrEnum):
-    """Around the page cache or through it; sync and dsync write through it to the medium."""
+    """Around the page cache or through it; with sync and dsync a write returns when it is on the medium."""
 
     DIRECT = "direct"
     BUFFERED = "buffered"
     SYNC = "sync"
     DSYNC = "dsync"
+    DIRECT_SYNC = "direct-sync"
+    DIRECT_DSYNC = "direct-dsync"
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it goes around the page cache."""
+        return self in {Mode.DIRECT, Mode.DIRECT_SYNC, Mode.DIRECT_DSYNC}
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether each write waits until it is on the medium."""
+        return self not in {Mode.DIRECT, Mode.BUFFERED}
 
 
 class Flush(StrEnum):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from engine.job.io_priority import format_priorities
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, JobSpec
@@ -70,6 +71,8 @@ def _extent(job: JobSpec) -> Iterator[str]:
     if job.think_s:
         every = f" after every {job.think_every} I/Os" if job.think_every > 1 else " after each I/O"
         yield f"pauses {format_duration(job.think_s)}{every}"
+    if job.priorities:
+        yield f"I/O priority {format_priorities(job.priorities)}"
     if job.rate_min is not None:
         yield f"fails below {job.rate_min.words(job.rate_min.per_s)}"
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import UsageError
+from engine.job.io_priority import format_priorities, parse_priorities
 from engine.job.rate_floor import RateFloor, parse_rate_floor
 from engine.job.sizes import format_duration, format_size
 from engine.job.spec import DEFAULT_GIVE_UP_S, DEFAULT_STEADY_ROUND_S, Access, Arrival, Backend, JobSpec, TargetSpec
@@ -146,6 +147,12 @@ TAIL = (
     ),
     Setting("response_limits", read_durations, lambda job: _durations_text(job.response_limits_s), "response_limits_s"),
     Setting("response_edges", read_durations, lambda job: _durations_text(job.response_edges_s), "response_edges_s"),
+    Setting(
+        "io_priority",
+        lambda value: value if isinstance(value, tuple) else parse_priorities(read_text(value)),
+        lambda job: quoted(format_priorities(job.priorities)) if job.priorities else None,
+        "priorities",
+    ),
     Setting(
         "rate_min",
         lambda value: value if isinstance(value, RateFloor) else parse_rate_floor(read_text(value)),

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.job.choices import Access, Arrival, Backend, Flush, Mode, PathPolicy
+from engine.job.io_priority import IoPriority
 from engine.job.knobs import Knobs
 from engine.job.limits import (
     MAX_ARRIVALS_PER_S,
@@ -131,6 +132,8 @@ class JobSpec:
     """The share of the I/Os within each is reported, ascending."""
     response_edges_s: tuple[float, ...] = ()
     """Edges of a histogram of response times that is reported, ascending."""
+    priorities: tuple[IoPriority, ...] = ()
+    """I/O priorities of shares of the I/Os; the first that fits counts, none is that of the process."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S

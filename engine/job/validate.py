@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from engine.errors import UsageError
 from engine.job.distribution import Permutation, Uniform
 from engine.job.distribution_text import format_distribution
+from engine.job.io_priority import priority_problems
 from engine.job.knobs import knob_problems
 from engine.job.limits import SECTOR_BYTES, Problem
 from engine.job.rate_floor import LEAST_CYCLE_S
@@ -231,6 +232,7 @@ def _time_problems(job: JobSpec) -> Iterator[Problem]:
     if not 1 <= job.think_every <= MAX_LOOPS:
         yield Problem("think-every", f"{job.think_every} is out of range: 1 to {MAX_LOOPS}")
     yield from _floor_problems(job)
+    yield from (Problem("io-priority", text) for text in priority_problems(job.priorities))
     outstanding = job.knobs.queue_depth * (1 if job.total_queue_depth else job.knobs.stripe_width)
     if job.think_s and job.backend is not Backend.THREADS and outstanding > job.knobs.threads:
         yield Problem("think", f"pauses are between the I/Os of a thread, and {outstanding} need as many --threads")

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from engine.backend.outstanding import outstanding_document, stalls_document
 from engine.errors import error_message, error_name
+from engine.job.io_priority import IoPriority
 from engine.job.knobs import KNOBS, Knobs
 from engine.job.rate_floor import RateFloor
 from engine.job.settings import TAIL
@@ -77,7 +78,7 @@ def _setting(value: object) -> object:
     if isinstance(value, RateFloor):
         return value.text
     if isinstance(value, tuple):
-        return list(value)
+        return [each.text if isinstance(each, IoPriority) else each for each in value]
     return value.value if isinstance(value, Enum) else value
 
 

@@ -14,7 +14,7 @@ from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import UseMonitor, recheck_targets
 from engine.job.knobs import Knobs, engine_refusal
-from engine.job.spec import JobSpec, Mode, Permissions
+from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.running.beside import Beside
@@ -241,7 +241,7 @@ class LoadDriver(ObservedRun):
 
     def _note_mode(self, knobs: Knobs) -> None:
         """Note whether writes may be left in the page cache."""
-        self._cached_writes = self._cached_writes or (knobs.mode is not Mode.DIRECT and knobs.read_pct < 100)
+        self._cached_writes = self._cached_writes or (not knobs.mode.is_direct and knobs.read_pct < 100)
 
     def observe_steadiness(self, counters: NDArray[np.uint64], now_ns: int) -> None:
         """Take counters of the running load, columns as the raw table load; called periodically by one thread."""

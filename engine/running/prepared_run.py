@@ -19,7 +19,7 @@ from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
 from engine.guard.facts import TargetFacts
 from engine.hostfs.storage import storage_numbers
-from engine.job.spec import JobSpec, Knobs, Mode, Permissions
+from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.results.caveats import live_badges
 from engine.running.beside import Beside
@@ -77,7 +77,7 @@ def _share_badges(zeros: float, compressible: float, of_what: str) -> Iterator[B
 
 def _page_cache_badges(target: OpenTarget, knobs: Knobs) -> Iterator[Badge]:
     """Judge as it is now: a load fills the cache it reads through."""
-    if knobs.mode is Mode.DIRECT or knobs.read_pct == 0 or target.fd < 0:
+    if knobs.mode.is_direct or knobs.read_pct == 0 or target.fd < 0:
         return
     cached = (cached_bytes(target.fd, target.size_bytes) or 0) / target.size_bytes
     if cached > _WORTH_SAYING:
@@ -93,7 +93,7 @@ def _cache_badges(facts: TargetFacts, knobs: Knobs) -> Iterator[Badge]:
         text = f"no volatile write cache ({facts.write_cache}): a write that returned is on the medium"
         yield Badge(BadgeKind.WRITE_CACHE, "write cache off", text)
         return
-    flushed = knobs.mode in {Mode.SYNC, Mode.DSYNC}
+    flushed = knobs.mode.is_synchronous
     means = (
         "each write waits for a flush of it"
         if flushed

@@ -12,6 +12,7 @@ from engine._native import FlowShare, LoadEngine, LoadPath, LoadTarget
 from engine.backend.protocol import LoadBackend, LoadSettings
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
+from engine.job.io_priority import kernel_rules
 from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
 
@@ -129,6 +130,7 @@ def _make(
             ramp_s=job.ramp_s,
             think_s=job.think_s,
             think_every=job.think_every,
+            priorities=kernel_rules(job.priorities),
             stripe_unit_bytes=job.stripe_unit_bytes,
             copies=job.copies,
             total_queue_depth=job.total_queue_depth,
@@ -176,6 +178,7 @@ def _refuse_for_aio(job: JobSpec, flow: FlowShare | None) -> None:
         "an end by bytes (--io-size, --loops)": job.ends_by_bytes,
         "a time that is not measured (--ramp)": job.ramp_s > 0,
         "pauses (--think)": job.think_s > 0,
+        "I/O priorities (--io-priority)": bool(job.priorities),
         "a flow of several loads": flow is not None,
     }
     for what, is_wanted in wanted.items():

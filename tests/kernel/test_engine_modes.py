@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from engine.backend.protocol import LoadBackend
+from engine.job.io_priority import kernel_rules, parse_priorities
 from engine.job.spec import Flush, Knobs, Mode
 from tests import needs
 from tests.kernel.backends import (
@@ -52,10 +53,10 @@ def test_the_mode_turns_on_the_open_file(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
     with opened(path, size_bytes=MIB, writable=True) as targets, running(backend, targets, knobs_of()) as engine:
         _goes_on(engine)
-        for mode in (Mode.BUFFERED, Mode.DIRECT, Mode.SYNC, Mode.DIRECT, Mode.DSYNC):
+        for mode in (Mode.BUFFERED, Mode.DIRECT, Mode.SYNC, Mode.DIRECT_DSYNC, Mode.DSYNC):
             engine.apply(knobs_of(mode=mode, read_pct=50.0))
             eventually(lambda: measuring(engine), "the epoch")
-            assert _is_direct(targets[0]) == (mode is Mode.DIRECT)
+            assert _is_direct(targets[0]) == mode.is_direct
             _goes_on(engine)
         engine.apply(knobs_of(4, 1000, mode=Mode.BUFFERED))
         _goes_on(engine)
@@ -133,7 +134,7 @@ def _cached_pages(path: Path) -> int:
 
 @needs.loop
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("mode", [Mode.SYNC, Mode.DSYNC])
+@pytest.mark.parametrize("mode", [Mode.SYNC, Mode.DSYNC, Mode.DIRECT_SYNC, Mode.DIRECT_DSYNC])
 def test_synchronous_writes_flush_the_device_and_buffered_ones_do_not(
     backend: str, mode: Mode, make_loop: MakeLoop
 ) -> None:
@@ -268,3 +269,28 @@ def test_every_epoch_says_what_it_cost(backend: str, tmp_path: Path) -> None:
     cores = first_span[2] / (first.end_ns - first.start_ns)
     # Ticks of 10 ms at both ends.
     assert abs(cores - (os.cpu_count() or 1)) <= 0.04e9 * (os.cpu_count() or 1) / (first.end_ns - first.start_ns)
+
+
+def test_threads_have_the_priority_of_their_ios(tmp_path: Path) -> None:
+    """What the kernel says of each thread: idle for reads, best effort 3 for writes."""
+    rules = kernel_rules(parse_priorities("read:idle,write:best-effort/3"))
+    for read_pct, number in ((100.0, 3 << 13), (0.0, 2 << 13 | 3)):
+        path = filled_file(tmp_path / f"{read_pct}")
+        turned = knobs_of(2, read_pct=read_pct)
+        with (
+            opened(path, size_bytes=1 << 20, writable=True) as targets,
+            running("threads", targets, turned, priorities=rules) as engine,
+        ):
+            eventually(partial(measuring, engine), "the epoch")
+            found = {_io_priority(thread) for thread in Path("/proc/self/task").iterdir() if _is_worker(thread)}
+            assert number in found
+
+
+def _is_worker(thread: Path) -> bool:
+    return (thread / "comm").read_text().startswith("load") and "clock" not in (thread / "comm").read_text()
+
+
+def _io_priority(thread: Path) -> int:
+    """ioprio_get(2), which the C library has no function for."""
+    call = {"x86_64": 252, "aarch64": 31}[os.uname().machine]
+    return int(ctypes.CDLL(None, use_errno=True).syscall(call, 1, int(thread.name)))

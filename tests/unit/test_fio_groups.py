@@ -122,6 +122,16 @@ def test_what_never_runs_is_left_out_and_said(tmp_path: Path) -> None:
     assert len(read(tmp_path, GLOBAL + "exitall\n" + VICTIM + "exit_what=stonewall\n" + later).phases) == 2
 
 
+@pytest.mark.parametrize("lines", ["rw=read\n", "rw=randread\nsize=1m\n"])
+def test_clones_that_are_no_streams_of_one_length_are_loads_of_their_own(tmp_path: Path, lines: str) -> None:
+    text = GLOBAL + "[a]\nfilename=/dev/x\nnew_group\nstonewall\nnumjobs=3\niodepth=2\noffset=8k\noffset_increment=4m\n"
+    found = group(tmp_path, text + lines + "rate_iops=100\n")
+    assert found.names == ("a", "a (2)", "a (3)")
+    assert [job.offset_bytes for job in found.jobs] == [8192 + number * (4 << 20) for number in range(3)]
+    assert {(job.knobs.queue_depth, job.knobs.rate_iops, job.streams) for job in found.jobs} == {(2, 100.0, 1)}
+    assert [job.seed for job in found.jobs] == [1, 2, 3]
+
+
 def test_jobs_begin_later_than_others(tmp_path: Path) -> None:
     like = VICTIM.replace("victim", "like").replace("/dev/x", "/dev/y")
     found = group(tmp_path, GLOBAL + VICTIM + "startdelay=1\n" + like + "startdelay=1500ms\n")

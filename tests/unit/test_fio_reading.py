@@ -15,6 +15,7 @@ from engine.job.formats.fio_ignored import WITHOUT_EFFECT
 from engine.job.formats.fio_job import DRIVEN
 from engine.job.formats.fio_sections import fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
+from engine.job.io_priority import format_priorities
 from engine.job.rate_floor import RateFloor
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
@@ -202,6 +203,8 @@ def test_times(tmp_path: Path, text: str, seconds: float) -> None:
         ("direct=0\nsync=1\nrw=write", Mode.SYNC),
         ("direct=0\nsync=dsync\nrw=write", Mode.DSYNC),
         ("direct=1\nsync=1\nrw=read", Mode.DIRECT),
+        ("direct=1\nsync=1\nrw=write", Mode.DIRECT_SYNC),
+        ("direct=1\nsync=dsync\nrw=randrw", Mode.DIRECT_DSYNC),
         ("direct=0\nsync=none\nrw=write", Mode.BUFFERED),
     ],
 )
@@ -248,6 +251,27 @@ def test_rates_of_both_directions_are_the_mix(tmp_path: Path, lines: str, rate: 
 def test_fewer_ios_than_files_go_over_them_in_turn(tmp_path: Path) -> None:
     made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=2\n").scenarios[0].job
     assert (made.knobs.queue_depth, made.knobs.stripe_width, made.total_queue_depth) == (2, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "priorities"),
+    [
+        ("", ""),
+        ("prioclass=0", ""),
+        ("prioclass=3", "idle"),
+        ("prio=6", "best-effort/6"),
+        ("prioclass=3\ncmdprio_percentage=20", "read:20%:realtime,write:20%:realtime,idle"),
+        ("cmdprio_percentage=20,0\ncmdprio_class=2\ncmdprio=3", "read:20%:best-effort/3"),
+        ("bs=64k\ncmdprio_bssplit=64k/25/1/1:64k/75/3:1m/9,1m/9", None),
+        ("bs=64k\ncmdprio_bssplit=64k/25/1/1:64k/75/3/2/5:1m/9,64k/0", "read:64k:25%:realtime/1,read:64k:75%:idle/2/5"),
+    ],
+)
+def test_priorities_of_ios(tmp_path: Path, lines: str, priorities: str | None) -> None:
+    text = HEAD + f"rw=randrw\n{lines}\n"
+    if priorities is None:
+        assert "write it like 64k/25" in refusal(tmp_path, text)
+    else:
+        assert format_priorities(read(tmp_path, text).scenarios[0].job.priorities) == priorities
 
 
 def test_waiting_engines_have_one_io_for_each_job(tmp_path: Path) -> None:
@@ -512,11 +536,10 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("iodepth=0", "iodepth: 0 is out of range: 1 to 4096"),
         ("iodepth=99999999999999999999", "iodepth:"),
         ("rw=randread\niodepth=4096\nnumjobs=1000", ", line 1: a: qd: 4096000 is out of range"),
-        ("numjobs=4\noffset_increment=1m", "offset_increment: clones of different length are not driven"),
-        ("rw=randread\nnumjobs=4\noffset_increment=1m\nsize=1m", "offset_increment: clones with random order"),
+        ("numjobs=65\noffset_increment=1m", "numjobs: 65 clones that begin apart, which are a load each: at most 64"),
+        ("numjobs=4\noffset_increment=1%", "offset_increment: the size of /dev/x cannot be read now"),
         ("ioengine=mmap", "ioengine: 'mmap' is not driven"),
         ("direct=maybe", "direct: 'maybe' is not 0 or 1"),
-        ("rw=write\nsync=1", "sync: direct=1 with synchronous writes is not driven"),
         ("sync=2", "sync: '2' is none of"),
         ("rw=write\nfsync=1\nfdatasync=2", "fdatasync: fsync and fdatasync at once"),
         ("rw=randrw\nrate_iops=,500", "rate_iops: a limit for one direction of a mix alone is not driven"),
@@ -565,10 +588,15 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("rw=write\nloops=2\nsize=1m\ntime_based=0\nunlink_each_loop", "unlink_each_loop: each loop would write a new"),
         ("filename=/nowhere/x\nallow_file_create=0", "allow_file_create: /nowhere/x does not exist"),
         ("direct=0\nlockmem=1g", "lockmem: takes memory from the page cache"),
+        ("rw=write\ndirect=0\nend_fsync=1", "end_fsync: writes would count without their flush"),
+        ("rw=write\nfill_device=1", "fill_device: would fill the filesystem: give the size with size"),
         ("mem=cudamalloc", "mem: buffers in 'cudamalloc' are not driven"),
         ("iomem=mmap:/dev/dax0.0", "iomem: buffers in 'mmap:/dev/dax0.0' are not driven"),
         ("iodepth=8\niodepth_batch_complete=5", "iodepth_batch_complete: the queue drains before it is filled again"),
-        ("prioclass=3", "prioclass: changes the load"),
+        ("prioclass=9", "prioclass: 9 is none of 1 (realtime), 2 (best effort), 3 (idle)"),
+        ("cmdprio_percentage=20\ncmdprio=9", "realtime/9: levels are 0 to 7"),
+        ("cmdprio_percentage=20\ncmdprio_bssplit=4k/10", "cmdprio_bssplit: with cmdprio_percentage as well"),
+        ("cmdprio_bssplit=4k/10/1", "cmdprio_bssplit: '4k/10/1': write it like 64k/25"),
         ("percentage_random=50", "percentage_random: changes the load"),
         ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
         ("iodept=4", "iodept: changes the load and is not driven here: take it out; did you mean 'iodepth'?"),
@@ -628,6 +656,8 @@ def test_what_does_not_matter_is_named_in_one_warning(tmp_path: Path) -> None:
         "mem=mmaphuge:/mnt/huge/file\niomem=malloc",
         "iodepth=8\niodepth_batch_complete_min=4",
         "buffer_compress_percentage=50",
+        "rw=write\nend_fsync=1",
+        "rw=read\ndirect=0\ninvalidate=0\nfadvise_hint=0\nfsync_on_close",
     ],
 )
 def test_what_chooses_nothing_beside_these_options_is_a_warning(tmp_path: Path, lines: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.errors import LunscopeError, UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.formats.choose import read_job
+from engine.job.io_priority import IoPriority, PriorityClass
 from engine.job.rate_floor import RateFloor
 from engine.job.settings import access_and_mix
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
@@ -75,7 +76,10 @@ def test_several_targets_are_used_all_unless_the_width_says_otherwise() -> None:
         ("# x\n  bs = []", "job.toml, line 2: bs: [] is not a size"),
         ('bs = "4q"', "job.toml, line 1: bs: '4q' is not a size"),
         ('bs = "4k:10,8k:10"', "line 1: bs: '4k:10,8k:10': the shares add up to 20 %"),
-        ('mode = "odirect"', 'line 1: mode: \'odirect\' is not one of "direct", "buffered", "sync", "dsync"'),
+        (
+            'mode = "odirect"',
+            'line 1: mode: \'odirect\' is not one of "direct", "buffered", "sync", "dsync", "direct-sync"',
+        ),
         ("mode = []", "line 1: mode: [] is not one of"),
         ("rw = ['read']", "line 1: rw: ['read'] is not one of"),
         ('engine = "libaio"', "line 1: engine: 'libaio' is not one of"),
@@ -175,6 +179,18 @@ _JOBS = st.builds(
     think_every=st.integers(1, 10**9),
     response_limits_s=_TIMES,
     response_edges_s=_TIMES,
+    priorities=st.lists(
+        st.builds(
+            IoPriority,
+            st.sampled_from(PriorityClass),
+            st.integers(0, 7),
+            st.integers(0, 9),
+            st.none() | st.floats(0, 3),
+            st.sampled_from(["", "read", "write"]),
+            st.none() | st.integers(1, 1 << 20),
+        ),
+        max_size=3,
+    ).map(tuple),
     rate_min=st.none()
     | st.builds(
         RateFloor,

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from engine.errors import UsageError
 from engine.job.distribution import Zipf, locality
 from engine.job.formats.choose import read_job
+from engine.job.io_priority import IoPriority, PriorityClass
 from engine.job.rate_floor import RateFloor
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.job.validate import validate
@@ -112,6 +113,7 @@ def test_every_option_reaches_its_field() -> None:
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
             *("--stream-step", "768k", "--jump", "0", "--offset", "3m", "--io-size", "6m", "--loops", "4"),
             *("--ramp", "5s", "--think", "20ms", "--think-every", "8", "--rate-min", "10m:500ms"),
+            *("--io-priority", "read:4k:20%:realtime/1,idle"),
             *("--response-limits", "10ms,5ms", "--response-edges", "2ms"),
         ),
     )
@@ -136,6 +138,7 @@ def test_every_option_reaches_its_field() -> None:
         think_every=8,
         response_limits_s=(0.005, 0.01),
         response_edges_s=(0.002,),
+        priorities=(IoPriority(PriorityClass.REALTIME, 1, 0, 20.0, "read", 4096), IoPriority(PriorityClass.IDLE)),
         rate_min=RateFloor(10 << 20, in_bytes=True, cycle_s=0.5),
     )
     assert job == expected

@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import UsageError
 from engine.job.distribution import Permutation, Uniform, Zipf, Zones
+from engine.job.io_priority import parse_priorities
 from engine.job.rate_floor import RateFloor
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.validate import validate
@@ -116,6 +117,11 @@ def test_sound_jobs(sound: JobSpec) -> None:
         (job(think_s=math.inf), "--think: inf is out of range"),
         (job(think_every=0), "--think-every: 0 is out of range"),
         (job(rate_min=RateFloor(0.0, in_bytes=True)), "--rate-min: 0 is out of range"),
+        (job(priorities=parse_priorities("realtime/8")), "--io-priority: realtime/8: levels are 0 to 7"),
+        (
+            job(priorities=parse_priorities("60%:idle,read:60%:idle")),
+            "--io-priority: the shares of one size",
+        ),
         (
             job(rate_min=RateFloor(9.0, in_bytes=True, cycle_s=0.01)),
             "--rate-min: 0.01s is out of range",

@@ -10,6 +10,7 @@ import click
 
 from engine.config import scratch_folder
 from engine.errors import LunscopeError, UsageError
+from engine.job.io_priority import parse_priorities
 from engine.job.knobs import KNOBS_BY_KEY, Knob
 from engine.job.knobs.kinds import Number, OneOf, WholeNumber
 from engine.job.rate_floor import parse_rate_floor
@@ -206,6 +207,12 @@ _OPTIONS = (
         callback=_parsed(read_durations),
         metavar="TIME,...",
         help="Report a histogram of response times with these edges. [none]",
+    ),
+    click.option(
+        "--io-priority",
+        callback=_parsed(parse_priorities),
+        metavar="[SHARE:]CLASS[/LEVEL],...",
+        help="I/O priority (ionice), of a share as read:64k:20%:realtime/0. [that of the process]",
     ),
     click.option(
         "--rate-min",

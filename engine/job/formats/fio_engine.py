@@ -113,6 +113,9 @@ _QUEUEING = {"io_uring": Backend.URING, "libaio": Backend.AUTO, "posixaio": Back
 _SYNC_MODES = {"none": None, "0": None, "sync": Mode.SYNC, "1": Mode.SYNC, "dsync": Mode.DSYNC}
 
 
+_DIRECT = {Mode.SYNC: Mode.DIRECT_SYNC, Mode.DSYNC: Mode.DIRECT_DSYNC}
+
+
 class Workers(Struct, frozen=True):
     """The processes of a job."""
 
@@ -177,7 +180,7 @@ def take_mode(given: Given, *, writes: bool) -> Mode:
     """Take direct, buffered and sync; fio is buffered by default.
 
     Raises:
-        UsageError: writes are to be direct and synchronous at once.
+        UsageError: a word is unknown.
     """
     direct, buffered = given.take("direct"), given.take("buffered")
     is_direct = switch(direct) if direct is not None else not switch(buffered, default=True)
@@ -187,7 +190,4 @@ def take_mode(given: Given, *, writes: bool) -> Mode:
     mode = _SYNC_MODES["none" if sync is None else sync.text]
     if mode is None or not writes:
         return Mode.DIRECT if is_direct else Mode.BUFFERED
-    if is_direct:
-        assert sync is not None
-        raise sync.error("direct=1 with synchronous writes is not driven: give direct=0, or fsync=1 instead of sync")
-    return mode
+    return _DIRECT[mode] if is_direct else mode

@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from engine.errors import UsageError
+from engine.job.formats.fio_apart import apart
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
@@ -32,7 +33,7 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
         UsageError: it is invalid, or needs what is not supported; names file, line and option.
     """
     sections = _chosen(sections_of(fio_lines(path), str(path)), chosen, str(path))
-    jobs = [section_job(section) for section in sections]
+    jobs = [section_job(clone) for section in sections for clone in apart(section)]
     phases, never = _until_all_exit(_phases(jobs, all_at_once=bool(chosen)))
     folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:

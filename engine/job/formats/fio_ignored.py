@@ -6,6 +6,7 @@ Names are those of fio(1). What is in neither table is refused like what changes
 from __future__ import annotations
 
 import difflib
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -49,9 +50,9 @@ _OF_WRITTEN_DATA = _names(
     "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
 )
 _OFF_AT_ZERO = _names("""
-    thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri
+    thinktime_iotime verify_only verify_state_load pre_read hipri
     zero_buffers buffer_compress_percentage dedupe_percentage file_append
-    fill_device fill_fs max_latency atomic create_only iodepth_low
+    max_latency atomic create_only iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
@@ -63,8 +64,6 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 
 _FIXES = {
     "opendir": "name the files with filename",
-    "end_fsync": "writes would count without their flush: use fsync=N, or sync=dsync",
-    "fsync_on_close": "writes would count without their flush: use fsync=N, or sync=dsync",
 }
 _OTHERWISE = "changes the load and is not driven here: take it out"
 
@@ -121,6 +120,26 @@ def _draining(option: Option, job: Beside) -> str:
     return "the queue drains before it is filled again, here it is kept full: take it out" if drains else ""
 
 
+def _flushed_at_end(option: Option, job: Beside) -> str:
+    measured = job.writes and not job.direct
+    return (
+        "writes would count without their flush: use fsync=N, or sync=dsync" if option.value != "0" and measured else ""
+    )
+
+
+def _filled_up(option: Option, job: Beside) -> str:
+    """Say that a file is not made as large as its filesystem allows; a device is written to its end in any case."""
+    of_devices = bool(job.targets) and all(map(_is_block_device, job.targets))
+    return "" if option.value == "0" or of_devices else "would fill the filesystem: give the size with size"
+
+
+def _is_block_device(name: str) -> bool:
+    try:
+        return stat.S_ISBLK(Path(name).stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _written_data(_: Option, job: Beside) -> str:
     return (
         "changes the load, which writes data that no storage can make smaller: take it out"
@@ -139,6 +158,8 @@ _CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
     "iomem": _buffer_memory,
     "iodepth_batch_complete": _draining,
     "iodepth_batch_complete_min": _draining,
+    **dict.fromkeys(("end_fsync", "fsync_on_close"), _flushed_at_end),
+    **dict.fromkeys(("fill_device", "fill_fs"), _filled_up),
     **dict.fromkeys(_OF_WRITTEN_DATA, _written_data),
 }
 """Options that choose what is measured beside some others: each says how, or nothing where it does not."""

@@ -16,6 +16,9 @@ from engine.job.formats.fio_flow import Ties, take_ties
 from engine.job.formats.fio_ignored import Beside, judge_left_over
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
+from engine.job.formats.fio_priority import NAMES as PRIORITIES
+from engine.job.formats.fio_priority import NOTE as PRIORITIES_NOTE
+from engine.job.formats.fio_priority import take_priorities
 from engine.job.formats.fio_search import SEARCHING, take_search
 from engine.job.formats.fio_sections import FioSection, Given, Option
 from engine.job.formats.fio_targets import Files, take_files
@@ -27,7 +30,7 @@ from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
 from engine.job.settings import READ_WRITE
 from engine.job.sizes import format_size
-from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
+from engine.job.spec import Access, Backend, JobSpec, Knobs
 from engine.job.validate import MAX_SEED, MIN_STRIPE_UNIT_BYTES, setting_problems
 from engine.replacing import replace
 
@@ -126,6 +129,7 @@ DRIVEN = (
     ),
     *("thinktime", "thinktime_blocks", "randseed", "verify"),
     *SEARCHING,
+    *PRIORITIES,
     *(
         "do_verify",
         "verify_backlog",
@@ -216,6 +220,7 @@ def section_job(section: FioSection) -> SectionJob:
         align_bytes=align_bytes,
         think_s=think_s,
         think_every=think_every,
+        priorities=take_priorities(given, units, (reads, writes)),
         rate_min=take_floor(given, units, workers, read_pct),
         verify=verify,
         seed=take_seed(given, units),
@@ -230,6 +235,7 @@ def section_job(section: FioSection) -> SectionJob:
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate.notes]
     notes += [*extent.notes, *verify_notes]
     search = take_search(given, job.knobs.queue_depth)
+    notes += [PRIORITIES_NOTE] if any(each.percent is not None for each in job.priorities) else []
     ties = take_ties(given, units, workers, job)
     beside = Beside(
         files.names,
@@ -237,7 +243,7 @@ def section_job(section: FioSection) -> SectionJob:
         depth=workers.depth,
         loops=job.loops or 1,
         writes=read_pct < 100,
-        direct=job.knobs.mode is Mode.DIRECT,
+        direct=job.knobs.mode.is_direct,
     )
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, beside))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
@@ -249,7 +255,7 @@ def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
     drops_cache = switch(given.take("invalidate"), default=True)
     hint = given.take("fadvise_hint")
     advises = hint is None or hint.value not in ("0", "none")
-    if mode is Mode.DIRECT or knobs.read_pct == 0:
+    if mode.is_direct or knobs.read_pct == 0:
         return replace(knobs, mode=mode), []
     return replace(knobs, mode=mode), [_CACHED] * drops_cache + [_ADVISED] * advises
 

@@ -69,6 +69,8 @@ _MODES: dict[Mode, Options] = {
     Mode.BUFFERED: {"direct": "0"},
     Mode.SYNC: {"direct": "0", "sync": "sync"},
     Mode.DSYNC: {"direct": "0", "sync": "dsync"},
+    Mode.DIRECT_SYNC: {"direct": "1", "sync": "sync"},
+    Mode.DIRECT_DSYNC: {"direct": "1", "sync": "dsync"},
 }
 
 

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import UsageError
-from engine.job.choices import Mode
 from engine.job.distribution import Distribution, distribution_problem
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.limits import MAX_BLOCK_BYTES, SECTOR_BYTES
@@ -139,7 +138,7 @@ class BlockSizes(KnobKind):
         return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in value]
 
     def problems(self, value: tuple[BlockShare, ...], knobs: Knobs) -> Iterator[str]:
-        step = SECTOR_BYTES if knobs.mode is Mode.DIRECT else 1
+        step = SECTOR_BYTES if knobs.mode.is_direct else 1
         for share in value:
             size = share.block_bytes
             if not 1 <= size <= MAX_BLOCK_BYTES:

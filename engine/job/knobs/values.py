@@ -287,7 +287,7 @@ class Knobs:
                 "Mode",
                 *next_and_previous(
                     "mode",
-                    ("Next mode: direct, buffered, sync, dsync", "The mode before"),
+                    ("Next mode: direct, buffered, ...", "The mode before"),
                     ("m", "M"),
                     around("mode", tuple(Mode)),
                 ),

@@ -60,6 +60,7 @@ mod payload;
 mod peaks;
 mod policy;
 mod policy_cost;
+mod priority;
 mod python;
 mod readings;
 mod redistribution;

@@ -11,6 +11,10 @@ pub enum Mode {
     Sync,
     /// The same for data and what is needed to read them back.
     Dsync,
+    /// Around the page cache, and as `Sync`.
+    DirectSync,
+    /// Around the page cache, and as `Dsync`.
+    DirectDsync,
 }
 
 impl Mode {
@@ -20,22 +24,24 @@ impl Mode {
             "buffered" => Ok(Self::Buffered),
             "sync" => Ok(Self::Sync),
             "dsync" => Ok(Self::Dsync),
+            "direct-sync" => Ok(Self::DirectSync),
+            "direct-dsync" => Ok(Self::DirectDsync),
             other => Err(format!(
-                "mode {other} is not direct, buffered, sync or dsync"
+                "mode {other} is not direct, buffered, sync, dsync, direct-sync or direct-dsync"
             )),
         }
     }
 
     pub fn is_direct(self) -> bool {
-        self == Self::Direct
+        matches!(self, Self::Direct | Self::DirectSync | Self::DirectDsync)
     }
 
     /// Flags of every write, as `O_SYNC` and `O_DSYNC` cannot be turned on an open descriptor (fcntl(2), pwritev2(2)).
     pub fn write_flags(self) -> i32 {
         match self {
             Self::Direct | Self::Buffered => 0,
-            Self::Sync => libc::RWF_SYNC,
-            Self::Dsync => libc::RWF_DSYNC,
+            Self::Sync | Self::DirectSync => libc::RWF_SYNC,
+            Self::Dsync | Self::DirectDsync => libc::RWF_DSYNC,
         }
     }
 }
@@ -52,6 +58,12 @@ mod tests {
             [flags("sync"), flags("dsync")],
             [libc::RWF_SYNC, libc::RWF_DSYNC]
         );
+        assert_eq!(
+            [flags("direct-sync"), flags("direct-dsync")],
+            [libc::RWF_SYNC, libc::RWF_DSYNC]
+        );
+        assert!(Mode::new("direct-sync").unwrap().is_direct());
+        assert!(!Mode::new("dsync").unwrap().is_direct());
         assert!(Mode::new("odirect").unwrap_err().contains("odirect"));
     }
 }

@@ -6,11 +6,13 @@ use std::ptr::NonNull;
 
 use super::knobs::Settings;
 use super::pattern::Part;
+use super::priority::turn_thread;
 use super::run::Run;
 use super::stats::Direction;
 
 /// Does an I/O; the result as a ring gives it.
 pub fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, settings: &Settings) -> i32 {
+    turn_thread(&run.limits.priorities, part);
     let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),

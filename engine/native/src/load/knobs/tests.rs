@@ -10,6 +10,7 @@ use crate::load::mode::Mode;
 use crate::load::node::Node;
 use crate::load::pattern::{BlockShare, CERTAIN, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
+use crate::load::priority::Priorities;
 use crate::load::stats::Direction;
 use crate::load::target::Target;
 
@@ -40,6 +41,7 @@ fn limits() -> Limits {
         loops: None,
         ramp_ns: 0,
         rest: None,
+        priorities: Priorities::default(),
         grain_bytes: None,
     }
 }

@@ -7,6 +7,7 @@ use crate::load::fsyncs::Flush;
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
+use crate::load::priority::Priorities;
 use crate::load::rest::Rest;
 
 /// Largest number of threads the `threads` backend starts (`engine.job.spec.MAX_THREADS`).
@@ -69,6 +70,7 @@ pub struct Limits {
     /// How long an epoch is open before measuring begins, if that is longer than it takes to settle.
     pub ramp_ns: u64,
     pub rest: Option<Rest>,
+    pub priorities: Priorities,
     /// With --verify: what every write is a multiple of.
     pub grain_bytes: Option<u64>,
 }

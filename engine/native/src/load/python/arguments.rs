@@ -21,7 +21,9 @@ use crate::load::knobs::{Knobs, Limits, RingUse};
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
+use crate::load::priority::{Priorities, Rule};
 use crate::load::rest::Rest;
+use crate::load::stats::Direction;
 
 /// `engine.job.limits.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
@@ -125,6 +127,7 @@ pub struct SettingsArgument {
     ramp_s: f64,
     think_s: f64,
     think_every: i64,
+    priorities: Vec<(bool, i64, i64, i64)>,
     stripe_unit_bytes: i64,
     copies: i64,
     total_queue_depth: bool,
@@ -179,6 +182,7 @@ impl SettingsArgument {
             loops: optional("loops", self.loops)?,
             ramp_ns: nanoseconds("ramp_s", self.ramp_s)?,
             rest: self.rest()?,
+            priorities: self.priorities()?,
             grain_bytes: None,
         })
     }
@@ -204,6 +208,22 @@ impl SettingsArgument {
         let ticks = Clock::shared().ticks(nanoseconds("think_s", self.think_s)?);
         let every = above_0("think_every", self.think_every)?.get();
         Ok((ticks > 0).then_some(Rest { every, ticks }))
+    }
+
+    fn priorities(&self) -> PyResult<Priorities> {
+        let rules = self.priorities.iter().map(|&(reads, bytes, below, value)| {
+            Ok(Rule {
+                direction: if reads {
+                    Direction::Read
+                } else {
+                    Direction::Write
+                },
+                bytes: unsigned("priorities", bytes)?,
+                below: unsigned("priorities", below)?,
+                value: unsigned("priorities", value)?,
+            })
+        });
+        Ok(Priorities(rules.collect::<PyResult<_>>()?))
     }
 
     fn ring_use(&self) -> PyResult<RingUse> {

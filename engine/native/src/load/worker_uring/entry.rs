@@ -13,6 +13,7 @@ pub(super) fn entry(
     part: &Part,
     buffer: Buffer,
     settings: &Settings,
+    priority: u16,
 ) -> squeue::Entry {
     if part.is_fsync() {
         let flags = settings.flush.ring_flags();
@@ -23,17 +24,21 @@ pub(super) fn entry(
     match (part.direction, buffer.registered) {
         (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
             .offset(offset)
+            .ioprio(priority)
             .build(),
         (Direction::Read, None) => opcode::Read::new(file, pointer, length)
             .offset(offset)
+            .ioprio(priority)
             .build(),
         (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
             .offset(offset)
             .rw_flags(write_flags)
+            .ioprio(priority)
             .build(),
         (Direction::Write, None) => opcode::Write::new(file, pointer, length)
             .offset(offset)
             .rw_flags(write_flags)
+            .ioprio(priority)
             .build(),
     }
 }

@@ -181,16 +181,18 @@ impl Worker<'_> {
             return opcode::Nop::new().build();
         }
         let settings = &self.epoch.settings;
+        let priority = self.run.limits.priorities.of(part);
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
             let file = types::Fd(i32::try_from(part.file).unwrap_or(-1));
-            return entry(file, part, buffer, settings).flags(squeue::Flags::FIXED_FILE);
+            return entry(file, part, buffer, settings, priority).flags(squeue::Flags::FIXED_FILE);
         }
         entry(
             types::Fd(self.run.routes.node(part.file as usize).fd.as_raw_fd()),
             part,
             buffer,
             settings,
+            priority,
         )
     }
 
