@@ -477,7 +477,7 @@ async def test_a_rate_is_never_cut_in_its_digits() -> None:
 async def test_a_turn_that_checks_targets_for_long_leaves_the_screen_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow_check(_targets: object) -> None:
+    def slow_check(_targets: object, _waits: object) -> None:
         begun.set()
         assert may_end.wait(60)
 
