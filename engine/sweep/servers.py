@@ -11,7 +11,9 @@ from msgspec import Struct
 from engine.sweep.trial import Trial
 
 _FITS = 0.05
-"""Largest deviation of the throughput at any load."""
+"""Typical relative deviation of the throughput from the law, up to which it is said."""
+_WORST = 0.10
+"""The same at the load where it fits worst."""
 _BEYOND = 1.5
 """How far beyond N the outstanding I/Os have to go: at N itself throughput may still rise."""
 _LEAST_LOADS = 4
@@ -26,7 +28,7 @@ class Servers(Struct, frozen=True):
     service_ns: float
     """Mean time that a server takes for an I/O."""
     deviation: float
-    """Of the throughput at the load where the law fits worst, as a share of it."""
+    """Root of the mean squared relative deviation of the throughputs."""
 
     @property
     def words(self) -> str:
@@ -34,12 +36,12 @@ class Servers(Struct, frozen=True):
         servers = "1 server" if self.count == 1 else f"{self.count:,} servers"
         return (
             f"behaves like {servers} of {_ms(self.service_ns)} ms: {self.count / self.service_ns * 1e9:,.0f} IOPS with "
-            f"{self.count:,} or more outstanding, within {100 * self.deviation:.1f} % at every load"
+            f"{self.count:,} or more outstanding, fit error {100 * self.deviation:.1f} %"
         )
 
 
 def fit_servers(trials: Sequence[Trial]) -> Servers | None:
-    """Find the number of servers whose law X = min(L, N) / S is within 5 % at every load; None where none is.
+    """Find the number of servers whose law X = min(L, N) / S fits the curve within 5 %; None where none does.
 
     L is the measured number of I/Os in flight. Loads below and beyond N are needed, as N is what tells them apart; of
     one server the lowest load is at N already.
@@ -56,12 +58,14 @@ def fit_servers(trials: Sequence[Trial]) -> Servers | None:
     if not len(counts):
         return None
     service_s = np.minimum(in_flight, counts[:, None]) / iops
-    middle_s = (service_s.max(axis=1) + service_s.min(axis=1)) / 2
-    deviations = (service_s.max(axis=1) - service_s.min(axis=1)) / 2 / middle_s
+    mean_s = service_s.mean(axis=1)
+    off = service_s / mean_s[:, None] - 1
+    deviations = np.sqrt((off**2).sum(axis=1) / (len(loads) - 1))
     best = int(deviations.argmin())
-    if deviations[best] > _FITS or in_flight.min() > max(counts[best], _BEYOND):
+    fits = deviations[best] <= _FITS and np.abs(off[best]).max() <= _WORST
+    if not fits or in_flight.min() > max(counts[best], _BEYOND):
         return None
-    return Servers(int(counts[best]), float(middle_s[best]) * 1e9, float(deviations[best]))
+    return Servers(int(counts[best]), float(mean_s[best]) * 1e9, float(deviations[best]))
 
 
 def _ms(time_ns: float) -> str:

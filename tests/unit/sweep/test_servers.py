@@ -44,7 +44,4 @@ def test_service_time_that_depends_on_the_load_is_none() -> None:
 def test_words_name_the_law() -> None:
     found = fit_servers(_trials(corner(8)))
     assert found is not None
-    assert (
-        found.words
-        == "behaves like 8 servers of 0.5 ms: 16,000 IOPS with 8 or more outstanding, within 0.0 % at every load"
-    )
+    assert found.words == "behaves like 8 servers of 0.5 ms: 16,000 IOPS with 8 or more outstanding, fit error 0.0 %"
