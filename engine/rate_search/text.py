@@ -129,7 +129,8 @@ def cautions(answer: RateAnswer) -> tuple[str, ...]:
         found.append(f"at {rate_text(lower.rate)} IOPS {trials} exceed it, {time_s} in all; all I/Os together keep it")
     if upper is not None and upper.good > upper.bad:
         trials = f"{upper.good} of {upper.good + upper.bad} trials"
-        found.append(f"at {rate_text(upper.rate)} IOPS {trials} keep it, but not all I/Os together")
+        why = "stalls, or a load near its limit: measure again while the host is idle"
+        found.append(f"at {rate_text(upper.rate)} IOPS {trials} keep it, but not all I/Os together ({why})")
     if upper is not None and answer.kept_above is not None:
         both = f"{rate_text(upper.rate)} IOPS exceed it and {rate_text(answer.kept_above)} keep it"
         found.append(f"{both}: measure again while nothing else uses the device")
