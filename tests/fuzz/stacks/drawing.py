@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from itertools import combinations
 
+from engine.replacing import replace
 from tests.fuzz.stacks.plan import (
     BESIDE,
     FILE_KINDS,
@@ -57,7 +58,7 @@ def draw_plan(seed: int, index: int, *, mapped: bool = False) -> Plan:
     else:
         plan = _drawn(dice, Answer.HARMLESS, user=_user(dice, turn), mapped=mapped)
     by_command = (index + seed) % _COMMANDS == 5
-    return Plan(**{**{name: getattr(plan, name) for name in plan.__struct_fields__}, "command": by_command})
+    return replace(plan, command=by_command)
 
 
 def _user(dice: random.Random, turn: int) -> User:

@@ -10,16 +10,19 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from unittest.mock import patch
 
 from engine.config import SCRATCH_ENV
+from engine.replacing import replace
 from tests.fuzz import kernel_storage as kernel
 from tests.fuzz.stacks.judging import Outcome, judge
 from tests.fuzz.stacks.plan import Plan, Use, in_words, is_file, plan_text
 
 _CLONE_NEWNS = 0x20000
 _IMAGE_KIB = 1024
+_SWAP_BYTES = 1 << 20
 
 
 class Workplace:
@@ -34,12 +37,13 @@ class Workplace:
         self._image = image.read_bytes()
 
     def try_plan(self, plan: Plan) -> Outcome:
-        """Try one plan.
+        """Try one plan; where this machine does not swap to that, its user has it open instead.
 
         Raises:
             AssertionError: the stack cannot be made, or something is left of it.
         """
-        # The kernel swaps to files on filesystems with extents only.
+        if plan.user and plan.user.use is Use.SWAP and not self._swaps_to(plan):
+            plan = replace(plan, user=replace(plan.user, use=Use.OPEN))
         on_disk = plan.user is not None and plan.user.use is Use.SWAP and is_file(plan, plan.user.at)
         folder = self._folders[on_disk] / f"stack{os.getpid()}-{self._count}"
         self._count += 1
@@ -50,6 +54,27 @@ class Workplace:
             raise AssertionError(f"{in_words(plan)}: cannot be made: {error}\n{plan_text(plan)}") from error
         finally:
             shutil.rmtree(folder)
+
+    def _swaps_to(self, plan: Plan) -> bool:
+        """Whether the kernel swaps to what a plan has for that; not to files on filesystems without extents."""
+        assert plan.user is not None
+        if not Path("/proc/swaps").exists():
+            return False
+        return not is_file(plan, plan.user.at) or self._swaps_to_files
+
+    @cached_property
+    def _swaps_to_files(self) -> bool:
+        path = self._folders[True] / "swap"
+        path.write_bytes(kernel.swap_header(_SWAP_BYTES).ljust(_SWAP_BYTES, b"\0"))
+        path.chmod(0o600)
+        try:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            kernel.swap_on(str(path))
+        except OSError:
+            return False
+        kernel.swap_off(str(path))
+        return True
 
 
 def folder_prefix(process: int) -> str:
