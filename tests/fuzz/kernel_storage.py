@@ -86,6 +86,16 @@ def is_attached(node: str) -> bool:
     return Path("/sys/block", Path(node).name, "loop").exists()
 
 
+def lock_device(node: str) -> int:
+    """Open a device for reading and keep udev off it, which would take away partitions that are in no table.
+
+    See "Locking Block Device Access" of systemd (BLOCK_DEVICE_LOCKING.md).
+    """
+    descriptor = os.open(node, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
 def attach_free(image: str, offset: int = 0, size: int = 0, *, autoclear: bool = True) -> tuple[str, int]:
     """Attach a loop device that may have partitions; with `autoclear` it goes with the descriptor that is returned."""
     file, control = os.open(image, os.O_RDWR), os.open("/dev/loop-control", os.O_RDWR)
@@ -94,13 +104,15 @@ def attach_free(image: str, offset: int = 0, size: int = 0, *, autoclear: bool =
         fcntl.flock(control, fcntl.LOCK_EX)
         while True:
             node = f"/dev/loop{fcntl.ioctl(control, _LOOP_CTL_GET_FREE)}"
+            held = lock_device(node)
             device = os.open(node, os.O_RDWR)
             try:
                 flags = _LO_FLAGS_PARTSCAN | (_LO_FLAGS_AUTOCLEAR if autoclear else 0)
                 info = struct.pack(_LOOP_CONFIG, file, 0, 0, 0, 0, offset, size, 0, 0, 0, flags, b"", b"", b"", 0, 0)
                 fcntl.ioctl(device, _LOOP_CONFIGURE, info)
-                return node, os.open(node, os.O_RDONLY)
+                return node, held
             except OSError as error:
+                os.close(held)
                 if error.errno != errno.EBUSY:
                     raise
             finally:

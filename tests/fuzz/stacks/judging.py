@@ -16,6 +16,7 @@ from engine.errors import LunscopeError
 from engine.guard import OpenTarget, open_targets
 from engine.guard.claim_check import ClaimCheck
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from tests.fuzz import kernel_storage as kernel
 from tests.fuzz.stacks.building import MIB, Ground, View, make_layer
 from tests.fuzz.stacks.plan import (
     Answer,
@@ -81,6 +82,8 @@ def _build(plan: Plan, ground: Ground, undo: ExitStack, image: bytes) -> dict[in
         if layer.theirs:
             assert user is not None
             views[at] = user.make(at, views[layer.parent])
+            if views[at].node:
+                undo.callback(os.close, kernel.lock_device(views[at].node))
         else:
             views[at] = make_layer(ground.folder, layer, at, views[layer.parent], undo)
     if plan.user:
