@@ -86,6 +86,8 @@ def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
 def _perhaps_of_file(usage: UsageSnapshot, file: StoredFile) -> Iterator[str]:
     if text := usage.writers.possible.of_file(file, usage.is_overlay):
         yield f"its backing file {text}"
+    for lost in usage.swaps.lost:
+        yield f"the active swap file {lost.name} is in no namespace"
     if folder := usage.exports.above(file):
         yield f"NFS clients may write to its backing file, as {folder} is exported"
     for users in (usage.writers.certain, usage.mounted_files, usage.exports.users):

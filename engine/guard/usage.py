@@ -118,10 +118,20 @@ def block_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | 
     return _below_use(usage, subject, device)
 
 
-def file_use(usage: UsageSnapshot, file: StoredFile, *, ignore_loops: bool = False) -> Use | None:
-    """Find who uses a regular file, by this name or another, or through an overlay."""
+def _swap_use(usage: UsageSnapshot, file: StoredFile) -> Use | None:
     if any(usage.same_bytes(file, swap) for swap in usage.swaps.files):
         return Use("is an active swap file", "run swapoff on it first")
+    for lost in usage.swaps.lost:
+        if file.size_bytes in {None, lost.size_bytes}:
+            text = f"may be the active swap file {lost.name}, which has no name in any namespace"
+            return Use(text, "run swapoff on it first")
+    return None
+
+
+def file_use(usage: UsageSnapshot, file: StoredFile, *, ignore_loops: bool = False) -> Use | None:
+    """Find who uses a regular file, by this name or another, or through an overlay."""
+    if swap := _swap_use(usage, file):
+        return swap
     for loop in () if ignore_loops else usage.loops:
         if any(usage.same_bytes(file, backing) for backing in loop.files):
             text = f"backs {title(loop.device)}{_use_above(usage, loop.device, set())}"

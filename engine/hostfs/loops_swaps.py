@@ -6,6 +6,7 @@ itself says which inode is meant.
 
 from __future__ import annotations
 
+import mmap
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,15 @@ from engine.hostfs import blockio
 from engine.hostfs.kernel_files import Roots, unescape_octal
 from engine.hostfs.stored_file import StoredFile, found_by_name, from_statx
 from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
+from engine.text import whole_number
+
+
+class LostSwap(Struct, frozen=True):
+    """A swap file that no name leads to, as that of a namespace that is gone."""
+
+    name: str
+    size_bytes: int
+    """What the file has at least."""
 
 
 class Swaps(Struct, frozen=True):
@@ -23,18 +33,23 @@ class Swaps(Struct, frozen=True):
 
     devices: frozenset[int] = frozenset()
     files: tuple[StoredFile, ...] = ()
+    lost: tuple[LostSwap, ...] = ()
 
 
 def read_swaps(roots: Roots, namespaces: Sequence[str]) -> Swaps:
     """Read /proc/swaps (proc(5)), whose paths are tried below each of `namespaces`; a kernel without it has no swap."""
-    devices, files = set(), []
+    devices, files, lost = set(), [], []
     for line in (read_text(roots.procfs / "swaps") or "").splitlines()[1:]:
-        for status, path in found_by_name(unescape_octal(line.split()[0]), namespaces):
-            if stat.S_ISBLK(status.mode):
-                devices.add(status.rdev)
-            else:
-                files.append(from_statx(status, path))
-    return Swaps(frozenset(devices), tuple(files))
+        name, kind, size_kib, *_ = (*line.split(), "", "")
+        # The size is without the page of the header.
+        swap = LostSwap(unescape_octal(name), ((whole_number(size_kib) or 0) << 10) + mmap.PAGESIZE)
+        named = found_by_name(swap.name, namespaces)
+        devices |= {status.rdev for status, _ in named if stat.S_ISBLK(status.mode)}
+        found = [one for one in named if stat.S_ISREG(one[0].mode) and one[0].size_bytes >= swap.size_bytes]
+        files += [from_statx(*one) for one in found]
+        if kind == "file" and not found:
+            lost.append(swap)
+    return Swaps(frozenset(devices), tuple(files), tuple(lost))
 
 
 class Loop(Struct, frozen=True):

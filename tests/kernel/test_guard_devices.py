@@ -147,6 +147,24 @@ def test_active_swap_and_the_disk_of_a_swap_partition(storage: Storage) -> None:
     assert f"{disk} is in use: its partition {partition} is active swap" in refusal(disk)
 
 
+@needs.swap
+@pytest.mark.alone  # Loop devices over files are refused to all others meanwhile.
+def test_a_swap_file_whose_namespace_is_gone(storage: Storage, tmp_path: Path) -> None:
+    image, other, folder = storage.image(), storage.image(1 << 20), tmp_path / "elsewhere"
+    image.write_bytes(bytes(8 << 20))
+    folder.mkdir()
+    device, beside = storage.loop(backing=image), storage.loop(backing=other)
+    mounting = f"mount --bind {tmp_path} {folder} && mkswap {folder}/{image.name} && swapon {folder}/{image.name}"
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", mounting], check=False)
+    if done.returncode:
+        pytest.skip("the filesystem of the tests does not take swap files")
+    storage.undo("swapoff", str(image))
+    assert f"its backing file {image} may be the active swap file /{image.name}" in refusal(device)
+    with pytest.raises(RefusedError, match=f"the active swap file /{image.name} is in no namespace"):
+        open_targets(write_job(beside), Permissions(frozenset({beside})))
+    opened(beside).close()
+
+
 @needs.mkfs_ext4
 def test_another_loop_device_over_the_file_of_a_mounted_one(storage: Storage) -> None:
     image = storage.image()
