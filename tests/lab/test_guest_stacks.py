@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the guest has Python 3.11, whose packages are needed"),
 ]
 
-COUNT = 60
+COUNT = 40
 
 
 def test_random_stacks_with_maps() -> None:

@@ -120,8 +120,24 @@ def _can_be_made(plan: Plan) -> bool:
     if user and user.use is Use.SWAP and is_file(plan, user.at):
         # The kernel does not swap to files of overlays.
         overlap |= any(plan.layers[at].kind in (Kind.UPPER, Kind.LOWER) for at in chain(plan, user.at) if at >= 0)
+    overlap |= _is_claimed_twice(plan)
     # What two overlays with one upper folder do is undefined.
     return not overlap and [layer.kind for layer in plan.layers].count(Kind.UPPER) <= 1
+
+
+def _is_claimed_twice(plan: Plan) -> bool:
+    """Whether maps and the user claim one device, or a disk and a partition of it; maps may share theirs."""
+    claims = [(layer.parent, layer.kind is Kind.LINEAR) for layer in plan.layers if layer.kind in MAPPED_KINDS]
+    if plan.user and plan.user.use in (*_OF_BLOCKS, Use.SWAP):
+        claims.append((plan.user.at, False))
+
+    def disk(at: int) -> int:
+        return plan.layers[at].parent if at >= 0 and plan.layers[at].kind is Kind.PARTITION else at
+
+    return any(
+        (one == other and not (shares and also_shares)) or (one != other and (disk(one) == other or disk(other) == one))
+        for (one, shares), (other, also_shares) in combinations(claims, 2)
+    )
 
 
 def _branch(dice: random.Random, layers: Sequence[Layer], at: int) -> int:
