@@ -193,8 +193,8 @@ def map_shared(path: str, *, writable: bool) -> None:
         os.close(descriptor)
 
 
-def register_with_ring(path: str) -> None:
-    """Register a file with an io_uring that stays, and close its descriptor."""
+def register_with_ring(path: str) -> int:
+    """Register a file with an io_uring, close its descriptor, and return that of the ring."""
     ring = _libc.syscall(ctypes.c_long(_IO_URING_SETUP), 8, ctypes.create_string_buffer(120))
     _checked(int(ring < 0), "io_uring")
     descriptor = os.open(path, os.O_RDWR)
@@ -205,6 +205,7 @@ def register_with_ring(path: str) -> None:
         )
     finally:
         os.close(descriptor)
+    return int(ring)
 
 
 def unmount(point: str, *, lazily: bool = False) -> None:

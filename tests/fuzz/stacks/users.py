@@ -166,6 +166,10 @@ def _open(path: str, folder: Path, image: bytes, undo: ExitStack) -> None:
     undo.callback(os.close, os.open(path, os.O_RDWR))
 
 
+def _registered(path: str, folder: Path, image: bytes, undo: ExitStack) -> None:
+    undo.callback(os.close, kernel.register_with_ring(path))
+
+
 def _swapped_on(path: str, folder: Path, image: bytes, undo: ExitStack) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     size = os.lseek(descriptor, 0, os.SEEK_END)
@@ -188,6 +192,6 @@ _USES: dict[Use, Callable[[str, Path, bytes, ExitStack], None]] = {
     Use.OPEN: _open,
     Use.MAPPED: lambda path, *_: kernel.map_shared(path, writable=True),
     Use.MAPPED_READ_ONLY: lambda path, *_: kernel.map_shared(path, writable=False),
-    Use.RING: lambda path, *_: kernel.register_with_ring(path),
+    Use.RING: _registered,
     Use.SWAP: _swapped_on,
 }

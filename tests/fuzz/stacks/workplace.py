@@ -37,12 +37,15 @@ class Workplace:
         self._image = image.read_bytes()
 
     def try_plan(self, plan: Plan) -> Outcome:
-        """Try one plan; where this machine does not swap to that, its user has it open instead.
+        """Try one plan; its user has open what this machine does not swap to, or shows by half a name if a ring has it.
 
         Raises:
             AssertionError: the stack cannot be made, or something is left of it.
         """
-        if plan.user and plan.user.use is Use.SWAP and not self._swaps_to(plan):
+        if plan.user and (
+            (plan.user.use is Use.SWAP and not self._swaps_to(plan))
+            or (plan.user.use is Use.RING and is_file(plan, plan.user.at) and not self._rings_show_paths)
+        ):
             plan = replace(plan, user=replace(plan.user, use=Use.OPEN))
         on_disk = plan.user is not None and plan.user.use is Use.SWAP and is_file(plan, plan.user.at)
         folder = self._folders[on_disk] / f"stack{os.getpid()}-{self._count}"
@@ -75,6 +78,15 @@ class Workplace:
             return False
         kernel.swap_off(str(path))
         return True
+
+    @cached_property
+    def _rings_show_paths(self) -> bool:
+        """Whether the kernel shows paths of what a ring has; older ones show names, which need --destroy-data."""
+        path = self._folders[False] / "image"
+        ring = kernel.register_with_ring(str(path))
+        shown = Path(f"/proc/self/fdinfo/{ring}").read_text()
+        os.close(ring)
+        return str(path) in shown
 
 
 def folder_prefix(process: int) -> str:
