@@ -88,6 +88,7 @@ def test_where_bytes_are_stored() -> None:
         (Plan(destroy=False, blank=True), Answer.REFUSED),
         (Plan((LOOP,), 0, destroy=False, blank=True), Answer.WRITTEN),
         (Plan((LOOP,), 0, destroy=False), Answer.REFUSED),
+        (Plan((LOOP, Layer(Kind.THIN, 0)), 1, destroy=False), Answer.WRITTEN),
         (Plan((LOOP,), 0, OPEN), Answer.HARMLESS),
         (Plan((LOOP,), 0, User(Use.OPEN, BESIDE)), Answer.WRITTEN),
         (Plan((LOOP,)), Answer.HARMLESS),

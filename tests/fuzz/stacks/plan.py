@@ -175,9 +175,15 @@ def answer_of(plan: Plan) -> Answer:
         return Answer.WRITTEN
     if not (_is_beside(plan) and _is_top(plan)):
         return Answer.HARMLESS
-    if plan.destroy or (plan.blank and not is_file(plan, plan.target)):
+    if plan.destroy or (_is_blank(plan) and not is_file(plan, plan.target)):
         return Answer.WRITTEN
     return Answer.REFUSED
+
+
+def _is_blank(plan: Plan) -> bool:
+    """Whether the target reads as zeros: a thin volume to which nothing was written does so, whatever is below it."""
+    store = bytes_of(plan, plan.target).store
+    return plan.blank or (store >= 0 and plan.layers[store].kind is Kind.THIN)
 
 
 def _is_beside(plan: Plan) -> bool:
