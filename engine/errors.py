@@ -40,7 +40,9 @@ class UsageError(LunscopeError):
 
 
 class RefusedError(LunscopeError):
-    """The guard refuses a target; the text names what was found on it."""
+    """The guard refuses a target, which nothing was written to; the text names what was found on it."""
+
+    exit_code = 2
 
 
 class OtherTargetError(RefusedError):

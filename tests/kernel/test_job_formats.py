@@ -179,7 +179,7 @@ def test_a_fio_file_that_writes_needs_permission_like_any_other(data: Path) -> N
     before = data.read_bytes()
     job = job_file(data, "rw=randwrite")
     done = lunscope("run", job, folder=data.parent)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert f"lunscope: {data}: writing is not allowed: add --allow-write" in done.stderr.splitlines()[-1]
     assert data.read_bytes() == before
 
@@ -193,7 +193,7 @@ def test_a_file_that_one_section_made_may_be_written_by_the_next(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["total"]["ios"] for line in done.stdout.splitlines()] == [16, 16, 32]
     again = lunscope("run", job, "--json", "--tier", "kernel", "--allow-write", made, folder=tmp_path)
-    assert (again.returncode, again.stdout) == (1, "")
+    assert (again.returncode, again.stdout) == (2, "")
     assert "is an existing file of 64 KiB: add --destroy-data" in again.stderr
 
 
@@ -204,7 +204,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
         '[[turn]]\nat = "8s"\nread_pct = 50\n'
     )
     done = lunscope("run", scenario, "--headless", "--tier", "kernel", folder=data.parent)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "job writes to it from 8s on" in done.stderr
 
 

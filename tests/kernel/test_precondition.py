@@ -104,7 +104,7 @@ def test_nothing_is_written_without_the_permission_for_that_name(
     device = storage.loop(SIZE)
     writes = Writes(device)
     done = lunscope(*verb, "--headless", "--precondition", "--target", device, *allowed)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr.splitlines()[-1]
         == f"lunscope: {device}: --precondition overwrites it 2 times: allow it with --allow-write {device}"
@@ -120,7 +120,7 @@ def test_the_guard_refuses_as_it_does_for_any_load_that_writes(storage: Storage,
     writes = Writes(device)
     asked = ("run", "--headless", "--precondition", "--target", device, "--allow-write", device)
     done = lunscope(*asked)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "carries: " in done.stderr
     assert writes.bytes == 0
     storage.mount(device)

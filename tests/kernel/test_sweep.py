@@ -122,7 +122,7 @@ def test_writing_needs_permission_before_anything_starts(tmp_path: Path) -> None
     file = tmp_path / "file"
     file.write_bytes(bytes(1 << 20))
     done = _sweep(tmp_path, "--vary", "read_pct=100,50", "--target", str(file))
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert f"--allow-write {file}" in done.stderr
     assert file.read_bytes() == bytes(1 << 20)
 
