@@ -197,7 +197,7 @@ def test_a_target_smaller_than_asked_for_or_given_twice_is_refused(run: Run, tmp
     other.symlink_to(file)
     refused(run("--target", file, "--size", "2m"), str(file))
     refused(run("--target", file, "--target", other), str(other))
-    refused(run("--target", file, "--rw", "randwrite"), f"--allow-write {file}", 1)
+    refused(run("--target", file, "--rw", "randwrite"), f"--allow-write {file}", 2)
 
 
 AS_NOBODY = """
