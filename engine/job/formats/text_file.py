@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import stat
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.sizes import human_size
+from engine.small_file import FileKindError, read_head
 from engine.text import safe_text
 
 _LONGEST_QUOTE = 60
@@ -35,6 +38,7 @@ def quoted(text: str) -> str:
 
 
 MAX_FILE_BYTES = 1024 * 1024
+_PIPE_PATIENCE_S = 5.0
 
 
 def read_text(path: str | Path, what: str = "job file") -> str:
@@ -42,20 +46,51 @@ def read_text(path: str | Path, what: str = "job file") -> str:
 
     Raises:
         LunscopeError: it cannot be read.
-        UsageError: it is a device, too large, or not text in UTF-8.
+        UsageError: it is a device, a silent pipe, too large, or not text in UTF-8.
     """
     shown = safe_text(str(path))
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
             raise UsageError(f"{shown}: not a {what}: it is a device: give it with --target")
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = _start_of_pipe(path, what) if stat.S_ISFIFO(mode) else read_head(Path(path), MAX_FILE_BYTES + 1)
         text = data.decode("utf-8")
     except OSError as error:
         raise LunscopeError(f"{shown}: cannot read the {what}: {error.strerror}") from None
+    except FileKindError as error:
+        raise UsageError(f"{shown}: not a {what}: {error}") from None
     except ValueError:
         raise UsageError(f"{shown}: not a {what}: it is not text in UTF-8") from None
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"{shown}: not a {what}: it is larger than {human_size(MAX_FILE_BYTES)}")
     return text
+
+
+def _start_of_pipe(path: str | Path, what: str) -> bytes:
+    """Read a pipe to its end, or until it is too large; to open one as usual would wait for a writer for ever.
+
+    Raises:
+        OSError: it cannot be read.
+        UsageError: nothing has come for 5 s.
+    """
+    data = b""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        while len(data) <= MAX_FILE_BYTES and poll.poll(_PIPE_PATIENCE_S * 1e3):
+            try:
+                piece = os.read(descriptor, MAX_FILE_BYTES)
+            except BlockingIOError:
+                continue
+            if not piece:
+                return data
+            data += piece
+    finally:
+        os.close(descriptor)
+    if len(data) > MAX_FILE_BYTES:
+        return data
+    raise UsageError(
+        f"{safe_text(str(path))}: nothing has come from this pipe for {_PIPE_PATIENCE_S:g} s: write the {what} to it, "
+        "or give a file"
+    )
