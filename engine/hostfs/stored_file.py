@@ -20,8 +20,8 @@ from engine.syscalls import Statx, statx
 
 _NUMBER_BITS = 0xFFFFFFFF
 """Of an inode number; an overlay may set higher ones (`xino` in Documentation/filesystems/overlayfs.rst)."""
-_ORIGIN = "overlay.origin"
-"""End of the name of the attribute that a file has which an overlay copied up: trusted. or user. before it."""
+_ORIGINS = ("trusted.overlay.origin", "user.overlay.origin")
+"""The attribute that a file has which an overlay copied up; the second with its option `userxattr`."""
 _ALL_USERS = ["0", "0", "4294967295"]
 """Of uid_map in the first user namespace (user_namespaces(7)): only there are attributes of the name trusted. seen."""
 
@@ -99,7 +99,7 @@ def _same_by_layer(first: StoredFile, second: StoredFile, direct: list[StoredFil
     if direct and not _may_be_copy(direct[0]):
         return False
     if first.path and second.path:
-        return True
+        return first.birth_ns is not None or _may_be_as_large(first, second)
     return None if _may_be_as_large(first, second) else False
 
 
@@ -110,16 +110,27 @@ def _may_be_as_large(first: StoredFile, second: StoredFile) -> bool:
 
 
 def _may_be_copy(file: StoredFile) -> bool:
-    """Whether an overlay may have copied a file up, so that its number there is that of the original."""
+    """Whether an overlay may have copied a file up, so that its number there is that of the original.
+
+    Where the layer does not keep the attribute, the overlay notes it in memory only.
+    """
     if not file.path or not _sees_trusted():
         return True
     try:
         status = statx(file.path)
         if (status.device, status.inode) != (file.device, file.inode):
             return True
-        return any(name.endswith(_ORIGIN) for name in os.listxattr(file.path))
+    except OSError:
+        return True
+    return any(_may_have(file.path, name) for name in _ORIGINS)
+
+
+def _may_have(path: str, attribute: str) -> bool:
+    try:
+        os.getxattr(path, attribute)
     except OSError as error:
-        return error.errno != errno.EOPNOTSUPP
+        return error.errno != errno.ENODATA
+    return True
 
 
 @functools.cache
