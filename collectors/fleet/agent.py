@@ -105,7 +105,7 @@ class Agent:
             case "bye":
                 self._is_dismissed = True
                 self._lease.end("")
-            case "arm" | "start" | "turn" | "part" | "peek" | "epoch" | "stop":
+            case "arm" | "start" | "turn" | "end" | "part" | "peek" | "epoch" | "stop":
                 self._load.handle(frame)
             case _:
                 pass  # of a later version

@@ -13,7 +13,7 @@ from engine.config import scratch_folder
 from engine.errors import LunscopeError
 from engine.guard.given import bound
 from engine.job.file import parse_job
-from engine.job.spec import Permissions, TargetIdentity
+from engine.job.spec import Knobs, Permissions, TargetIdentity
 from engine.job.validate import validate
 from engine.results.measured import Split
 from engine.results.result import RunResult
@@ -24,6 +24,9 @@ from engine.running.counter_reader import ERRORS, FAILING, IOS, LATENCIES, OUTST
 _LATEST_START_S = 60.0
 """The furthest in the future that something may be asked for."""
 _POLL_S = 0.1
+_OPENING_S = 0.005
+_ENDED_S = 0.5
+"""How long the end of a load that refused a turn may take to be known."""
 
 _Answer = Mapping[str, object] | None
 """What an answer holds beside its times."""
@@ -55,10 +58,14 @@ class AgentLoad:
                 given = _given(frame) | self._given
                 self._in_thread(number, what, 0, lambda: self._arm(job, bound(permissions, given)))
             case "start":
-                self._in_thread(number, what, whole(frame, "at_ns"), self._start)
+                open_ended = frame.get("open_ended") is True
+                self._in_thread(number, what, whole(frame, "at_ns"), lambda: self._start(open_ended=open_ended))
             case "turn":
                 job = text(frame, "job")
                 self._in_thread(number, what, whole(frame, "at_ns"), None, lambda: self._turn_to(job))
+            case "end":
+                end_ns = whole(frame, "end_ns")
+                self._in_thread(number, what, 0, lambda: self._end_at(end_ns))
             case "part":
                 self._in_thread(number, what, whole(frame, "at_ns"), self._control.part_epoch)
             case "peek":
@@ -108,13 +115,35 @@ class AgentLoad:
         self._given |= permissions.given
         return {"given": to_builtins(permissions.given)}
 
-    def _start(self) -> None:
+    def _start(self, *, open_ended: bool) -> None:
+        if open_ended:
+            # The controller says when, as the turns decide how long it is; the lease bounds it until then.
+            self._control.end_after(None)
         self._control.start()
         threading.Thread(target=self._report_end, name="lunscope-result", daemon=True).start()
 
     def _turn_to(self, job: str) -> _Act:
         knobs = parse_job(job, "knobs of the fleet").knobs
-        return lambda: self._control.turn(knobs)
+        return lambda: self._turn(knobs)
+
+    def _turn(self, knobs: Knobs) -> _Answer:
+        """Turn, and return when the knobs are in force or the load is over."""
+        try:
+            self._control.turn(knobs)
+        except LunscopeError:
+            if self._control.wait(_ENDED_S) and self._is_over():
+                return {"over": True}
+            raise
+        while self._control.opens and not self._is_over() and not self._stopped.wait(_OPENING_S):
+            pass
+        return {"over": self._is_over()}
+
+    def _is_over(self) -> bool:
+        return self._control.status.state in {LoadState.FINISHED, LoadState.FAILED}
+
+    def _end_at(self, end_ns: int) -> None:
+        left_s = (end_ns - time.monotonic_ns()) / 1e9
+        self._control.end_after(max(self._control.status.elapsed_s + left_s, 0.0))
 
     def _peek(self) -> _Answer:
         counters = self._control.peek()

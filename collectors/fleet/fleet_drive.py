@@ -16,7 +16,7 @@ from collectors.fleet.host_jobs import HostJob
 from collectors.fleet.hosts_text import missing_hosts
 from collectors.fleet.waiting import Say, WaitWords
 from engine.errors import LunscopeError, RefusedError, UsageError
-from engine.job.scenario import Turn
+from engine.job.scenario import Turn, unseen_turns_text
 from engine.job.spec import JobSpec, Knobs
 from engine.job.validate import validate
 from engine.replacing import replace
@@ -167,10 +167,10 @@ class FleetDrive:
         load = self._load = FleetLoad(self._controller, self._jobs, self._interrupted, self._work.window_s, wait)
         try:
             load.prepare(destroy_data=self._work.destroy_data)
-            load.start()
+            load.start(open_ended=bool(self._work.turns))
             self._started_s = time.monotonic()
             self._store.reset(LoadStatus(LoadState.RUNNING, targets=load.present))
-            self._go_on(load, progress)
+            self._go_on(load, progress, say)
         finally:
             self._store.change(state=LoadState.STOPPING, elapsed_s=self._elapsed_s())
             if not load.is_over():
@@ -178,24 +178,48 @@ class FleetDrive:
         load.await_end(_END_S)
         self._store.change(state=LoadState.FINISHED)
 
-    def _go_on(self, load: FleetLoad, progress: Progress) -> None:
+    def _go_on(self, load: FleetLoad, progress: Progress, say: Say) -> None:
         turns, shown_s = deque(self._work.turns), 0.0
+        due_ns = _due_ns(load, 0.0, turns)
         while not load.is_over() and not self._interrupted(_POLL_S):
             elapsed_s = self._elapsed_s()
-            if turns and elapsed_s >= turns[0].at_s:
-                self._turn(load, turns.popleft())
+            if turns and time.monotonic_ns() >= due_ns - load.lead_ns:
+                turn = turns[0]
+                if not self._turn(load, turn, due_ns):
+                    continue
+                turns.popleft()
+                due_ns = _due_ns(load, turn.at_s, turns)
+                if not turns:
+                    self._end_after(load, turn.at_s)
             self._turn_as_asked(load)
             self._store.change(message=_missing_text(load.missing), targets=load.present)
             if elapsed_s - shown_s >= 1.0:
                 shown_s += 1.0
                 progress(elapsed_s)
+        if turns and not self._interrupted(0):
+            say(unseen_turns_text(turns, self._elapsed_s()))
 
-    def _turn(self, load: FleetLoad, turn: Turn) -> None:
-        load.turn(turn)
+    def _turn(self, load: FleetLoad, turn: Turn, due_ns: int) -> bool:
+        """Turn, unless the load ends or is ended meanwhile; whether the knobs are in force."""
+        try:
+            load.turn(turn, due_ns)
+        except LunscopeError:
+            if self._interrupted(0):
+                return False
+            raise
+        if load.is_over():
+            return False
         with self._lock:
             self._in_force = turn.turned(self._in_force)
             if self._next is None:
                 self._asked = self._in_force
+        return True
+
+    def _end_after(self, load: FleetLoad, at_s: float) -> None:
+        """End the load when its last step is as long as it says; that began with the turn at this time of the file."""
+        runtime_s = self._widest().job.runtime_s
+        if runtime_s is not None:
+            load.end_at(load.in_force_ns + round((runtime_s - at_s) * 1e9))
 
     def _turn_as_asked(self, load: FleetLoad) -> None:
         with self._lock:
@@ -261,6 +285,11 @@ class FleetDrive:
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s if self._started_s else 0.0
+
+
+def _due_ns(load: FleetLoad, at_s: float, turns: Sequence[Turn]) -> int:
+    """When the next turn is due, so that the step that began at this time of the file is as long as it says."""
+    return load.in_force_ns + round((turns[0].at_s - at_s) * 1e9) if turns else 0
 
 
 def _missing_text(missing: Mapping[str, str]) -> str:

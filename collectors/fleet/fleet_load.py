@@ -23,6 +23,8 @@ _SAMPLED_NS, _NEARLY_NS = 300_000_000, 50_000_000
 DEFAULT_WINDOW_S = 0.010
 _ARM_S = 600.0
 _ANSWER_S = 10.0
+_TURN_S = 600.0
+"""How long a turn may take to be in force: older I/Os, dirty pages or the check of a target may hold it up."""
 CLOCKS_S = 10.0
 """How long clocks that are not known well enough are waited for."""
 _POLL_S = 0.05
@@ -54,6 +56,8 @@ class FleetLoad:
         self._started: dict[str, int] = {}
         self._spreads: list[int] = []
         self._bound_ns: int | None = None
+        self.in_force_ns = 0
+        """When the last start or turn was in force on every host, on our CLOCK_MONOTONIC."""
 
     def prepare(self, *, destroy_data: bool) -> None:
         """Arm on all hosts: each opens and checks its targets by its own guard.
@@ -84,29 +88,42 @@ class FleetLoad:
             more = f" (and {len(refused) - 1} more hosts refuse)" if len(refused) > 1 else ""
             raise RefusedError(f"{name}: {first}{more}")
 
-    def start(self) -> None:
-        """Start everywhere at one time.
+    def start(self, *, open_ended: bool = False) -> None:
+        """Start everywhere at one time; an open-ended load does not end after its runtime, but as `end_at` says.
 
         Raises:
             LunscopeError: the clocks are not known well enough, or no host is left.
         """
         self._require_clocks()
-        answers, self._started = self._at_once("start", {name: {} for name in self._present()})
+        fields = {"open_ended": open_ended}
+        answers, self._started = self._at_once("start", dict.fromkeys(self._present(), fields))
+        self.in_force_ns = max(self._started.values(), default=time.monotonic_ns())
         for name, answer in answers.items():
             if answer.get("error"):
                 self.missing[name] = str(answer["error"])
         if not self._present():
-            raise LunscopeError("fleet: no host has started the load")
+            name, why = next(iter(self.missing.items()), ("fleet", "no host"))
+            raise LunscopeError(f"fleet: no host has started the load: {name}: {why}")
 
-    def turn(self, turn: Turn) -> None:
-        """Turn the knobs everywhere at one time.
+    def turn(self, turn: Turn, earliest_ns: int) -> None:
+        """Turn the knobs everywhere at one time, which is not before the given one of our CLOCK_MONOTONIC.
 
         Raises:
             LunscopeError: the clocks are not known well enough.
         """
-        self.set_knobs(turn.turned)
+        self.set_knobs(turn.turned, earliest_ns=earliest_ns)
 
-    def set_knobs(self, turned: Callable[[Knobs], Knobs], clocks_s: float = CLOCKS_S) -> None:
+    def end_at(self, at_ns: int) -> None:
+        """End an open-ended load everywhere at a time of our CLOCK_MONOTONIC.
+
+        Raises:
+            LunscopeError: a host refuses.
+        """
+        names = self._running()
+        asked = {name: {"end_ns": self._controller.host_time_ns(name, at_ns)} for name in names}
+        _raise_refusal(self._await(self._controller.ask("end", asked), _ANSWER_S, tuple(names)))
+
+    def set_knobs(self, turned: Callable[[Knobs], Knobs], clocks_s: float = CLOCKS_S, earliest_ns: int = 0) -> None:
         """Set every host to its knobs changed by a function, at one time; waits so long for the clocks.
 
         Raises:
@@ -115,7 +132,7 @@ class FleetLoad:
         self._require_clocks(clocks_s)
         before = self._jobs
         self._jobs = {name: each.turned(turned) for name, each in before.items()}
-        answers, times = self._send_knobs()
+        answers, times = self._send_knobs(earliest_ns)
         try:
             _raise_refusal(answers)
         except RefusedError:
@@ -124,9 +141,16 @@ class FleetLoad:
             raise
         if (spread := _spread(list(times.values()))) is not None:
             self._spreads.append(spread)
+        ended = (
+            int(answer["ended_ns"]) - self._controller.hosts[name].offset_ns
+            for name, answer in answers.items()
+            if type(answer.get("ended_ns")) is int
+        )
+        self.in_force_ns = max(ended, default=time.monotonic_ns())
 
-    def _send_knobs(self) -> tuple[dict[str, Frame], dict[str, int]]:
-        return self._at_once("turn", {name: {"job": dump_job(self._jobs[name].job)} for name in self._present()})
+    def _send_knobs(self, earliest_ns: int = 0) -> tuple[dict[str, Frame], dict[str, int]]:
+        asked = {name: {"job": dump_job(self._jobs[name].job)} for name in self._running()}
+        return self._at_once("turn", asked, earliest_ns, _TURN_S)
 
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs on all hosts at one time.
@@ -213,6 +237,10 @@ class FleetLoad:
     def _present(self) -> list[str]:
         return [name for name in self._jobs if name not in self.missing]
 
+    def _running(self) -> list[str]:
+        """Those of them whose load has not ended."""
+        return [name for name in self._present() if self._controller.hosts[name].result is None]
+
     def clock_refusal(self) -> str:
         """Say why a turn now would not be synchronous: a clock is not known within the window; empty where it is."""
         bound_ns = self._controller.worst_bound_ns()
@@ -233,6 +261,11 @@ class FleetLoad:
                 raise LunscopeError(f"fleet: {refusal}")
         self._bound_ns = self._controller.worst_bound_ns()
 
+    @property
+    def lead_ns(self) -> int:
+        """How far ahead a start or a turn is asked for."""
+        return max(LEAD_NS, 20 * (self._bound_ns or 0))
+
     def _worst(self) -> str:
         def bound(name: str) -> float:
             best = self._controller.hosts[name].estimate.best
@@ -241,18 +274,22 @@ class FleetLoad:
         return max(self._present(), key=bound, default="no host")
 
     def _at_once(
-        self, what: str, fields: Mapping[str, Mapping[str, object]]
+        self,
+        what: str,
+        fields: Mapping[str, Mapping[str, object]],
+        earliest_ns: int = 0,
+        patience_s: float = _ANSWER_S,
     ) -> tuple[dict[str, Frame], dict[str, int]]:
         """Ask for something at one time of our clock; returns the answers, and when each host did it."""
-        at_ns = quiet_time_ns(time.monotonic_ns() + max(LEAD_NS, 20 * (self._bound_ns or 0)))
+        at_ns = quiet_time_ns(max(time.monotonic_ns() + self.lead_ns, earliest_ns))
         controller = self._controller
         asked = {name: {**each, "at_ns": controller.host_time_ns(name, at_ns)} for name, each in fields.items()}
         number = controller.ask(what, asked)
-        answers = self._await(number, _ANSWER_S + (at_ns - time.monotonic_ns()) / 1e9, tuple(fields))
+        answers = self._await(number, patience_s + (at_ns - time.monotonic_ns()) / 1e9, tuple(fields))
         times = {
             name: int(answer["at_ns"]) - controller.hosts[name].offset_ns
             for name, answer in answers.items()
-            if type(answer.get("at_ns")) is int and not answer.get("error")
+            if type(answer.get("at_ns")) is int and not answer.get("error") and not answer.get("over")
         }
         return answers, times
 

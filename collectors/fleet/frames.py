@@ -15,7 +15,7 @@ from collectors.session.format import DamageError
 from engine.errors import LunscopeError
 
 MAGIC = b"@lunscope "
-PROTOCOL = 2
+PROTOCOL = 3
 """Incremented when an older controller or agent could misread a frame; not for new fields, which are ignored."""
 MAX_LINE_BYTES = 8 << 20
 """Longest line: the device graph of 19,200 paths takes 0.5 MB compressed."""

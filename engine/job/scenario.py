@@ -81,6 +81,12 @@ def turn_between(at_s: float, before: Knobs, after: Knobs) -> Turn:
     )
 
 
+def unseen_turns_text(turns: Sequence[Turn], ended_s: float) -> str:
+    """Say of a load which ended by its bytes that it did not live to see these turns."""
+    ended, first = format_duration(round(ended_s, 1)), format_duration(turns[0].at_s)
+    return f"the load ended after {ended}, before {len(turns)} of its turns: the first was due after {first}"
+
+
 def validate_scenario(scenario: Scenario) -> None:
     """Check the job with the knobs of every turn, without touching its targets.
 

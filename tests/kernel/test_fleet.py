@@ -170,6 +170,22 @@ def test_one_load_runs_on_all_hosts(hosts: SshHosts, tmp_path: Path) -> None:
     assert {row["name"] for row in loads if row["load_iops"]} == {"h1", "h2"}, rows.stderr
 
 
+def test_steps_of_a_scenario_are_as_long_as_it_says_on_every_host(hosts: SshHosts, tmp_path: Path) -> None:
+    scenario = tmp_path / "steps.toml"
+    scenario.write_text(
+        'schema = "lunscope.scenario/1"\n[job]\nsize = "8m"\nruntime = "0.9s"\n[[turn]]\nat = "0.3s"\nqd = 2\n'
+        '[[turn]]\nat = "0.6s"\nqd = 3\n'
+    )
+    done = run(fleet_command("run", hosts, "h[1-2]", str(scenario), "--window", "1s", "--json"))
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert len(document["turn_spread_ms"]) == 2
+    for each in document["hosts"]:
+        lengths_s = [epoch["duration_s"] for epoch in each["result"]["epochs"]]
+        assert len(lengths_s) == 3
+        assert min(lengths_s) > 0.28, lengths_s
+
+
 @needs.loop
 def test_the_guard_there_decides_and_nothing_starts(hosts: SshHosts, make_loop: Callable[..., str]) -> None:
     device = make_loop()

@@ -13,8 +13,7 @@ from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.run_devices import RunSamples
 from engine.errors import LunscopeError
-from engine.job.scenario import Turn
-from engine.job.sizes import format_duration
+from engine.job.scenario import Turn, unseen_turns_text
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
@@ -152,11 +151,7 @@ class HeadlessRun(WatchedLoads, DrivenRun):
     def _end_samples(self) -> None:
         super()._end_samples()
         if self._turns and self._signals.wait(0) is None:
-            ended, first = format_duration(round(self._control.status.elapsed_s, 1)), self._turns[0].at_s
-            self._say(
-                f"the load ended after {ended}, before {len(self._turns)} of its turns: the first was due after "
-                f"{format_duration(first)}"
-            )
+            self._say(unseen_turns_text(self._turns, self._control.status.elapsed_s))
 
 
 class HeadlessGroup(WatchedLoads):

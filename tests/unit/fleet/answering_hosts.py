@@ -10,6 +10,7 @@ from collectors.fleet.frames import Frame, decode, encode
 from collectors.fleet.host_jobs import HostJob
 from collectors.model import Sample, Topology
 from engine.job.file import parse_job
+from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Knobs, TargetSpec
 from tests.unit.fleet.made_hosts import NoLinks, clock, greet
 
@@ -26,12 +27,17 @@ class AnsweringLinks(NoLinks):
         """Knobs each host was turned to."""
         self.refuses: dict[str, str] = {}
         """What hosts say to a turn of the queue depth above 8."""
+        self.takes_ns = 0
+        """How long a turn takes to be in force, by the clocks of the hosts."""
+        self.asked: list[Frame] = []
+        """Everything asked for that is answered."""
 
     def send(self, host: str, data: bytes) -> None:
         """Answer as an agent would."""
         frame = decode(data.rstrip(b"\n"))
         if "number" not in frame:
             return
+        self.asked.append(frame)
         error = ""
         if frame["type"] == "turn":
             knobs = parse_job(str(frame["job"]), "test").knobs
@@ -51,7 +57,9 @@ class AnsweringLinks(NoLinks):
     def _say(self, host: str, type_: str, asked: Frame, error: str) -> None:
         assert self.fleet is not None
         at_ns = asked.get("at_ns", 0)
-        answer = encode(type_, number=asked["number"], what=asked["type"], at_ns=at_ns, ended_ns=at_ns, error=error)
+        assert type(at_ns) is int
+        ended_ns = at_ns + (self.takes_ns if asked["type"] == "turn" else 0)
+        answer = encode(type_, number=asked["number"], what=asked["type"], at_ns=at_ns, ended_ns=ended_ns, error=error)
         self.fleet.line(host, answer.rstrip(b"\n"))
 
 
@@ -66,8 +74,16 @@ def answering_fleet(*names: str, bound_ns: int = 200_000) -> tuple[FleetControll
     return fleet, links
 
 
-def drive_of(fleet: FleetController, knobs: Knobs, paths: Sequence[str] = (), window_s: float = 1.0) -> FleetDrive:
-    """A drive of one job on all hosts; scratch files unless paths are given."""
+def drive_of(
+    fleet: FleetController,
+    knobs: Knobs,
+    paths: Sequence[str] = (),
+    window_s: float = 1.0,
+    scenario: tuple[float | None, Sequence[Turn]] = (None, ()),
+) -> FleetDrive:
+    """A drive of one job on all hosts; scratch files unless paths are given. A scenario is a runtime and turns."""
     targets = tuple(map(TargetSpec, paths)) or (TargetSpec(),)
-    jobs = {name: HostJob(JobSpec(targets=targets, knobs=knobs), tuple(paths)) for name in fleet.hosts}
-    return FleetDrive(fleet, FleetWork(jobs, (), window_s, False, False))
+    runtime_s, turns = scenario
+    job = JobSpec(targets=targets, knobs=knobs, runtime_s=runtime_s)
+    jobs = {name: HostJob(job, tuple(paths)) for name in fleet.hosts}
+    return FleetDrive(fleet, FleetWork(jobs, turns, window_s, False, False))

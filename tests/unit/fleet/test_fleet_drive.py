@@ -11,7 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 from collectors.fleet.fleet_drive import FleetDrive
+from collectors.fleet.frames import whole
 from engine.errors import LunscopeError, RefusedError, UsageError
+from engine.job.scenario import Turn
 from engine.job.spec import Knobs
 from engine.replacing import replace
 from engine.running.status import LoadState
@@ -123,3 +125,33 @@ def test_knobs_turned_before_the_start_are_those_of_the_start_and_a_refusal_ends
     with pytest.raises(LunscopeError, match="h1: gone"):
         drive.run()
     assert drive.status.state is LoadState.FAILED
+
+
+def test_what_a_turn_takes_puts_off_the_later_ones_and_the_end() -> None:
+    fleet, links = answering_fleet("h1", "h2")
+    links.takes_ns = 700_000_000
+    turns = [Turn(at_s, (("queue_depth", depth),)) for at_s, depth in ((0.1, 5), (0.2, 6))]
+    drive = drive_of(fleet, READS, scenario=(0.25, turns))
+    with running(drive):
+        wait_for(lambda: [each for each in links.asked if each["type"] == "end"][1:])
+        links.end("h1")
+        links.end("h2")
+    h1 = {kind: [each for each in links.asked if each["type"] == kind][::2] for kind in ("start", "turn", "end")}
+    (start,), (first, second), (end,) = h1.values()
+    assert start["open_ended"] is True
+    assert whole(first, "at_ns") - whole(start, "at_ns") >= 100_000_000
+    assert whole(second, "at_ns") - whole(first, "at_ns") >= 100_000_000 + links.takes_ns
+    assert whole(end, "end_ns") - whole(second, "at_ns") == 50_000_000 + links.takes_ns
+
+
+def test_turns_that_a_load_does_not_live_to_see_are_said() -> None:
+    fleet, links = answering_fleet("h1")
+    drive = drive_of(fleet, READS, scenario=(None, [Turn(100.0, (("queue_depth", 5),))]))
+    said: list[str] = []
+    thread = threading.Thread(target=drive.run, kwargs={"say": said.append}, daemon=True)
+    thread.start()
+    wait_for(lambda: drive.status.state is LoadState.RUNNING)
+    links.end("h1")
+    thread.join(PATIENCE_S)
+    (line,) = said
+    assert re.fullmatch(r"the load ended after \S+, before 1 of its turns: the first was due after 100s", line)
