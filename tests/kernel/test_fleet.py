@@ -183,7 +183,8 @@ def test_steps_of_a_scenario_are_as_long_as_it_says_on_every_host(hosts: SshHost
     for each in document["hosts"]:
         lengths_s = [epoch["duration_s"] for epoch in each["result"]["epochs"]]
         assert len(lengths_s) == 3
-        assert min(lengths_s) > 0.28, lengths_s
+        # The first 0.1 s of each are not measured.
+        assert min(lengths_s) > 0.19, lengths_s
 
 
 @needs.loop
