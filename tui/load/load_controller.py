@@ -160,8 +160,9 @@ class LoadController:
         # Before the look at it: what takes the name meanwhile is refused when it is armed.
         identity = identity_at(path)
         (answer,) = self.guard.answers(replace(self.job, targets=(TargetSpec(path),)), self._permissions)
-        found = answer.reading or answer.writing or (f"{answer.name} {answer.holds}." if answer.holds else "")
-        return WriteQuestion(path, found, identity, forgotten)
+        found = f"{answer.name} {answer.holds}." if answer.holds else ""
+        refusal = answer.reading or answer.writing
+        return WriteQuestion(path, found, refusal, identity, forgotten)
 
     def confirm(self, question: WriteQuestion) -> None:
         """Allow writing to what the operator was shown and whose name was typed."""

@@ -12,7 +12,9 @@ class WriteQuestion(Struct, frozen=True):
 
     path: str
     found: str
-    """What the guard found on it, or why it refuses; safe to print."""
+    """What the guard found on it; safe to print."""
+    refusal: str = ""
+    """Why it is not written, whatever is typed; empty if its name permits it."""
     identity: TargetIdentity | None = None
     forgotten: str = ""
     """Why permissions given before no longer hold; empty if they do."""

@@ -17,6 +17,7 @@ from tui.load.write_question import WriteQuestion
 from tui.screens.dialogs import TypeToConfirm
 
 _LOOKING = "checking what is on it ..."
+_PROMPT = "Its present content is lost. Type its name to allow that:"
 
 
 class WriteAsked(Message, bubble=False):
@@ -33,8 +34,7 @@ class ConfirmWrite(TypeToConfirm):
     def __init__(self, path: str, ask: Callable[[str], WriteQuestion]) -> None:
         super().__init__(
             "Write to a target",
-            f"The load is going to WRITE to\n\n    {safe_text(path)}\n\n"
-            "Its present content is lost. Type its name to allow that:",
+            f"The load is going to WRITE to\n\n    {safe_text(path)}\n",
             expected=path,
             warning="This destroys data.",
         )
@@ -43,8 +43,9 @@ class ConfirmWrite(TypeToConfirm):
         """None until the guard has answered."""
 
     def compose_more(self) -> ComposeResult:
-        """Compose the line of what is on it, which comes when it is known."""
+        """Compose the line of what is on it, which comes when it is known, and the prompt."""
         yield Static(_LOOKING, markup=False, id="found")
+        yield Static(_PROMPT, markup=False, id="prompt")
 
     def on_mount(self) -> None:
         """Look at the target in a thread: a slow disk takes seconds."""
@@ -54,19 +55,24 @@ class ConfirmWrite(TypeToConfirm):
         try:
             question = self._ask(self._path)
         except (LunscopeError, OSError) as error:
-            question = WriteQuestion(self._path, str(error))
+            question = WriteQuestion(self._path, "", str(error))
         self.post_message(WriteAsked(question))
 
     @on(WriteAsked)
     def _asked(self, message: WriteAsked) -> None:
-        self.question = message.question
-        lines = (message.question.forgotten, message.question.found)
+        question = self.question = message.question
+        refused = f"Refused: {question.refusal}" if question.refusal else ""
+        lines = (question.forgotten, question.found, refused)
         self.query_one("#found", Static).update("\n".join(filter(None, lines)))
+        if refused:
+            for needless in self.query(".warning, #prompt, Input"):
+                needless.display = False
+            self.query_one("#keys", Static).update("Esc: close")
 
     @property
     def is_ready(self) -> bool:
-        """Whether what is on it is shown."""
-        return self.question is not None
+        """Whether what is on it is shown, and its name permits to write."""
+        return self.question is not None and not self.question.refusal
 
 
 class Confirming(Protocol):

@@ -45,7 +45,7 @@ class Dialog(Modal[str | None]):
             yield Static(self._text, markup=False)
             yield from self.compose_more()
             yield Input(self._value, compact=True)
-            yield Static("Enter: confirm   Esc: cancel", markup=False)
+            yield Static("Enter: confirm   Esc: cancel", markup=False, id="keys")
 
     def compose_more(self) -> ComposeResult:
         """Compose what stands between the text and the input."""
