@@ -68,7 +68,7 @@ def _load(result: RunResult, epoch: EpochResult) -> LoadFigures:
         mode=knobs.mode.value,
         threads=knobs.threads,
         engine_share=_engine_share(result, job, epoch),
-        waiting_share=_known(waiting_share(epoch, result.about.engine.backend)),
+        waiting_share=_known(waiting_share(epoch, result.about.engine.backend, one_queue=job.total_queue_depth)),
         host_busy_pct=NAN if epoch.cpu is None else _known(epoch.cpu.host_busy_pct),
     )
 

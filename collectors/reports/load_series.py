@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 
 import numpy as np
+from msgspec.structs import replace
 
 from collectors.model import Histograms, Step, Table
 from collectors.sources.load import SERIES, SERVICE
@@ -25,10 +26,18 @@ class LoadSeries:
         self._first_ns = 0
         self._last: tuple[Table, int, resource.struct_rusage] | None = None
 
-    @property
-    def intervals(self) -> tuple[LoadInterval, ...]:
-        """Intervals that lie within one epoch, by time."""
-        return tuple(self._intervals)
+    def until(self, ended_ns: int) -> tuple[LoadInterval, ...]:
+        """Intervals that lie within one epoch, by time, of a load that ended then by the monotonic clock.
+
+        The last sample is taken a moment after the end: the interval before it is shorter by that.
+        """
+        if not self._intervals:
+            return ()
+        *earlier, last = self._intervals
+        late_s = last.end_s - (ended_ns - self._first_ns) / _SECOND_NS
+        if 0 < late_s < last.length_s:
+            last = replace(last, end_s=last.end_s - late_s, length_s=last.length_s - late_s)
+        return (*earlier, last)
 
     def observe(self, step: Step) -> None:
         """Add the interval since the previous step."""

@@ -81,8 +81,9 @@ def _bound_badge(share: float, threads: int, when: str) -> Badge:
 def _host_busy(result: RunResult) -> Iterator[Badge]:
     cpu = result.cpu
     busy = cpu.host_busy_pct if cpu is not None else None
-    backend = result.about.engine.backend
-    waited = max((share for epoch in result.epochs if (share := waiting_share(epoch, backend)) is not None), default=0)
+    backend, one_queue = result.about.engine.backend, result.about.job.total_queue_depth
+    shares = (waiting_share(epoch, backend, one_queue=one_queue) for epoch in result.epochs)
+    waited = max((share for share in shares if share is not None), default=0)
     if waited >= WAITED_SHARE:
         text = (
             f"the engine's threads waited for a processor {100 * waited:.0f} % of the time: the processors may be the "

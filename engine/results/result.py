@@ -162,6 +162,12 @@ class RunResult(Struct, frozen=True, eq=False):
         return self.about.started_ns + round(self.about.elapsed_s * 1e9)
 
     @property
+    def measured_until_ns(self) -> int:
+        """When its last measured epoch ended, on the monotonic clock; its end if none was measured."""
+        ends_s = [epoch.start_s + epoch.duration_s for epoch in self.epochs if epoch.start_s is not None]
+        return self.about.started_ns + round(max(ends_s) * 1e9) if ends_s else self.ended_ns
+
+    @property
     def ended_in_stall(self) -> bool:
         """Whether I/Os never completed, or stalled after the end for so long that they were reported."""
         return bool(self.outstanding) or any(stall.at_end for stall in self.stalls)

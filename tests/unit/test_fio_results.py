@@ -211,7 +211,7 @@ def test_a_series_keeps_what_lies_within_one_epoch() -> None:
     ]
     for at_s, row in samples:
         series.observe(step(at_s - 1, at_s, {}, row, "xy"))
-    first, second = series.intervals
+    first, second = series.until(4 * raw_samples.SECOND_NS)
     assert (first.epoch, first.end_s, first.length_s) == (0, 1.0, 1.0)
     assert (first.read, first.write) == (DirectionDelta(40, 8192, 14), DirectionDelta(2, 0, 0))
     assert (second.epoch, second.end_s, second.length_s, second.read.ios) == (1, 2.5, 0.5, 10)
@@ -223,7 +223,16 @@ def test_a_new_load_begins_a_new_series() -> None:
     for at_s in (1.0, 2.0):
         series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}))
     series.observe(Step(None, raw_samples.sample(3.0)))
-    assert len(series.intervals) == 1
+    assert len(series.until(10 * raw_samples.SECOND_NS)) == 1
     for at_s in (8.0, 9.0, 10.0):
         series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}, "z"))
-    assert [each.end_s for each in series.intervals] == [1.0, 2.0]
+    assert [each.end_s for each in series.until(10 * raw_samples.SECOND_NS)] == [1.0, 2.0]
+
+
+def test_the_last_interval_ends_with_the_load() -> None:
+    series = LoadSeries()
+    for at_s, ios in ((1.0, 100), (2.0, 200), (3.5, 300)):
+        series.observe(step(at_s - 1, at_s, {}, {"read_ios": ios}))
+    first, last = series.until(3 * raw_samples.SECOND_NS)
+    assert (first.end_s, first.length_s, first.read.ios) == (1.0, 1.0, 100)
+    assert (last.end_s, last.length_s, last.read.ios) == (2.0, 1.0, 100)

@@ -157,7 +157,7 @@ def _fio_run(result: RunResult, series: LoadSeries, found: FoundBelow) -> FioRun
     from collectors.reports.fio_disks import fio_disks  # noqa: PLC0415 (few runs need it)
     from engine.results.fio_plot import FioRun  # noqa: PLC0415 (few runs need it)
 
-    return FioRun(result, series.intervals, fio_disks(found.devices))
+    return FioRun(result, series.until(result.measured_until_ns), fio_disks(found.devices))
 
 
 def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
