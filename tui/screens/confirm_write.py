@@ -43,9 +43,9 @@ class ConfirmWrite(TypeToConfirm):
         """None until the guard has answered."""
 
     def compose_more(self) -> ComposeResult:
-        """Compose the line of what is on it, which comes when it is known, and the prompt."""
+        """Compose the line of what is on it, and the prompt, which come when it is known."""
         yield Static(_LOOKING, markup=False, id="found")
-        yield Static(_PROMPT, markup=False, id="prompt")
+        yield Static("", markup=False, id="prompt")
 
     def on_mount(self) -> None:
         """Look at the target in a thread: a slow disk takes seconds."""
@@ -62,12 +62,14 @@ class ConfirmWrite(TypeToConfirm):
     def _asked(self, message: WriteAsked) -> None:
         question = self.question = message.question
         refused = f"Refused: {question.refusal}" if question.refusal else ""
-        lines = (question.forgotten, question.found, refused)
+        lines = (question.forgotten, refused or question.found)
         self.query_one("#found", Static).update("\n".join(filter(None, lines)))
         if refused:
             for needless in self.query(".warning, #prompt, Input"):
                 needless.display = False
             self.query_one("#keys", Static).update("Esc: close")
+        else:
+            self.query_one("#prompt", Static).update(_PROMPT)
 
     @property
     def is_ready(self) -> bool:
