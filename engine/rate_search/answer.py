@@ -15,6 +15,7 @@ from engine.rate_search.known import Bounds
 from engine.rate_search.pooled import Pooled
 from engine.rate_search.search import RateSearch, on_grid
 from engine.rate_search.trial import RateTrial
+from engine.sweep.busy_host import busy_host_pct
 from engine.sweep.limit import Limit
 
 
@@ -83,6 +84,8 @@ class RateAnswer(Struct, frozen=True):
     """Time at one of them that had as much as is given to a rate and too few I/Os in it; None where there is none."""
     kept_above: float | None = None
     """The highest rate above the upper bound that keeps the limit all the same; None where there is none."""
+    host_busy_pct: float | None = None
+    """How busy the host was while the bounds were measured; None where it had processors left."""
 
     @property
     def conditional(self) -> float | None:
@@ -117,6 +120,7 @@ def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], lim
     lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
     low, high = lower or 0.0, math.inf if upper is None else upper
     undecided = sorted(rate for rate, each in classes.items() if low < rate < high and each is LoadClass.UNDECIDED)
+    bounds = [rate for rate in (lower, upper) if rate is not None] or undecided
     late = [rate for rate in undecided if is_out_of_time(groups[rate], limit, phase)]
     return RateAnswer(
         limit,
@@ -127,6 +131,7 @@ def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], lim
         sum(trial.ios for rate in undecided for trial in groups[rate]),
         max((phase.least_ios(limit) / rate for rate in late), default=None),
         max((rate for rate, each in classes.items() if rate > high and each is LoadClass.LOWER), default=None),
+        busy_host_pct(trial.host_busy_pct for rate in bounds for trial in groups[rate]),
     )
 
 

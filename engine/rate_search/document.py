@@ -75,6 +75,7 @@ def _answer(answer: RateAnswer, answers: RateAnswers) -> Document:
         "undecided": list(answer.undecided),
         "undecided_ios": answer.undecided_ios,
         "kept_above": answer.kept_above,
+        "host_busy_pct": answer.host_busy_pct,
     }
 
 
@@ -112,5 +113,6 @@ def _trial(result: RateResult, trial: RateTrial) -> Document:
             for limit in result.plan.limits
         ],
         "failing": list(trial.failing),
+        "host_busy_pct": trial.host_busy_pct,
         "devices": trial.devices,
     }

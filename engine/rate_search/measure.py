@@ -152,6 +152,7 @@ class RateMeter(Struct):
             start_s=start_s,
             stage=wanted.stage.value,
             failing=tuple(names[index] for index in sorted(before.failing | after.failing)),
+            host_busy_pct=None if epoch.cpu is None else epoch.cpu.host_busy_pct,
         )
 
 

@@ -11,6 +11,7 @@ from engine.rate_search.answer import RateAnswer, RateAnswers, RateBound, RateVe
 from engine.rate_search.runner import RateCurve, RateResult
 from engine.rate_search.search import on_grid
 from engine.rate_search.trial import RateTrial
+from engine.sweep.busy_host import busy_host_text
 from engine.sweep.limit import Limit
 from engine.sweep.text import aligned
 
@@ -134,6 +135,8 @@ def cautions(answer: RateAnswer) -> tuple[str, ...]:
     if upper is not None and answer.kept_above is not None:
         both = f"{rate_text(upper.rate)} IOPS exceed it and {rate_text(answer.kept_above)} keep it"
         found.append(f"{both}: measure again while nothing else uses the device")
+    if answer.host_busy_pct is not None:
+        found.append(busy_host_text(answer.host_busy_pct))
     return tuple(found)
 
 

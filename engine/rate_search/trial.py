@@ -51,6 +51,7 @@ class RateTrial:
     """Targets whose I/Os failed meanwhile."""
     devices: Observed | None = field(default=None, hash=False)
     """What the devices below the targets did meanwhile; None if they were not sampled."""
+    host_busy_pct: float | None = None
 
     def excess_of(self, limit: Limit) -> float:
         """Share of the I/Os over a limit; 1 where it was not counted."""

@@ -14,7 +14,7 @@ from engine.sweep.kept_trials import KeptTrials, TrialKind, are_numbers, plain_o
 
 SCHEMA = "lunscope.rate-trials/1"
 _NUMBERS = ("rate", "duration_s", "iops", "ios", "skipped", "errors", "bytes_per_s", "start_s")
-_LATER: Mapping[str, Any] = {"devices": None}
+_LATER: Mapping[str, Any] = {"devices": None, "host_busy_pct": None}
 """Figures that trials of earlier versions lack."""
 
 
@@ -33,7 +33,8 @@ def read_rate_trial(document: Mapping[str, Any]) -> RateTrial | None:
     latencies, excess = document["latencies_ns"], document["excess"]
     if not isinstance(latencies, dict) or not isinstance(excess, dict) or not isinstance(document["failing"], list):
         return None
-    if not are_numbers([*(document[name] for name in _NUMBERS), *latencies.values(), *excess.values()]):
+    known = [] if document["host_busy_pct"] is None else [document["host_busy_pct"]]
+    if not are_numbers([*(document[name] for name in _NUMBERS), *known, *latencies.values(), *excess.values()]):
         return None
     if document["rate"] <= 0 or document["duration_s"] <= 0 or document["stage"] not in set(RateStage):
         return None

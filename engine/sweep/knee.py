@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.replacing import replace
 from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
+from engine.sweep.busy_host import busy_host_pct
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
@@ -48,8 +49,6 @@ _NOISY = 0.25
 """Share of measurements that ended noisy, from which all of it is called so."""
 _NOISY_SPREAD = 0.05
 """Likewise of the usual spread of a load, which repeats may show although each measurement was precise."""
-_HOST_BUSY_PCT = 95.0
-"""As the limit of the badge for a busy host (engine/results/caveats.py)."""
 _MOST_ERROR = 0.30
 """Of a fit: where measurements are farther from any curve, its optima are chance."""
 
@@ -132,7 +131,9 @@ def answer(trials: Sequence[Trial], limits: Sequence[Limit] = (), *, with_usl: b
         return _unsettled(used, unsettled, little)
     found, noise = _Curve(used, with_usl=with_usl).answer(limits, little), _noise(used)
     is_doubtful = noise is not None or found.shape is Shape.UNKNOWN
-    return replace(found, noise=noise, host_busy_pct=_busy_host_pct(used) if is_doubtful else None)
+    return replace(
+        found, noise=noise, host_busy_pct=busy_host_pct(trial.host_busy_pct for trial in used) if is_doubtful else None
+    )
 
 
 def _noise(trials: list[Trial]) -> float | None:
@@ -142,13 +143,6 @@ def _noise(trials: list[Trial]) -> float | None:
     spread = statistics.median(spread_of([one for one in trials if one.load == load], repeats) for load in loads)
     noisy = sum(trial.is_noisy for trial in trials) >= _NOISY * len(trials)
     return min(spread, 1.0) if noisy or spread >= _NOISY_SPREAD else None
-
-
-def _busy_host_pct(trials: list[Trial]) -> float | None:
-    """How busy the host was as a rule; None where it had processors left, or that is not known."""
-    busy = [trial.host_busy_pct for trial in trials if trial.host_busy_pct is not None]
-    usual = statistics.median(busy) if busy else 0.0
-    return usual if usual >= _HOST_BUSY_PCT else None
 
 
 def _unsettled(used: list[Trial], unsettled: list[Trial], little: LittleCheck | None) -> Answer:

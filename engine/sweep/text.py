@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from engine.sweep.busy_host import busy_host_text
 from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
@@ -140,7 +141,7 @@ def evidence_lines(answer: Answer) -> Iterator[str]:
     if answer.noise is not None:
         yield f"measurements are noisy, +-{100 * answer.noise:.0f} %: that is how far the IOPS of a load are certain"
     if answer.host_busy_pct is not None:
-        yield f"the host's processors were busy {answer.host_busy_pct:.0f} % of the time: repeat when the host is idle"
+        yield busy_host_text(answer.host_busy_pct)
     if answer.fit_error is not None:
         ends = [("left", answer.left), ("right", answer.right)]
         inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)

@@ -15,7 +15,7 @@ from engine.results.measured import Split, combine
 from engine.results.result import About, EngineFacts, ErrorCount, RunResult, epoch_result
 from engine.results.result_document import run_document
 from engine.results.waiting import waiting_share
-from tests.unit.synthetic import CPU_NS, SECOND_NS, Io, epoch
+from tests.unit.synthetic import SECOND_NS, Io, epoch
 
 GOLDEN = Path(__file__).parent / "golden" / "run.json"
 FACTS = EngineFacts("uring", "the fastest, and it works here", ("defer_taskrun",))
@@ -150,5 +150,5 @@ def test_percentiles_of_all_epochs_are_those_of_the_merged_histogram(ios: list[I
 def test_waits_to_wake_up_for_a_rate_are_no_share_of_the_few_ios_outstanding() -> None:
     paced, free = (epoch_result(epoch([Io()], knobs=Knobs(rate_iops=rate)), ("x",), 0, 0) for rate in (10.0, None))
     assert waiting_share(free, Backend.THREADS) == 1.0
-    assert waiting_share(paced, Backend.THREADS) == pytest.approx(CPU_NS[3] / 2 / SECOND_NS)
+    assert waiting_share(paced, Backend.THREADS) == pytest.approx(100_500 / 2 / SECOND_NS)
     assert waiting_share(paced, Backend.URING) == waiting_share(free, Backend.URING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,3 +124,12 @@ def test_too_few_ios_are_undecided_and_say_after_how_many() -> None:
     line = next(answer_lines(answer, found))
     assert line.startswith(f"p99.9<=2s: undecided after {answer.undecided_ios:,} I/Os")
     parse_goal(line.partition("--goal ")[2])
+
+
+def test_bounds_measured_on_a_busy_host_carry_that_as_a_caution() -> None:
+    _, device, search = searched(SLOW_TAIL, "p99<=30ms")
+    for busy_pct, said in ((None, ()), (60.0, ()), (99.0, ("99 % of the time: repeat when the host is idle",))):
+        trials = [replace(trial, host_busy_pct=busy_pct) for trial in device.trials]
+        (answer,) = rate_answers(search, trials).limits
+        assert len(cautions(answer)) == len(said)
+        assert all(words in caution for words, caution in zip(said, cautions(answer), strict=True))
