@@ -81,7 +81,7 @@ class FakeOpenLoad:
     def last_epoch(self) -> Any:
         duration_s = max(self.now_s - self._epoch_s - self.opens_late_s, 0.0)
         total = self._total(int(min(self._rate, self._service_rate) * duration_s))
-        return SimpleNamespace(split=SimpleNamespace(total=total), logical=None, duration_s=duration_s)
+        return SimpleNamespace(split=SimpleNamespace(total=total), logical=None, cpu=None, duration_s=duration_s)
 
     def _total(self, ios: int) -> Measured:
         spare = max(self._service_rate - self._rate, 1.0)
