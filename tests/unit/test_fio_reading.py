@@ -666,8 +666,35 @@ def test_what_chooses_nothing_beside_these_options_is_a_warning(tmp_path: Path, 
 
 
 def test_what_a_file_is_made_of_matters_to_those_who_read_it(tmp_path: Path) -> None:
-    text = "[a]\nrw=randread\nsize=1m\nbuffer_compress_percentage=50\n"
-    assert "buffer_compress_percentage: changes the load" in refusal(tmp_path, text)
+    assert "buffer_pattern: changes the load" in refusal(tmp_path, "[a]\nrw=randread\nsize=1m\nbuffer_pattern=0xaa\n")
+
+
+@pytest.mark.parametrize("order", ["write", "read"])
+def test_data_that_fio_makes_smaller_are_driven_as_they_are_and_said(tmp_path: Path, order: str) -> None:
+    lines = f"[a]\nrw={order}\nsize=1m\ndedupe_percentage=50\ndedupe_mode=working_set\nbuffer_compress_percentage=0\n"
+    (said,) = [text for text in read(tmp_path, lines).warnings if "made smaller" in text]
+    assert said.startswith(f"{tmp_path}/x.fio: dedupe_mode, dedupe_percentage: the data written cannot be made smaller")
+
+
+SCAN = (
+    "[global]\nfilename={file}\nverify=meta\nbs=4k\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n"
+    "[r]\nstonewall\nrw=read\n"
+)
+
+
+def test_a_section_that_reads_back_is_the_verification_of_the_one_that_writes(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(bytes(1 << 20))
+    found = read(tmp_path, SCAN.format(file=file))
+    (scenario,) = found.scenarios
+    assert (scenario.job.verify, scenario.job.name, scenario.job.knobs.read_pct) == (True, "w", 0)
+    assert any("[r] reads back what [w] wrote: that is done by the --verify of [w]" in text for text in found.warnings)
+    assert any("fill_device: a file is written to its end" in text for text in found.warnings)
+    assert "fill_device: would fill" in refusal(tmp_path, SCAN.format(file=tmp_path / "missing"))
+    other = (
+        SCAN.format(file=file).replace("rw=read", f"rw=read\nfilename={tmp_path}/other").replace("fill_device=1", "")
+    )
+    assert "verify: reading what another job wrote is not driven" in refusal(tmp_path, other)
 
 
 def what_is_wrong(path: Path) -> str:

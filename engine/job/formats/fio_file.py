@@ -13,6 +13,7 @@ from pathlib import Path
 from engine.errors import UsageError
 from engine.job.formats.fio_apart import apart
 from engine.job.formats.fio_job import SectionJob, section_job
+from engine.job.formats.fio_read_back import without_read_back
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.group import MOST_LOADS, LoadGroup
@@ -32,15 +33,16 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
         LunscopeError: it, or a file it includes, cannot be read.
         UsageError: it is invalid, or needs what is not supported; names file, line and option.
     """
-    sections = _chosen(sections_of(fio_lines(path), str(path)), chosen, str(path))
-    jobs = [section_job(clone) for section in sections for clone in apart(section)]
+    driven = without_read_back(_chosen(sections_of(fio_lines(path), str(path)), chosen, str(path)))
+    jobs = [section_job(clone) for section in driven.sections for clone in apart(section)]
     phases, never = _until_all_exit(_phases(jobs, all_at_once=bool(chosen)))
     folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
     search = next((job.search for job in jobs if job.search is not None), None)
     _refuse_late_delays(phases)
-    return ReadJob(tuple(map(_together, phases)), (*_warnings(str(path), jobs), *never), folders.pop(), search=search)
+    warnings = (*_warnings(str(path), jobs), *(f"{path}: {note}" for note in driven.notes), *never)
+    return ReadJob(tuple(map(_together, phases)), warnings, folders.pop(), search=search)
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:

@@ -46,12 +46,14 @@ WITHOUT_EFFECT = _names("""
 """)
 """Reporting, placement and memory of fio itself, and what lunscope does in any case: they leave the load as it is."""
 
-_OF_WRITTEN_DATA = _names(
-    "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
-)
+_OF_WRITTEN_DATA = _names("zero_buffers buffer_pattern")
+_OF_ITS_SIZE_WHEN_STORED = _names("""
+    buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_global
+    dedupe_working_set_percentage
+""")
 _OFF_AT_ZERO = _names("""
     thinktime_iotime verify_only verify_state_load pre_read hipri
-    zero_buffers buffer_compress_percentage dedupe_percentage file_append
+    zero_buffers file_append
     max_latency atomic create_only iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
@@ -80,6 +82,12 @@ class Beside(Struct, frozen=True):
     loops: int
     writes: bool
     direct: bool
+    verify: bool = False
+
+    @property
+    def has_own_data(self) -> bool:
+        """Whether what it reads or writes is made here."""
+        return self.writes or not self.targets
 
 
 def _files_in_order(option: Option, job: Beside) -> str:
@@ -128,24 +136,40 @@ def _flushed_at_end(option: Option, job: Beside) -> str:
 
 
 def _filled_up(option: Option, job: Beside) -> str:
-    """Say that a file is not made as large as its filesystem allows; a device is written to its end in any case."""
-    of_devices = bool(job.targets) and all(map(_is_block_device, job.targets))
-    return "" if option.value == "0" or of_devices else "would fill the filesystem: give the size with size"
+    """Say that a file is not made as large as its filesystem allows; a device is written to its end in any case.
+
+    What is verified is about the bytes that are there: a file is written to its end then, too, which a note says.
+    """
+    is_bounded = bool(job.targets) and all(_has_end(name, is_file=job.verify) for name in job.targets)
+    return "" if option.value == "0" or is_bounded else "would fill the filesystem: give the size with size"
 
 
-def _is_block_device(name: str) -> bool:
+def _has_end(name: str, *, is_file: bool) -> bool:
     try:
-        return stat.S_ISBLK(Path(name).stat().st_mode)
+        status = Path(name).stat()
     except (OSError, ValueError):
         return False
+    return stat.S_ISBLK(status.st_mode) or (is_file and stat.S_ISREG(status.st_mode) and status.st_size > 0)
 
 
 def _written_data(_: Option, job: Beside) -> str:
     return (
-        "changes the load, which writes data that no storage can make smaller: take it out"
-        if job.writes or not job.targets
-        else ""
+        "changes the load, which writes data that no storage can make smaller: take it out" if job.has_own_data else ""
     )
+
+
+def notes_of(options: Sequence[Option], job: Beside) -> Iterator[str]:
+    """Say what differs from fio where an option is driven in part only."""
+    given = {option.name: option for option in options}
+    smaller = [name for name in sorted(_OF_ITS_SIZE_WHEN_STORED & given.keys()) if given[name].value != "0"]
+    if smaller and job.has_own_data:
+        yield (
+            f"{', '.join(smaller)}: the data written cannot be made smaller by any storage: figures of storage that "
+            "compresses or deduplicates are others than with fio"
+        )
+    filled = [name for name in ("fill_device", "fill_fs") if name in given and given[name].value != "0"]
+    if filled and any(Path(name).is_file() for name in job.targets):
+        yield f"{filled[0]}: a file is written to its end, in fio until its filesystem is full"
 
 
 _CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
@@ -161,6 +185,7 @@ _CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
     **dict.fromkeys(("end_fsync", "fsync_on_close"), _flushed_at_end),
     **dict.fromkeys(("fill_device", "fill_fs"), _filled_up),
     **dict.fromkeys(_OF_WRITTEN_DATA, _written_data),
+    **dict.fromkeys(_OF_ITS_SIZE_WHEN_STORED, lambda _option, _job: ""),
 }
 """Options that choose what is measured beside some others: each says how, or nothing where it does not."""
 

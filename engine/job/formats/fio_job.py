@@ -13,7 +13,7 @@ from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_r
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_flow import NAMES as TIES
 from engine.job.formats.fio_flow import Ties, take_ties
-from engine.job.formats.fio_ignored import Beside, judge_left_over
+from engine.job.formats.fio_ignored import Beside, judge_left_over, notes_of
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
 from engine.job.formats.fio_priority import NAMES as PRIORITIES
@@ -244,7 +244,9 @@ def section_job(section: FioSection) -> SectionJob:
         loops=job.loops or 1,
         writes=read_pct < 100,
         direct=job.knobs.mode.is_direct,
+        verify=job.verify,
     )
+    notes += notes_of(given.left(), beside)
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, beside))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
     return SectionJob(section, ties, waits, waits_for, files.folder, search, tuple(notes))
