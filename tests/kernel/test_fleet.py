@@ -192,7 +192,7 @@ def test_the_guard_there_decides_and_nothing_starts(hosts: SshHosts, make_loop: 
     device = make_loop()
     job = ["--target", device, "--rw", "randwrite", "--runtime", "2s"]
     done = run(fleet_command("run", hosts, "h[1-2]", *job, "--allow-write", f"h1:{device}"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "writing is not allowed" in done.stderr
     assert done.stderr.count("\n") == 1
 

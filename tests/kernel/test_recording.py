@@ -310,7 +310,7 @@ def test_a_live_recording_is_not_overwritten_by_another(tmp_path: Path) -> None:
     try:
         second = _lunscope("record", "--tier", "kernel", "-o", str(path), "--overwrite", "--duration", "0.2")
         _, said = second.communicate(timeout=60)
-        assert second.returncode == 1
+        assert second.returncode == 2
         assert "another process records to it" in said
         assert path.stat().st_ino == inode
     finally:

@@ -81,8 +81,8 @@ def command(
     then the summary lists them.
 
     Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not complete in time, --verify found damage, or
-    --until-steady saw no steady state, 2 for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it,
-    after the summary.
+    --until-steady saw no steady state, 2 for usage errors and refused targets, 130, 143 or 129 if SIGINT, SIGTERM or
+    SIGHUP ended it, after the summary.
     """
     require_metrics_file(metrics_textfile)
     read = read_work(job_file, sections, LoadOptions(**knobs))

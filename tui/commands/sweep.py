@@ -151,8 +151,8 @@ def command(
 
     With --preset it measures the axes of a published study, each point once, and prints the study's tables.
 
-    Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
-    meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
+    Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for usage
+    errors and refused targets, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
     if preset == LIST:
         return list_presets()

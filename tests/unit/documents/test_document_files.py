@@ -70,7 +70,7 @@ def test_what_is_no_report_is_never_replaced(tmp_path: Path, kind: str, capsys: 
         case _:
             os.mkfifo(path)
     before = path.lstat()
-    assert _report("--html", str(path), "--overwrite") == 1
+    assert _report("--html", str(path), "--overwrite") == 2
     assert "not a report of lunscope" in capsys.readouterr().err
     assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report", "x"]
@@ -80,7 +80,7 @@ def test_source_is_never_replaced(tmp_path: Path) -> None:
     copy = tmp_path / "a.luns"
     copy.write_bytes(Path(LOAD).read_bytes())
     before = copy.read_bytes()
-    assert run_cli(["report", "--from", str(copy), "--html", str(copy), "--overwrite"]) == 1
+    assert run_cli(["report", "--from", str(copy), "--html", str(copy), "--overwrite"]) == 2
     assert copy.read_bytes() == before
 
 
