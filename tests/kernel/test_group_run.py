@@ -273,6 +273,19 @@ def test_groups_follow_each_other(make_loop: MakeLoop, tmp_path: Path) -> None:
     assert [each["total"]["ios"] for each in found] == [600, 300, 600]
 
 
+def test_fio_json_has_the_files_of_each_load_with_all_of_its_ios(make_loop: MakeLoop, tmp_path: Path) -> None:
+    target, folder = make_loop(), tmp_path / "out"
+    text = f"filename={target}\ntime_based\nruntime=1\nrate_iops=200\n[a]\nrw=randread\n[b]\nrw=read\nbs=8k\n"
+    done = run(fio(tmp_path, text), "--json", "--interval", "0.2", "--fio-json", str(folder))
+    assert done.returncode == 0, done.stderr
+    for name, order in (("a", "randread"), ("b", "read")):
+        (job,) = json.loads((folder / f"{order}-1-1.json").read_text())["jobs"]
+        assert job["jobname"] == name
+        log = (folder / f"{order}-iodepth-1-numjobs-1_clat_hist.1.log").read_text().splitlines()
+        # The log begins with the load, the figures after its first 0.1 s.
+        assert sum(int(cell) for line in log for cell in line.split(", ")[3:]) >= job["read"]["total_ios"] > 0
+
+
 def test_a_recording_names_each_load(make_loop: MakeLoop, tmp_path: Path) -> None:
     first, second = make_loop(), make_loop()
     recording = tmp_path / "s.lun"

@@ -211,7 +211,7 @@ def test_a_series_keeps_what_lies_within_one_epoch() -> None:
     ]
     for at_s, row in samples:
         series.observe(step(at_s - 1, at_s, {}, row, "xy"))
-    first, second = series.until(4 * raw_samples.SECOND_NS)
+    first, second = series.between(0, 4 * raw_samples.SECOND_NS)
     assert (first.epoch, first.end_s, first.length_s) == (0, 1.0, 1.0)
     assert (first.read, first.write) == (DirectionDelta(40, 8192, 14), DirectionDelta(2, 0, 0))
     assert (second.epoch, second.end_s, second.length_s, second.read.ios) == (1, 2.5, 0.5, 10)
@@ -223,16 +223,41 @@ def test_a_new_load_begins_a_new_series() -> None:
     for at_s in (1.0, 2.0):
         series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}))
     series.observe(Step(None, raw_samples.sample(3.0)))
-    assert len(series.until(10 * raw_samples.SECOND_NS)) == 1
+    assert len(series.between(0, 10 * raw_samples.SECOND_NS)) == 1
     for at_s in (8.0, 9.0, 10.0):
         series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}, "z"))
-    assert [each.end_s for each in series.until(10 * raw_samples.SECOND_NS)] == [1.0, 2.0]
+    assert [each.end_s for each in series.between(0, 10 * raw_samples.SECOND_NS)] == [1.0, 2.0]
 
 
 def test_the_last_interval_ends_with_the_load() -> None:
     series = LoadSeries()
     for at_s, ios in ((1.0, 100), (2.0, 200), (3.5, 300)):
         series.observe(step(at_s - 1, at_s, {}, {"read_ios": ios}))
-    first, last = series.until(3 * raw_samples.SECOND_NS)
+    first, last = series.between(0, 3 * raw_samples.SECOND_NS)
     assert (first.end_s, first.length_s, first.read.ios) == (1.0, 1.0, 100)
     assert (last.end_s, last.length_s, last.read.ios) == (2.0, 1.0, 100)
+
+
+def test_the_first_interval_begins_with_the_load() -> None:
+    """Histograms are read after the counters: what completes meanwhile is in the histogram of the first sample."""
+    series = LoadSeries()
+    for at_s, ios in ((1.0, 100), (2.0, 300)):
+        series.observe(step(at_s - 1, at_s, {}, {"read_ios": ios}))
+    first, last = series.between(round(0.6 * raw_samples.SECOND_NS), 2 * raw_samples.SECOND_NS)
+    assert (first.epoch, first.end_s, first.read.ios) == (0, 0.0, 100)
+    assert first.length_s == pytest.approx(0.4)
+    assert (last.length_s, last.read.ios) == (1.0, 200)
+
+
+def test_each_of_several_loads_has_its_series_until_it_ends() -> None:
+    each = {name: LoadSeries(load=name) for name in "ab"}
+    who = raw_samples.rows("[a] /dev/x", "[b] /dev/y")
+    for at_s, a_ios, b_is_active in ((1.0, 10, 1), (2.0, 30, 1), (3.0, 70, 0)):
+        rows = ({"read_ios": a_ios, "active": 1}, {"read_ios": 5 * min(round(at_s), 2), "active": b_is_active})
+        sample = raw_samples.sample(at_s, load=raw_samples.load(who, *rows))
+        for series in each.values():
+            series.observe(Step(None, sample))
+    found = {
+        name: [one.read.ios for one in series.between(0, 9 * raw_samples.SECOND_NS)] for name, series in each.items()
+    }
+    assert found == {"a": [20, 40], "b": [5]}

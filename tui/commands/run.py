@@ -115,8 +115,6 @@ def command(
     require_permission(read.jobs, permissions)
     if precondition and (len(read.phases) > 1 or read.has_groups):
         raise UsageError("--precondition: the file has several jobs: choose one with --section")
-    if fio_json is not None and read.has_groups:
-        raise UsageError(f"--fio-json: {read.at_once}: fio-plot reads one load at a time: choose one with --section")
     first = preconditioning(read.jobs[0][0].job, permissions, wanted=precondition)
     go_on_in_child()
     done = run_precondition(first)

@@ -56,8 +56,8 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
     if output.fio_json is not None:
         from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
 
-        make_folder(output.fio_json, read.scenarios)
-    control, series = GroupControl(), LoadSeries(with_times=output.fio_json is not None)
+        make_folder(output.fio_json, [each for phase in read.jobs for each in phase])
+    control, series = GroupControl(), _Series(with_times=output.fio_json is not None)
     runs: list[FioRun] = []
     with EndingSignals() as signals:
         opened, recording = open_source(watching, control, patience_s=PATIENCE_S)
@@ -69,12 +69,13 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
             monitor.start()
             phases = _Phases(control, monitor, signals, samples, permissions)
             for phase in read.phases:
+                series.begin(phase.names if isinstance(phase, LoadGroup) else ("",))
                 result, phase_code = phases.run(phase)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 found = _found(result, samples, monitor, watching, control)
-                if isinstance(result, RunResult) and output.fio_json is not None:
-                    runs.append(_fio_run(result, series, found))
+                if output.fio_json is not None:
+                    runs += _fio_runs(result, series, found)
                 print_phase(result, found, read, output)
                 code = phase_code or code
                 if code > 1 or control.outstanding:
@@ -153,11 +154,33 @@ def _code_of(signals: EndingSignals) -> int:
     return 1 if signal is None else 128 + signal
 
 
-def _fio_run(result: RunResult, series: LoadSeries, found: FoundBelow) -> FioRun:
+class _Series:
+    """The intervals of each load of the phase that runs."""
+
+    def __init__(self, *, with_times: bool) -> None:
+        self._with_times = with_times
+        self.loads: tuple[LoadSeries, ...] = ()
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Begin with the loads of a phase; one alone has no name."""
+        self.loads = tuple(LoadSeries(with_times=self._with_times, load=name) for name in names)
+
+    def observe(self, step: Step) -> None:
+        """Add the interval since the previous step."""
+        for series in self.loads:
+            series.observe(step)
+
+
+def _fio_runs(result: RunResult | GroupResult, series: _Series, found: FoundBelow) -> list[FioRun]:
     from collectors.reports.fio_disks import fio_disks  # noqa: PLC0415 (few runs need it)
     from engine.results.fio_plot import FioRun  # noqa: PLC0415 (few runs need it)
 
-    return FioRun(result, series.until(result.measured_until_ns), fio_disks(found.devices))
+    results = (result,) if isinstance(result, RunResult) else result.results
+    disks = fio_disks(found.devices)
+    return [
+        FioRun(one, of_one.between(one.about.started_ns, one.measured_until_ns), disks)
+        for one, of_one in zip(results, series.loads, strict=True)
+    ]
 
 
 def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
@@ -169,7 +192,7 @@ def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
         click.echo(f"lunscope: {line}", err=True)
 
 
-def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
+def _observe(step: Step, series: _Series, samples: RunSamples) -> None:
     series.observe(step)
     samples.observe(step)
 
