@@ -16,6 +16,7 @@ from tui.crash import crash_line, report_threads
 from tui.garbage import loading
 from tui.headless.leaving import OwnProcess
 from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
+from tui.stuck_call import Watch
 from tui.terminal.after_crash import remember_terminal
 
 VERBS: dict[str, str] = {
@@ -117,7 +118,7 @@ def _ended_by(error: BaseException) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    own = None if arguments is not None else OwnProcess(remember_terminal)
+    own = None if arguments is not None else OwnProcess(remember_terminal, Watch())
     given = None if arguments is None else list(arguments)
     result = cli.main(given, prog_name="lunscope", standalone_mode=False, obj=own)
     sys.stdout.flush()

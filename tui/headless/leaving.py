@@ -20,6 +20,7 @@ import click
 from msgspec import Struct
 
 from tui.headless.signals import IMPATIENT
+from tui.stuck_call import Watch
 
 _LEAVES = signal.SIGUSR1
 """Message of the child: its exit code is in the pipe."""
@@ -41,13 +42,17 @@ class OwnProcess(Struct, frozen=True, eq=False):
 
     remember_terminal: Callable[[], Callable[[], None]]
     """Called before a child is started; what it returns is called if that is killed."""
+    watch: Watch
+    """Of the main thread; a child has one of its own."""
 
 
 def go_on_in_child() -> None:
     """Continue in a child process if the command line belongs to this process."""
     own = click.get_current_context().find_root().obj
     if isinstance(own, OwnProcess):
+        own.watch.stop()
         _start_child(own.remember_terminal())
+        Watch()
 
 
 def _start_child(restore_terminal: Callable[[], None]) -> None:
