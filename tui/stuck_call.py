@@ -64,7 +64,7 @@ _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 """They may be silent as long as they want."""
 
 
-class Moment(Struct, frozen=True):
+class ThreadMoment(Struct, frozen=True):
     """What a thread does at one moment; two are equal if it has not run in between."""
 
     call: str
@@ -73,7 +73,7 @@ class Moment(Struct, frozen=True):
     """How often it was switched (`ctxt_switches` in proc_pid_status(5))."""
 
 
-def moment_of(thread: int) -> Moment:
+def moment_of(thread: int) -> ThreadMoment:
     """Look at a thread of this process.
 
     Raises:
@@ -81,7 +81,7 @@ def moment_of(thread: int) -> Moment:
     """
     folder = Path(f"/proc/self/task/{thread}")
     lines = (folder / "status").read_text(errors="replace").splitlines()
-    return Moment((folder / "syscall").read_text(), tuple(line for line in lines if "ctxt_switches" in line))
+    return ThreadMoment((folder / "syscall").read_text(), tuple(line for line in lines if "ctxt_switches" in line))
 
 
 def file_words(call: str, machine: str = os.uname().machine) -> str | None:

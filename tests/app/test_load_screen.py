@@ -223,7 +223,8 @@ async def test_a_wrong_field_is_reported_and_the_old_job_stays() -> None:
 async def test_writing_needs_the_name_typed(data_file: Path) -> None:
     before = data_file.read_bytes()
     job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
-    async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}))) as stage:
+    permissions = Permissions(frozenset({str(data_file)}), destroy_data=True)
+    async with load_stage(job, permissions=permissions) as stage:
         await stage.press("s")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await type_name(stage.pilot, "D")
@@ -276,14 +277,16 @@ async def test_turning_to_writes_asks_for_the_name_even_with_permission(data_fil
         await until(stage.pilot, lambda: data_file.read_bytes() != before)
 
 
-async def test_existing_data_is_refused_even_with_the_name_typed(data_file: Path) -> None:
+async def test_existing_data_is_refused_and_no_name_is_asked_for(data_file: Path) -> None:
     before = data_file.read_bytes()
     job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job) as stage:
         await stage.press("s")
-        await type_name(stage.pilot, str(data_file))
-        await stage.state(LoadState.FAILED)
+        await stage.shows("Refused: ")
         await stage.shows("--destroy-data")
+        assert "Type its name" not in screen_text(stage.pilot)
+        await stage.press("escape")
+        assert stage.control.status.state is LoadState.IDLE
     assert data_file.read_bytes() == before
 
 

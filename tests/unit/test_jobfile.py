@@ -115,7 +115,7 @@ def test_errors_name_file_line_and_key(text: str, words: str) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(LunscopeError, match=r"missing\.toml: cannot read the job file: No such file"):
         read_job(tmp_path / "missing.toml")
-    with pytest.raises(LunscopeError, match="Is a directory"):
+    with pytest.raises(LunscopeError, match="not a job file: not a regular file"):
         read_job(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not text in UTF-8"):

@@ -57,7 +57,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
 
         make_folder(output.fio_json, [each for phase in read.jobs for each in phase])
-    control, series = GroupControl(), _Series(with_times=output.fio_json is not None)
+    control, series = GroupControl(), _PhaseSeries(with_times=output.fio_json is not None)
     runs: list[FioRun] = []
     with EndingSignals() as signals:
         opened, recording = open_source(watching, control, patience_s=PATIENCE_S)
@@ -154,7 +154,7 @@ def _code_of(signals: EndingSignals) -> int:
     return 1 if signal is None else 128 + signal
 
 
-class _Series:
+class _PhaseSeries:
     """The intervals of each load of the phase that runs."""
 
     def __init__(self, *, with_times: bool) -> None:
@@ -171,7 +171,7 @@ class _Series:
             series.observe(step)
 
 
-def _fio_runs(result: RunResult | GroupResult, series: _Series, found: FoundBelow) -> list[FioRun]:
+def _fio_runs(result: RunResult | GroupResult, series: _PhaseSeries, found: FoundBelow) -> list[FioRun]:
     from collectors.reports.fio_disks import fio_disks  # noqa: PLC0415 (few runs need it)
     from engine.results.fio_plot import FioRun  # noqa: PLC0415 (few runs need it)
 
@@ -192,7 +192,7 @@ def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
         click.echo(f"lunscope: {line}", err=True)
 
 
-def _observe(step: Step, series: _Series, samples: RunSamples) -> None:
+def _observe(step: Step, series: _PhaseSeries, samples: RunSamples) -> None:
     series.observe(step)
     samples.observe(step)
 

@@ -159,6 +159,9 @@ class LoadController:
             forgotten = f"{forgotten}. {_FORGOTTEN}."
         # Before the look at it: what takes the name meanwhile is refused when it is armed.
         identity = identity_at(path)
+        if self.is_turned_live():
+            # The guard let it be opened, and is asked again before the first write; our own claim is no use by others.
+            return WriteQuestion(path, "", "", identity, forgotten)
         (answer,) = self.guard.answers(replace(self.job, targets=(TargetSpec(path),)), self._permissions)
         found = f"{answer.name} {answer.holds}." if answer.holds else ""
         refusal = answer.reading or answer.writing

@@ -70,7 +70,7 @@ _FIXES = {
 _OTHERWISE = "changes the load and is not driven here: take it out"
 
 
-class Beside(Struct, frozen=True):
+class OtherOptions(Struct, frozen=True):
     """What of a job decides whether one of its options has an effect."""
 
     targets: Sequence[str]
@@ -90,17 +90,17 @@ class Beside(Struct, frozen=True):
         return self.writes or not self.targets
 
 
-def _files_in_order(option: Option, job: Beside) -> str:
+def _files_in_order(option: Option, job: OtherOptions) -> str:
     in_turn = option.text.partition(":")[0] in ("roundrobin", "random")
     return "" if in_turn or job.files == 1 else "only all files in turn are driven: use roundrobin"
 
 
-def _open_files(option: Option, job: Beside) -> str:
+def _open_files(option: Option, job: OtherOptions) -> str:
     fewer = option.text not in ("0", str(job.files)) and job.files > 1
     return "all files are used at once, of which this leaves some out: take it out, or use sections" if fewer else ""
 
 
-def _made_anew(option: Option, job: Beside) -> str:
+def _made_anew(option: Option, job: OtherOptions) -> str:
     return (
         ""
         if option.value == "0" or job.loops < 2 or not job.writes
@@ -108,34 +108,34 @@ def _made_anew(option: Option, job: Beside) -> str:
     )
 
 
-def _no_new_file(option: Option, job: Beside) -> str:
+def _no_new_file(option: Option, job: OtherOptions) -> str:
     missing = [name for name in job.targets if option.value == "0" and not Path(name).exists()]
     return f"{safe_text(missing[0])} does not exist and may not be made: make it, or take this out" if missing else ""
 
 
-def _locked_memory(option: Option, job: Beside) -> str:
+def _locked_memory(option: Option, job: OtherOptions) -> str:
     return "" if option.value == "0" or job.direct else "takes memory from the page cache: use direct=1, or take it out"
 
 
-def _buffer_memory(option: Option, _: Beside) -> str:
+def _buffer_memory(option: Option, _: OtherOptions) -> str:
     kind, _colon, file = option.text.partition(":")
     plain = kind in ("malloc", "shm", "shmhuge", "mmaphuge") or (kind in ("mmap", "mmapshared") and not file)
     return "" if plain else f"buffers in {quoted(option.text)} are not driven: take it out"
 
 
-def _draining(option: Option, job: Beside) -> str:
+def _draining(option: Option, job: OtherOptions) -> str:
     drains = not option.text.isdecimal() or int(option.text) > max(1, job.depth // 2)
     return "the queue drains before it is filled again, here it is kept full: take it out" if drains else ""
 
 
-def _flushed_at_end(option: Option, job: Beside) -> str:
+def _flushed_at_end(option: Option, job: OtherOptions) -> str:
     measured = job.writes and not job.direct
     return (
         "writes would count without their flush: use fsync=N, or sync=dsync" if option.value != "0" and measured else ""
     )
 
 
-def _filled_up(option: Option, job: Beside) -> str:
+def _filled_up(option: Option, job: OtherOptions) -> str:
     """Say that a file is not made as large as its filesystem allows; a device is written to its end in any case.
 
     What is verified is about the bytes that are there: a file is written to its end then, too, which a note says.
@@ -152,13 +152,13 @@ def _has_end(name: str, *, is_file: bool) -> bool:
     return stat.S_ISBLK(status.st_mode) or (is_file and stat.S_ISREG(status.st_mode) and status.st_size > 0)
 
 
-def _written_data(_: Option, job: Beside) -> str:
+def _written_data(_: Option, job: OtherOptions) -> str:
     return (
         "changes the load, which writes data that no storage can make smaller: take it out" if job.has_own_data else ""
     )
 
 
-def notes_of(options: Sequence[Option], job: Beside) -> Iterator[str]:
+def notes_of(options: Sequence[Option], job: OtherOptions) -> Iterator[str]:
     """Say what differs from fio where an option is driven in part only."""
     given = {option.name: option for option in options}
     smaller = [name for name in sorted(_OF_ITS_SIZE_WHEN_STORED & given.keys()) if given[name].value != "0"]
@@ -172,7 +172,7 @@ def notes_of(options: Sequence[Option], job: Beside) -> Iterator[str]:
         yield f"{filled[0]}: a file is written to its end, in fio until its filesystem is full"
 
 
-_CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
+_CHOOSES: dict[str, Callable[[Option, OtherOptions], str]] = {
     "file_service_type": _files_in_order,
     "openfiles": _open_files,
     "unlink_each_loop": _made_anew,
@@ -190,7 +190,7 @@ _CHOOSES: dict[str, Callable[[Option, Beside], str]] = {
 """Options that choose what is measured beside some others: each says how, or nothing where it does not."""
 
 
-def judge_left_over(options: Sequence[Option], known: Sequence[str], job: Beside) -> Iterator[str]:
+def judge_left_over(options: Sequence[Option], known: Sequence[str], job: OtherOptions) -> Iterator[str]:
     """Name every option that was not read: yields those without an effect on the load.
 
     Args:

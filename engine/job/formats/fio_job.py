@@ -13,7 +13,7 @@ from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_r
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_flow import NAMES as TIES
 from engine.job.formats.fio_flow import Ties, take_ties
-from engine.job.formats.fio_ignored import Beside, judge_left_over, notes_of
+from engine.job.formats.fio_ignored import OtherOptions, judge_left_over, notes_of
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
 from engine.job.formats.fio_priority import NAMES as PRIORITIES
@@ -237,7 +237,7 @@ def section_job(section: FioSection) -> SectionJob:
     search = take_search(given, job.knobs.queue_depth)
     notes += [PRIORITIES_NOTE] if any(each.percent is not None for each in job.priorities) else []
     ties = take_ties(given, units, workers, job)
-    beside = Beside(
+    beside = OtherOptions(
         files.names,
         files=len(files.targets) // (1 if files.shared else workers.jobs),
         depth=workers.depth,
