@@ -124,6 +124,7 @@ patch("engine.guard.permission.refuse_used", side_effect=RefusedError("never")).
 """
 
 
+@pytest.mark.alone
 @needs.root
 @needs.loop
 @needs.mkfs_ext4
@@ -143,6 +144,7 @@ def test_a_guard_that_asks_nobody_and_one_that_refuses_all_are_found_out() -> No
     )
 
 
+@pytest.mark.alone
 @needs.root
 @needs.loop
 @needs.mkfs_ext4

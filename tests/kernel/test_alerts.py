@@ -87,6 +87,7 @@ def test_wrong_rules_end_record_and_wrong_settings_do_not(tmp_path: Path) -> Non
 LOAD = ("--size", "1m", "--interval", "0.2", "--rate", "500", "--tier", "kernel")
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     "verb",
     [("run", "--headless", "--runtime", "2s", *LOAD), ("sweep", "--headless", "--vary", "qd=1", *LOAD)],

@@ -204,6 +204,7 @@ def test_clocks_that_are_not_known_well_enough_are_refused(hosts: SshHosts) -> N
     assert "not synchronous" in done.stderr
 
 
+@pytest.mark.waits
 def test_a_sweep_says_how_hosts_scale_and_what_it_has_when_it_is_ended(hosts: SshHosts) -> None:
     job = ["--size", "8m", "--window", "1s", "--rate", "2000", "--vary", "hosts=1,2", "--json"]
     command = fleet_command("sweep", hosts, "h[1-2]", *job)

@@ -186,6 +186,7 @@ def test_a_preset_begins_after_it(storage: Storage, lunscope: Lunscope) -> None:
     assert (document["complete"], document["tables"][0]["rows"][0]["block"]) == (True, "4k")
 
 
+@pytest.mark.waits
 @throttle
 @needs.loop
 def test_a_signal_ends_it_and_nothing_is_measured(storage: Storage, tmp_path: Path) -> None:
