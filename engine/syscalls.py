@@ -38,6 +38,12 @@ _OPENAT2 = 437
 _RESOLVE_BENEATH = 0x08
 _RESOLVE_NO_MAGICLINKS = 0x02
 
+_CLONE_FS, _CLONE_NEWNS = 0x200, 0x20000
+_MOUNT_NAMESPACE = struct.Struct("=IIQ")
+"""struct mnt_ns_info of linux/nsfs.h: size, number of mounts, id."""
+_NS_MNT_GET_NEXT, _NS_MNT_GET_PREV = 0x8010B70B, 0x8010B70C
+"""Of linux/nsfs.h; Linux 6.11 and newer."""
+
 _HEAP_OPTIONS = {-3: 256 << 10, -1: 4 << 20, -8: 2}
 """M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, and M_ARENA_MAX, of malloc.h."""
 
@@ -170,6 +176,34 @@ def share_files(first: int, second: int) -> bool:
     """Whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
     number = _KCMP.get(os.uname().machine)
     return number is not None and _libc.syscall(ctypes.c_long(number), first, second, _KCMP_FILES, 0, 0) == 0
+
+
+def mount_namespace_beside(fd: int, *, is_before: bool) -> int | None:
+    """Open the next mount namespace of the kernel, by age, that we may administer; None if there is none.
+
+    Raises:
+        OSError: the kernel does not list them.
+    """
+    request = _NS_MNT_GET_PREV if is_before else _NS_MNT_GET_NEXT
+    about = ctypes.create_string_buffer(_MOUNT_NAMESPACE.pack(_MOUNT_NAMESPACE.size, 0, 0), _MOUNT_NAMESPACE.size)
+    found = _libc.ioctl(fd, ctypes.c_ulong(request), about)
+    if found >= 0:
+        return int(found)
+    number = ctypes.get_errno()
+    if number == errno.ENOENT:
+        return None
+    raise OSError(number, os.strerror(number))
+
+
+def enter_mount_namespace(fd: int) -> None:
+    """Move the calling thread, and no other, to a mount namespace and its root directory (setns(2)).
+
+    Raises:
+        OSError: we may not.
+    """
+    if _libc.unshare(_CLONE_FS) or _libc.setns(fd, _CLONE_NEWNS):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def die_with_parent(parent: int) -> None:

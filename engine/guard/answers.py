@@ -176,7 +176,7 @@ def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions, h
     try:
         content = content_of(found, blockio.size_bytes(fd))
         holds.append(content.words)
-        permission.refuse_device(found, fd, permissions, content)
+        permission.refuse_device(usage, found, fd, permissions, content)
         refuse_unseen(usage, safe_text(found.path), found.status.st_rdev, permissions)
     finally:
         os.close(fd)

@@ -162,9 +162,13 @@ def _is_claimed_by_us(node: OpenTarget) -> bool:
     return node.writable and node.kind is TargetKind.BLOCK and not is_gone(node.identity)
 
 
-def _loop_facts(folder: str) -> tuple[bytes, bytes]:
+_LOOP_FACTS = ("diskseq", "size", "loop/offset")
+
+
+def _loop_facts(folder: str) -> tuple[bytes, ...]:
+    """Read what a loop device shows: which file, and which bytes of it."""
     backing = start_of(f"{folder}/loop/backing_file", 4096)
-    return backing, start_of(f"{folder}/diskseq") if backing else b""
+    return (backing, *(start_of(f"{folder}/{name}") for name in _LOOP_FACTS if backing))
 
 
 def _questions_of(usage: UsageSnapshot, node: OpenTarget) -> Iterator[_Question]:

@@ -61,14 +61,17 @@ def other_disks(usage: UsageSnapshot, device: BlockDevice) -> Iterator[OtherDisk
     for folder in usage.other_paths(device.disk_folder):
         if parts := tuple(usage.parts_of(folder)):
             yield OtherDisk(parts, "the same LUN by another path,", is_path=True)
-    for loop in _loops_beside(usage, device):
+    for loop, relation in loops_beside(usage, device):
         if parts := tuple(usage.parts_of(loop.device.disk_folder)):
-            yield OtherDisk(parts, "the same bytes by another loop device,", is_path=False)
+            yield OtherDisk(parts, f"{relation} by another loop device,", is_path=False)
 
 
-def _loops_beside(usage: UsageSnapshot, device: BlockDevice) -> list[Loop]:
+def loops_beside(usage: UsageSnapshot, device: BlockDevice) -> Iterator[tuple[Loop, str]]:
+    """List the other loop devices over a loop device's bytes, or over what may be these, and say which."""
     own = usage.loop_at(device)
-    return [loop for loop in usage.loops if own and loop is not own and usage.share_backing(own, loop)]
+    for loop in usage.loops if own else ():
+        if own and loop is not own and (is_same := usage.share_backing(own, loop)) is not False:
+            yield loop, "the same bytes" if is_same else "what may be the same bytes"
 
 
 def _directly_below(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:

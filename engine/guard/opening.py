@@ -266,7 +266,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         capacity = blockio.size_bytes(fd)
         size = usable_bytes(found.path, capacity, align, opener.job)
         if writable:
-            permission.refuse_device(found, fd, opener.permissions)
+            permission.refuse_device(opener.usage, found, fd, opener.permissions)
             refuse_unseen(opener.usage, safe_text(found.path), found.status.st_rdev, opener.permissions)
         device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         return OpenTarget(

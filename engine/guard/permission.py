@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError
+from engine.guard.accounting import accounted_file
 from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.content import Content, content_of
 from engine.guard.finding import READ_ONLY, Found, reopen
 from engine.guard.own_writes import is_as_left
-from engine.guard.usage import Use, block_use, file_use
+from engine.guard.usage import Use, block_use, claimed_use, file_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
 from engine.hostfs.kernel_files import device_text
@@ -66,7 +67,9 @@ def _block_finding(usage: UsageSnapshot, name: str, number: int) -> Use | None:
 
 
 def _file_finding(usage: UsageSnapshot, name: str, fd: int) -> Use | None:
-    use = file_use(usage, stored_file(fd))
+    file = stored_file(fd)
+    ask: Ask = partial(stays_claimed, devices=usage.roots.devices)
+    use = file_use(usage, file) or claimed_use(usage, file, ask)
     return Use(f"{safe_text(name)} {use.text}", use.fix) if use else None
 
 
@@ -165,7 +168,9 @@ def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
     )
 
 
-def refuse_device(found: Found, fd: int, permissions: Permissions, content: Content | None = None) -> None:
+def refuse_device(
+    usage: UsageSnapshot, found: Found, fd: int, permissions: Permissions, content: Content | None = None
+) -> None:
     """Make the checks of a device that nothing uses, in their order, for a load and for those who only ask.
 
     `content` is what it holds, where that has been seen.
@@ -174,6 +179,7 @@ def refuse_device(found: Found, fd: int, permissions: Permissions, content: Cont
         LunscopeError: of the first check that fails.
     """
     _refuse_read_only(found.path, fd)
+    _refuse_accounted(usage, found)
     if not permissions.destroy_data:
         _refuse_data(found, content or content_of(found, blockio.size_bytes(fd)))
 
@@ -196,6 +202,19 @@ def _refuse_read_only(name: str, fd: int) -> None:
     """
     if blockio.is_read_only(fd):
         raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
+
+
+def _refuse_accounted(usage: UsageSnapshot, found: Found) -> None:
+    """Refuse a device on a file to which the kernel appends what it notes of processes.
+
+    Raises:
+        RefusedError: names the file.
+    """
+    if file := accounted_file(usage, found.status.st_rdev):
+        raise RefusedError(
+            f"{safe_text(found.path)} is in use: its backing file {safe_text(file)} grows whenever a process ends, as "
+            "that of process accounting does: never written to: run accton off first"
+        )
 
 
 def _refuse_data(found: Found, content: Content) -> None:

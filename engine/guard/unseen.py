@@ -61,9 +61,14 @@ def unseen_users(usage: UsageSnapshot, number: int) -> tuple[str, ...]:
     """List what may use a device, or hides whether something does."""
     device = look_up(usage.roots.sysfs, number)
     if device is None:
-        return usage.unseen_writers
+        return (*usage.unseen_writers, *usage.unseen_namespaces)
     stack = [device, *below(usage, device)]
-    return (*usage.unseen_writers, *usage.exports.unknown, *dict.fromkeys(_perhaps(usage, stack)))
+    return (
+        *usage.unseen_writers,
+        *usage.unseen_namespaces,
+        *usage.exports.unknown,
+        *dict.fromkeys(_perhaps(usage, stack)),
+    )
 
 
 def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
@@ -76,7 +81,7 @@ def _perhaps(usage: UsageSnapshot, stack: list[BlockDevice]) -> Iterator[str]:
         yield from _perhaps_of_file(usage, file)
     others = [loop for loop in usage.loops if loop not in loops]
     for loop in others:
-        if loop.is_certain and any(usage.same_bytes(file, other) is None for file in files for other in loop.files):
+        if loop.is_certain and any(usage.share_backing(own, loop) is None for own in loops):
             yield f"the file behind {title(loop.device)}, {loop.backing_path}, may be the same"
     if unasked := [loop.device.node for loop in others if not loop.is_certain]:
         names = unasked[0] if len(unasked) == 1 else f"{unasked[0]} and {len(unasked) - 1} more loop devices"

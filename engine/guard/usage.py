@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.guard.claims import Relative, below, sharing, stack_of
+from engine.guard.claims import Ask, Relative, below, sharing, stack_of
 from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.loops_swaps import Loop
 from engine.hostfs.stored_file import StoredFile
 from engine.hostfs.sysblock import BlockDevice, command_devices, is_multipath_map, title
 
@@ -128,14 +129,33 @@ def _swap_use(usage: UsageSnapshot, file: StoredFile) -> Use | None:
     return None
 
 
+def _detach(loop: Loop) -> str:
+    return f"detach it first (losetup -d {loop.device.node})"
+
+
+def claimed_use(usage: UsageSnapshot, file: StoredFile, is_claimed: Ask) -> Use | None:
+    """Find a claim of a loop device that may be over a file; `file_use` finds those that are.
+
+    Raises:
+        OSError: the kernel cannot be asked.
+    """
+    for loop in usage.loops:
+        if usage.is_behind((file,), loop) is None and is_claimed(loop.device):
+            return Use(f"may back {title(loop.device)}, which is claimed by the kernel (O_EXCL: busy)", _detach(loop))
+    return None
+
+
 def file_use(usage: UsageSnapshot, file: StoredFile, *, ignore_loops: bool = False) -> Use | None:
     """Find who uses a regular file, by this name or another, or through an overlay."""
     if swap := _swap_use(usage, file):
         return swap
     for loop in () if ignore_loops else usage.loops:
-        if any(usage.same_bytes(file, backing) for backing in loop.files):
-            text = f"backs {title(loop.device)}{_use_above(usage, loop.device, set())}"
-            return Use(text, f"detach it first (losetup -d {loop.device.node})")
+        if (is_behind := usage.is_behind((file,), loop)) is False:
+            continue
+        above = _use_above(usage, loop.device, set())
+        if is_behind or above:
+            text = f"{'backs' if is_behind else 'may back'} {title(loop.device)}{above}"
+            return Use(text, _detach(loop))
     if mounted := usage.mounted_files.of_file(file, usage.is_overlay):
         return Use(mounted, "unmount it first")
     if exported := usage.exports.users.of_file(file, usage.is_overlay):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -14,12 +14,11 @@ from engine.hostfs.kernel_files import Roots, device_text
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
     MountEntry,
-    Namespace,
     devices_of,
     pooled_devices,
     read_mounts,
-    read_namespaces,
 )
+from engine.hostfs.namespaces import Namespaces, read_namespaces
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
 from engine.hostfs.users import Users
@@ -56,17 +55,17 @@ class UsageSnapshot:
         self._named: list[StoredFile] = []
 
     @cached_property
-    def _namespaces(self) -> tuple[Namespace, ...]:
+    def _namespaces(self) -> Namespaces:
         return read_namespaces(self.roots.procfs)
 
     @cached_property
     def _namespace_roots(self) -> tuple[str, ...]:
-        return tuple(namespace.root for namespace in self._namespaces)
+        return tuple(namespace.root for namespace in self._namespaces.seen)
 
     @cached_property
     def mounts(self) -> list[MountEntry]:
         """Mounts of all namespaces, our own first."""
-        return read_mounts(self._namespaces)
+        return read_mounts(self._namespaces.seen)
 
     @cached_property
     def mounted(self) -> dict[int, str]:
@@ -118,11 +117,16 @@ class UsageSnapshot:
             self._named.append(file)
         return device_text((meant or file).device) + f" {(meant or file).inode}"
 
-    def share_backing(self, first: Loop, second: Loop) -> bool:
-        """Whether two loop devices are backed by the same file or device."""
+    def share_backing(self, first: Loop, second: Loop) -> bool | None:
+        """Whether two loop devices show the same bytes of a file or device; None where that cannot be found out."""
         if first.backing_device is not None or second.backing_device is not None:
             return first.backing_device == second.backing_device
-        return any(self.same_bytes(one, other) for one in first.files for other in second.files)
+        return self.is_behind(first.files, second) if first.overlaps(second) else False
+
+    def is_behind(self, files: Sequence[StoredFile], loop: Loop) -> bool | None:
+        """Whether one of the files is that behind a loop device; None where that cannot be found out."""
+        found = {self.same_bytes(file, backing) for file in files for backing in loop.files}
+        return True if True in found else None if None in found else False
 
     @cached_property
     def swaps(self) -> Swaps:
@@ -142,6 +146,11 @@ class UsageSnapshot:
     def unseen_writers(self) -> tuple[str, ...]:
         """Why writers may go unseen; empty where all of them are seen."""
         return unseen_writers(self.roots, self.mounts, self.writers)
+
+    @property
+    def unseen_namespaces(self) -> tuple[str, ...]:
+        """Mount namespaces of which nothing is known."""
+        return self._namespaces.unseen
 
     @cached_property
     def exports(self) -> Exports:

@@ -17,6 +17,7 @@ from engine.hostfs import blockio
 from engine.hostfs.kernel_files import Roots, unescape_octal
 from engine.hostfs.stored_file import StoredFile, found_by_name, from_statx
 from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
+from engine.replacing import replace
 from engine.text import whole_number
 
 
@@ -52,6 +53,10 @@ def read_swaps(roots: Roots, namespaces: Sequence[str]) -> Swaps:
     return Swaps(frozenset(devices), tuple(files), tuple(lost))
 
 
+_UNIT_BYTES = 64 * 1024
+"""The largest page and filesystem block: one that is written back as a whole undoes a direct write to a part of it."""
+
+
 class Loop(Struct, frozen=True):
     """One attached loop device; backed by a file or by a device."""
 
@@ -66,14 +71,35 @@ class Loop(Struct, frozen=True):
     is_certain: bool
     """Whether the device was asked."""
     is_read_only: bool = False
+    is_range_known: bool = True
+    """Whether the kernel says where it begins, and how long it is."""
+
+    def overlaps(self, other: Loop) -> bool:
+        """Whether writing to one may change what the other shows, if their files are the same."""
+        if not (self.is_range_known and other.is_range_known):
+            return True
+        return self._first_unit < other._end_unit and other._first_unit < self._end_unit
+
+    @property
+    def _first_unit(self) -> int:
+        return self.offset_bytes // _UNIT_BYTES
+
+    @property
+    def _end_unit(self) -> int:
+        return -(-(self.offset_bytes + self.device.end_bytes) // _UNIT_BYTES)
 
 
 def _backing_of(device: BlockDevice, path: str, node: Path, namespaces: Sequence[str]) -> Loop:
+    loop = _told_backing(device, path, node, namespaces)
+    is_range_known = read_number(device.folder / "loop" / "offset") is not None and device.end_bytes > 0
+    return replace(loop, is_read_only=read_number(device.folder / "ro") == 1, is_range_known=is_range_known)
+
+
+def _told_backing(device: BlockDevice, path: str, node: Path, namespaces: Sequence[str]) -> Loop:
     offset = read_number(device.folder / "loop" / "offset") or 0
-    is_read_only = read_number(device.folder / "ro") == 1
     answer = blockio.loop_backing(str(node), device.number)
     if answer is not None and answer.rdev:
-        return Loop(device, path, (), answer.rdev, offset, is_certain=True, is_read_only=is_read_only)
+        return Loop(device, path, (), answer.rdev, offset, is_certain=True)
     named = found_by_name(path, namespaces)
     if answer is None:
         numbers = [status.rdev for status, _ in named if stat.S_ISBLK(status.mode)]
@@ -81,7 +107,7 @@ def _backing_of(device: BlockDevice, path: str, node: Path, namespaces: Sequence
         return Loop(device, path, tuple(files), next(iter(numbers), None), offset, is_certain=False)
     meant = [from_statx(*one) for one in named if (one[0].device, one[0].inode) == (answer.device, answer.inode)]
     files = meant[:1] or [StoredFile(answer.device, answer.inode, _size_of_backing(device, offset))]
-    return Loop(device, path, tuple(files), None, offset, is_certain=True, is_read_only=is_read_only)
+    return Loop(device, path, tuple(files), None, offset, is_certain=True)
 
 
 def _size_of_backing(device: BlockDevice, offset_bytes: int) -> int | None:

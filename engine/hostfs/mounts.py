@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.hostfs.kernel_files import unescape_octal
+from engine.hostfs.namespaces import Namespace
 from engine.hostfs.sysblock import parse_device_number, read_text
-from engine.text import whole_number
 
 
 class MountEntry(Struct, frozen=True):
@@ -23,14 +23,14 @@ class MountEntry(Struct, frozen=True):
     source: str
     options: str
     namespace: str
-    """Empty for our own, else "pid 812 (name)" of a process that lives in it."""
+    """Empty for our own, else "of pid 812 (name)", a process that lives in it."""
     root: str
     """Path under which the namespace's files are reached."""
 
     @property
     def text(self) -> str:
         """For refusals: "is mounted on /data (xfs)", with the namespace if it is not ours."""
-        where = f" in the mount namespace of {self.namespace}" if self.namespace else ""
+        where = f" in the mount namespace {self.namespace}" if self.namespace else ""
         return f"is mounted on {self.point} ({self.filesystem}){where}"
 
 
@@ -56,50 +56,6 @@ def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[
         )
 
 
-def _processes(procfs: Path) -> list[str]:
-    numbered = ((whole_number(name), name) for name in os.listdir(procfs))  # noqa: PTH208 - as in kernel_files
-    return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
-
-
-class Namespace(Struct, frozen=True):
-    """A mount namespace as the processes of one root directory see it."""
-
-    folder: Path
-    """Of one of these processes in /proc."""
-    root: str = ""
-    """Path under which its files are reached; empty for our own."""
-
-    @property
-    def label(self) -> str:
-        """As in "pid 812 (name)"; empty for our own."""
-        return f"pid {self.folder.name} ({read_text(self.folder / 'comm') or '?'})" if self.root else ""
-
-
-_View = tuple[int, int, int]
-"""A mount namespace, and device and inode of a root directory in it."""
-
-
-def _view_of(process: str) -> _View | None:
-    try:
-        namespace = os.stat(f"{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
-        root = os.stat(f"{process}/root")  # noqa: PTH116 - as in kernel_files
-    except OSError:
-        return None
-    return namespace, root.st_dev, root.st_ino
-
-
-def read_namespaces(procfs: Path) -> tuple[Namespace, ...]:
-    """List the mount namespaces of all processes, our own first; one with a root directory of its own once more."""
-    found = [Namespace(procfs / "self")]
-    seen = {_view_of(f"{procfs}/self"), None}
-    for name in _processes(procfs):
-        view = _view_of(f"{procfs}/{name}")
-        if view not in seen:
-            seen.add(view)
-            found.append(Namespace(procfs / name, f"{procfs}/{name}/root"))
-    return tuple(found)
-
-
 def read_mounts(namespaces: Sequence[Namespace]) -> list[MountEntry]:
     """Read the mounts of each namespace, in their order.
 
@@ -109,8 +65,7 @@ def read_mounts(namespaces: Sequence[Namespace]) -> list[MountEntry]:
     own, *others = namespaces
     mounts = list(parse_mountinfo((own.folder / "mountinfo").read_text(errors="surrogateescape")))
     for namespace in others:
-        text = read_text(namespace.folder / "mountinfo") or ""
-        mounts += parse_mountinfo(text, namespace.label, namespace.root)
+        mounts += parse_mountinfo(namespace.mountinfo(), namespace.label, namespace.root)
     return mounts
 
 

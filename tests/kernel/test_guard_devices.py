@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 from pathlib import Path
@@ -13,8 +14,10 @@ from engine.guard import OpenTarget, open_targets
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
+from tests.kernel.test_guard_attacks import claim
 
 pytestmark = [needs.root, needs.loop]
+MIB = 1 << 20
 
 
 def write_job(*paths: str, mode: Mode = Mode.DIRECT) -> JobSpec:
@@ -200,6 +203,38 @@ def test_a_loop_device_whose_file_is_written_by_a_process(storage: Storage) -> N
         text = refusal(device)
         writer.kill()
     assert f"its backing file {image} is open for writing by sleep (pid {writer.pid})" in text
+
+
+@pytest.mark.alone  # There is one file of process accounting, to which every process that ends is added.
+def test_a_loop_device_whose_file_the_kernel_writes_to(storage: Storage) -> None:
+    image = storage.image(MIB)
+    account = ctypes.CDLL(None, use_errno=True).acct
+    if account(bytes(image)):
+        pytest.skip(f"the kernel keeps no account of processes: {os.strerror(ctypes.get_errno())}")
+    try:
+        device = storage.loop(backing=image)
+        words = f"{device} is in use: its backing file {image} grows whenever a process ends"
+        assert refusal(device).startswith(words)
+    finally:
+        account(None)
+    close_all([opened(device)])
+
+
+def test_a_part_of_a_file_beside_one_that_is_in_use(storage: Storage) -> None:
+    """Loop devices over one file share no bytes if neither page nor block of it is in both."""
+    image = storage.image(32 * MIB)
+    first = storage.loop(backing=image, options=("--sizelimit", str(16 * MIB)))
+    second = storage.loop(backing=image, options=("--offset", str(16 * MIB)))
+    with claim(first):
+        close_all([opened(second)])
+        for offset in (16 * MIB - 512, 12 * MIB):
+            assert f"another loop device, {first} is claimed" in refusal(
+                storage.loop(backing=image, options=("--offset", str(offset)))
+            )
+    with claim(second):
+        unaligned = storage.loop(backing=image, options=("--sizelimit", str(16 * MIB + 512)))
+        assert f"another loop device, {second} is claimed" in refusal(unaligned)
+        close_all([opened(first)])
 
 
 def test_a_device_another_process_writes_to(storage: Storage) -> None:

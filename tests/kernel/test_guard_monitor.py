@@ -104,6 +104,20 @@ def test_a_loop_device_that_is_attached_and_claimed_while_it_runs(storage: Stora
         os.close(fd)
 
 
+def test_a_loop_device_that_grows_into_what_is_written(storage: Storage, load: LoadControl) -> None:
+    image = storage.image(8 * MIB)
+    other = storage.loop(backing=image)
+    os.truncate(image, 64 * MIB)
+    begin(load, storage.loop(backing=image, options=("--offset", str(8 * MIB))))
+    fd = os.open(other, os.O_RDONLY | os.O_EXCL)
+    try:
+        assert not load.wait(1.5), load.status.message
+        run("losetup", "--set-capacity", other)
+        assert f"{other} is claimed by the kernel (O_EXCL: busy)" in end_of(load)
+    finally:
+        os.close(fd)
+
+
 def test_a_loop_device_over_what_is_written(storage: Storage, load: LoadControl) -> None:
     written = storage.loop()
     begin(load, written)

@@ -47,14 +47,19 @@ def overlay(storage: Storage, layers: Path) -> tuple[Path, Path]:
     return layers / "upper", layers / "merged"
 
 
+def container_code(layers: Path, script: str) -> str:
+    """Python that mounts the overlay, runs a script in its root, and prints what that told, or its pid."""
+    return (
+        "import mmap, os, subprocess, sys\nfrom tests.attaching import attach_one\n"
+        f"subprocess.run({mount_command(layers)!r}, check=True)\nos.chdir({str(layers / 'merged')!r})\n"
+        f"told = os.getpid()\n{script}\nprint(told, flush=True)\n"
+    )
+
+
 @contextmanager
 def container(layers: Path, script: str) -> Iterator[str]:
     """Mount the overlay where nobody else sees it, run a script of Python there, and wait; what it told, or its pid."""
-    code = (
-        "import mmap, os, subprocess, sys\nfrom tests.attaching import attach_one\n"
-        f"subprocess.run({mount_command(layers)!r}, check=True)\nos.chdir({str(layers / 'merged')!r})\n"
-        f"told = os.getpid()\n{script}\nprint(told, flush=True)\nsys.stdin.read()\n"
-    )
+    code = f"{container_code(layers, script)}sys.stdin.read()\n"
     command = ["unshare", "--mount", "--propagation", "slave", sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -203,11 +208,12 @@ def test_a_loop_device_over_a_file_that_no_namespace_shows(storage: Storage, lay
         storage.undo("losetup", "--detach", left)
         device = storage.loop(backing=layers / "upper/image")
         with claim(left):
-            text = refusal(device, destroy_data=False)
+            text = refusal(device)
         if made_in == "upper":
             assert f"the same bytes by another loop device, {left} is claimed" in text
         else:
-            assert f"the file behind {left}, /image, may be the same" in text
+            assert f"what may be the same bytes by another loop device, {left} is claimed" in text
+            assert f"the file behind {left}, /image, may be the same" in refusal(device, destroy_data=False)
         accept(device)
 
 

@@ -223,7 +223,7 @@ def test_mountinfo_is_parsed_with_optional_fields_and_escapes() -> None:
         "damaged line\n"
         "40 35 0:25 / /run rw - tmpfs tmpfs\\040x rw\n"
     )
-    first, second = parse_mountinfo(text, "pid 7 (x)")
+    first, second = parse_mountinfo(text, "of pid 7 (x)")
     assert (first.number, first.point, first.filesystem, first.source) == (
         os.makedev(98, 0),
         "/mnt 2",

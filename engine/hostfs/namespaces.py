@@ -1,0 +1,176 @@
+"""Mount namespaces, also those that no process lives in: kept by a bind mount, a descriptor or a single thread."""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from engine.background_call import BackgroundCall
+from engine.hostfs.kernel_files import names_in, unescape_octal
+from engine.hostfs.sysblock import read_text
+from engine.syscalls import enter_mount_namespace, mount_namespace_beside
+from engine.text import whole_number
+
+_PINNED = re.compile(r"^\S+ \S+ \S+ mnt:\[\d+\] (\S+) .* - nsfs ", re.MULTILINE)
+"""Where a mount namespace is bound to a file (mountinfo in proc(5))."""
+
+
+class Namespace(Struct, frozen=True, weakref=True):
+    """A mount namespace as those of one root directory see it."""
+
+    folder: Path
+    """Of one of its processes or threads in /proc; where it has none, of ours."""
+    root: str = ""
+    """Path under which its files are reached; empty for our own."""
+    label: str = ""
+    """As in "of pid 812 (name)"; empty for our own."""
+    mounts: str | None = None
+    """Its mountinfo where it has no process."""
+
+    def mountinfo(self) -> str:
+        """Read its mounts; none where its process is gone."""
+        return self.mounts if self.mounts is not None else read_text(self.folder / "mountinfo") or ""
+
+
+class Namespaces(Struct, frozen=True):
+    """What there is of them."""
+
+    seen: tuple[Namespace, ...]
+    """Our own first; one with a root directory of its own once more."""
+    unseen: tuple[str, ...] = ()
+    """Those that may not be entered, in words."""
+
+
+_View = tuple[int, int, int]
+"""A mount namespace, and device and inode of a root directory in it."""
+
+
+def _view_of(process: str) -> _View | None:
+    try:
+        namespace = os.stat(f"{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
+        root = os.stat(f"{process}/root")  # noqa: PTH116 - as in kernel_files
+    except OSError:
+        return None
+    return namespace, root.st_dev, root.st_ino
+
+
+def _processes(procfs: Path) -> list[str]:
+    numbered = ((whole_number(name), name) for name in os.listdir(procfs))  # noqa: PTH208 - as in kernel_files
+    return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
+
+
+def _threads(procfs: Path, process: str) -> Iterator[str]:
+    try:
+        yield from (f"{process}/task/{name}" for name in names_in(f"{procfs}/{process}/task") if name != process)
+    except PermissionError:
+        return
+
+
+def read_namespaces(procfs: Path) -> Namespaces:
+    """Find all mount namespaces: from Linux 6.11 on, the kernel lists those without a process, too.
+
+    Older kernels show them where they are bound to a file, and those of single threads; not one that is held by a
+    descriptor only.
+    """
+    found = [Namespace(procfs / "self")]
+    seen = {_view_of(f"{procfs}/self"), None}
+    others = _listed(procfs)
+    processes = _processes(procfs)
+    threads = (thread for name in processes for thread in _threads(procfs, name)) if others is None else ()
+    for name in (*processes, *threads):
+        view = _view_of(f"{procfs}/{name}")
+        if view not in seen:
+            seen.add(view)
+            folder = procfs / name
+            label = f"of pid {folder.name} ({read_text(folder / 'comm') or '?'})"
+            found.append(Namespace(folder, f"{folder}/root", label))
+    known = {view[0] for view in seen if view is not None}
+    return _with_unused(procfs, found, known, others)
+
+
+def _with_unused(procfs: Path, found: list[Namespace], known: set[int], listed: list[int] | None) -> Namespaces:
+    unseen = []
+    waiting = list(listed or ()) + ([] if listed is not None else _pinned(found))
+    while waiting:
+        fd = waiting.pop()
+        try:
+            number = os.fstat(fd).st_ino
+            if number in known:
+                continue
+            known.add(number)
+            namespace = _entered(procfs, fd, f"mnt:[{number}], which no process is in")
+            if namespace is None:
+                unseen.append(f"the mount namespace mnt:[{number}] cannot be entered: run as root")
+            else:
+                found.append(namespace)
+                waiting += [] if listed is not None else _pinned([namespace])
+        finally:
+            os.close(fd)
+    return Namespaces(tuple(found), tuple(unseen))
+
+
+def _listed(procfs: Path) -> list[int] | None:
+    """Open all mount namespaces but our own that we may enter; None where the kernel does not list them."""
+    try:
+        own = os.open(f"{procfs}/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    found: list[int] = []
+    try:
+        for is_before in (False, True):
+            current = own
+            while (beside := mount_namespace_beside(current, is_before=is_before)) is not None:
+                found.append(beside)
+                current = beside
+    except OSError:
+        _close_all(found)
+        return None
+    finally:
+        os.close(own)
+    return found
+
+
+def _pinned(namespaces: Sequence[Namespace]) -> list[int]:
+    """Open the namespaces that are bound to files in others."""
+    found = []
+    for namespace in namespaces:
+        for point in _PINNED.findall(namespace.mountinfo()):
+            try:
+                found.append(os.open(namespace.root + unescape_octal(point), os.O_RDONLY | os.O_CLOEXEC))
+            except OSError:
+                continue
+    return found
+
+
+def _entered(procfs: Path, fd: int, label: str) -> Namespace | None:
+    """See a namespace from inside, by a thread that ends in it; None if we may not enter it."""
+    proc = os.open(procfs, os.O_PATH | os.O_CLOEXEC)
+    try:
+        look = BackgroundCall(lambda: _look_inside(fd, proc), "lunscope-namespace")
+        look.done.wait()
+        mounts, root = look.result()
+    except (OSError, RuntimeError):
+        return None
+    finally:
+        os.close(proc)
+    namespace = Namespace(procfs / "self", f"/proc/thread-self/fd/{root}", label, mounts)
+    weakref.finalize(namespace, os.close, root)
+    return namespace
+
+
+def _look_inside(fd: int, proc: int) -> tuple[str, int]:
+    """Move the calling thread there for ever; returns the mounts, and a descriptor of the root directory."""
+    enter_mount_namespace(fd)
+    with os.fdopen(os.open("thread-self/mountinfo", os.O_RDONLY, dir_fd=proc), errors="surrogateescape") as file:
+        mounts = file.read()
+    return mounts, os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for fd in descriptors:
+        os.close(fd)
