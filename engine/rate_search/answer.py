@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -10,13 +11,18 @@ from enum import StrEnum
 from msgspec import Struct
 
 from engine.rate_search.bounds import LoadClass, classify, is_out_of_time
+from engine.rate_search.goal import allowed_share
 from engine.rate_search.grid import RateGrid
 from engine.rate_search.known import Bounds
 from engine.rate_search.pooled import Pooled
-from engine.rate_search.search import RateSearch, on_grid
+from engine.rate_search.rounds import Rounds, rounds_by_rate
+from engine.rate_search.search import RateSearch
 from engine.rate_search.trial import RateTrial
 from engine.sweep.busy_host import busy_host_pct
 from engine.sweep.limit import Limit
+
+_FAR = 1.25
+"""Times the upper bound, from where it is no matter of chance that fewer I/Os keep a limit than make a lower bound."""
 
 
 class RateVerdict(StrEnum):
@@ -68,6 +74,25 @@ class RateBound(Struct, frozen=True):
         )
 
 
+class RateAgain(Struct, frozen=True):
+    """A rate that exceeded a limit and was measured again, as a higher one keeps it or one trial alone exceeded it."""
+
+    before: RateBound
+    """Of all trials that were set aside."""
+    now: RateBound
+    is_kept: bool
+    """Whether the trials that count keep the limit."""
+    rounds: int
+    """How often it was measured anew."""
+
+    @classmethod
+    def of(cls, rounds: Sequence[Sequence[RateTrial]], limit: Limit) -> RateAgain:
+        """Sum up the rounds of one rate."""
+        now, before = rounds[-1], list(itertools.chain(*rounds[:-1]))
+        is_kept = Pooled.of(now, limit).keeps(limit)
+        return cls(RateBound.of(before, limit), RateBound.of(now, limit), is_kept, len(rounds) - 1)
+
+
 class RateAnswer(Struct, frozen=True):
     """The highest rate that keeps one limit."""
 
@@ -84,6 +109,13 @@ class RateAnswer(Struct, frozen=True):
     """Time at one of them that had as much as is given to a rate and too few I/Os in it; None where there is none."""
     kept_above: float | None = None
     """The highest rate above the upper bound that keeps the limit all the same; None where there is none."""
+    again: tuple[RateAgain, ...] = ()
+    """Rates that were measured again; those whose new trials keep the limit do not count as exceeding it."""
+    stalled_share: float | None = None
+    """Share of the time over the limit in all trials up to the lower bound, those set aside too, where it is too much.
+
+    None also where nothing was set aside.
+    """
     host_busy_pct: float | None = None
     """How busy the host was while the bounds were measured; None where it had processors left."""
 
@@ -114,7 +146,8 @@ def rate_answers(search: RateSearch, trials: Sequence[RateTrial]) -> RateAnswers
 
 
 def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
-    phase, groups = search.phases[-1], on_grid(trials)
+    phase, rounds = search.phases[-1], rounds_by_rate(trials)
+    groups = {rate: each[-1] for rate, each in rounds.items() if grid.has(rate)}
     classes = {rate: classify(group, limit, phase, search.goal.exceed_ratio) for rate, group in groups.items()}
     found = Bounds.of(grid, classes)
     lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
@@ -122,24 +155,48 @@ def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], lim
     undecided = sorted(rate for rate, each in classes.items() if low < rate < high and each is LoadClass.UNDECIDED)
     bounds = [rate for rate in (lower, upper) if rate is not None] or undecided
     late = [rate for rate in undecided if is_out_of_time(groups[rate], limit, phase)]
+
+    def is_kept_at(rate: float) -> bool:
+        if rate < _FAR * high or classes[rate] is not LoadClass.UNDECIDED:
+            return classes[rate] is LoadClass.LOWER
+        pooled = Pooled.of(groups[rate], limit)
+        return pooled.ios >= phase.least_ios(limit) and pooled.keeps(limit) and not pooled.unsustained_s
+
     return RateAnswer(
         limit,
-        _verdict(grid, found.lower, found.upper),
+        _verdict(grid, found, phase.steps),
         None if lower is None else RateBound.of(groups[lower], limit),
         None if upper is None else RateBound.of(groups[upper], limit),
         tuple(undecided),
         sum(trial.ios for rate in undecided for trial in groups[rate]),
         max((phase.least_ios(limit) / rate for rate in late), default=None),
-        max((rate for rate, each in classes.items() if rate > high and each is LoadClass.LOWER), default=None),
+        max((rate for rate in groups if rate > high and is_kept_at(rate)), default=None),
+        tuple(RateAgain.of(each, limit) for _, each in sorted(rounds.items()) if _is_again(each, limit)),
+        None if lower is None else _stalled_share(rounds, lower, limit),
         busy_host_pct(trial.host_busy_pct for rate in bounds for trial in groups[rate]),
     )
 
 
-def _verdict(grid: RateGrid, lower: int | None, upper: int | None) -> RateVerdict:
+def _is_again(rounds: Sequence[Sequence[RateTrial]], limit: Limit) -> bool:
+    return any(not Pooled.of(each, limit).keeps(limit) for each in rounds[:-1])
+
+
+def _stalled_share(rounds: Rounds, lower: float, limit: Limit) -> float | None:
+    """Weigh by time: whatever waits for a stall is over the limit, at any rate."""
+    trials = [trial for rate, each in rounds.items() if rate <= lower for trial in itertools.chain(*each)]
+    if limit.metric == "mean" or not any(_is_again(each, limit) for rate, each in rounds.items() if rate <= lower):
+        return None
+    share = math.fsum(trial.excess_of(limit) * trial.duration_s for trial in trials)
+    share /= math.fsum(trial.duration_s for trial in trials)
+    return share if share > allowed_share(limit) else None
+
+
+def _verdict(grid: RateGrid, found: Bounds, steps: int) -> RateVerdict:
+    lower, upper = found.lower, found.upper
     if lower == 0:
         return RateVerdict.ALL_KEEP
     if lower is None and upper == grid.last:
         return RateVerdict.NONE_KEEPS
-    if lower is None or upper is None or lower - upper > 1:
+    if lower is None or upper is None or lower - upper > steps:
         return RateVerdict.UNDECIDED
     return RateVerdict.FOUND

@@ -42,10 +42,16 @@ def _class_of(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ra
         if keeps and pooled.ios < least_ios:
             return LoadClass.UNDECIDED
         return LoadClass.LOWER if keeps and of_time is not LoadClass.UPPER else LoadClass.UPPER
-    is_usual_time_over = pooled.duration_s >= phase.time_at(rate, limit) * (1 - _ROUNDING)
+    is_usual_time_over = has_usual_time(trials, limit, phase)
     is_lower = of_time is LoadClass.LOWER and keeps and (is_usual_time_over or pooled.is_clear(limit))
     is_upper = of_time is LoadClass.UPPER and (is_usual_time_over or not keeps)
     return of_time if is_lower or is_upper else LoadClass.UNDECIDED
+
+
+def has_usual_time(trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> bool:
+    """Whether a rate had the time after which it is decided where I/Os and time agree."""
+    usual_s = phase.time_at(trials[0].rate, limit) * (1 - _ROUNDING)
+    return sum(trial.duration_s for trial in trials) >= usual_s
 
 
 def is_out_of_time(trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> bool:

@@ -75,6 +75,10 @@ def _answer(answer: RateAnswer, answers: RateAnswers) -> Document:
         "undecided": list(answer.undecided),
         "undecided_ios": answer.undecided_ios,
         "kept_above": answer.kept_above,
+        "measured_again": [
+            {"before": _bound(each.before), "now": _bound(each.now), "rounds": each.rounds} for each in answer.again
+        ],
+        "stalled_share": answer.stalled_share,
         "host_busy_pct": answer.host_busy_pct,
     }
 

@@ -92,7 +92,7 @@ class RateGoal:
         return (
             Phase(self.first_trial_s, self.first_trial_s, 8, rough),
             Phase(self.trial_s, max(final_sum_s / 4, self.trial_s), 2, better),
-            Phase(self.trial_s, final_sum_s, 1),
+            Phase(self.trial_s, final_sum_s, 2),
         )
 
 

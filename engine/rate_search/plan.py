@@ -23,7 +23,7 @@ from engine.sweep.limit import Limit
 
 DEPTH = 128
 """Slots per target where none are asked for: arrivals seldom wait for one below the maximum of most devices."""
-_USUAL_S = 65.0
+_USUAL_S = 55.0
 """Time for one limit on a steady device, measured with the model of the tests."""
 _NOISY = 2.5
 _RANGE = re.compile(r"\s*rate\s*=\s*([0-9.e+]{0,18})\s*\.\.\s*([0-9.e+]{0,18})\s*", re.ASCII)
@@ -105,7 +105,7 @@ class RatePlan(Struct, frozen=True):
     @property
     def expected_s(self) -> float:
         """Time on a steady device."""
-        return _USUAL_S * len(self.curves) * (1 + 0.25 * (len(self.limits) - 1))
+        return _USUAL_S * len(self.curves) * (1 + 0.35 * (len(self.limits) - 1))
 
     @property
     def words(self) -> str:

@@ -8,9 +8,9 @@ expand, halve, refine), so that limits that are kept up to about the same rate s
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
-from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -19,7 +19,7 @@ from engine.rate_search.bounds import classify, is_out_of_time
 from engine.rate_search.goal import Phase, RateGoal, lowest_rate
 from engine.rate_search.grid import LOWEST_SHARE, RateGrid, rounded
 from engine.rate_search.known import Bounds, Groups, KnownTrials
-from engine.rate_search.trial import SUSTAINED, RateTrial
+from engine.rate_search.trial import SUSTAINED, RateStage, RateTrial
 from engine.sweep.limit import Limit
 
 FIRST_RATE = 10_000.0
@@ -37,18 +37,10 @@ _ALIKE = 0.05
 _LONGEST_OF_MAXIMUM_S = 5.0
 _LEAST_RANGE = 1 / 4
 """Share of the maximum from which the search goes down to rates that take longer than is given to one."""
+_ROUNDED = 1.001
+"""Ratio of two rates by which rounding to four digits may change it."""
 _FARTHEST = 16
 """Steps by which a bound is searched further out at a time."""
-
-
-class RateStage(StrEnum):
-    """Parts of the search, in their order."""
-
-    MAXIMUM = "maximum"
-    LADDER = "ladder"
-    SEARCH = "search"
-    STEP = "step"
-    """Of given rates; no search at all."""
 
 
 class WantedTrial(Struct, frozen=True):
@@ -76,11 +68,13 @@ class RateSearch(Struct, frozen=True):
         if len(trials) >= _MOST_TRIALS:
             return None
         known = known or KnownTrials()
-        known.follow(trials, RateStage.MAXIMUM)
+        known.follow(trials)
         grid = self._grid(known.to_maximum)
         if grid is None:
             return self._next_for_maximum(known.to_maximum)
         phases = self.phases
+        if self._is_maximum_doubtful(known, grid, phases):
+            return self._next_for_maximum(known.to_maximum)
         for index in grid.ladder():
             if grid.rate(index) not in known.on_grid:
                 return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
@@ -102,11 +96,15 @@ class RateSearch(Struct, frozen=True):
         highest = max(min(maximum, self.high or maximum), 1.0)
         usual = max(highest * LOWEST_SHARE, min(lowest_rate(self.limits), highest * _LEAST_RANGE), 0.1)
         lowest = min(usual if self.low is None else self.low, highest)
-        return RateGrid(rounded(highest), lowest, self.goal.width / 2)
+        return RateGrid(rounded(highest), lowest, math.sqrt((1 + self.goal.width) / _ROUNDED) - 1)
 
     def is_capped(self, trials: Sequence[RateTrial]) -> bool:
         """Whether the load carried the highest rate allowed."""
-        return any(is_carried(trial) for trial in _to_maximum(trials).get(self._highest_rate, ()))
+        return self.is_known_capped(_to_maximum(trials))
+
+    def is_known_capped(self, to_maximum: Groups) -> bool:
+        """Whether it did so in trials by their rate."""
+        return any(is_carried(trial) for trial in to_maximum.get(self._highest_rate, ()))
 
     def _maximum(self, to_maximum: Groups) -> float | None:
         """Throughput of the load, or the highest rate allowed if it carries that."""
@@ -118,6 +116,19 @@ class RateSearch(Struct, frozen=True):
             if not carried and len(whole) >= _OVERLOADS:
                 return _throughput(whole)
         return None
+
+    def _is_maximum_doubtful(self, known: KnownTrials, grid: RateGrid, phases: Sequence[Phase]) -> bool:
+        """Whether the maximum is to be measured again, as a limit is kept there: a stall may have made it too low."""
+        if self.is_known_capped(known.to_maximum):
+            return False
+        *_, overloads = known.to_maximum.values()
+        if len(overloads) >= 2 * _OVERLOADS + 1:  # the first may be too short to count
+            return False
+        return any(
+            known.bounds(grid, limit, phase, self.goal.exceed_ratio).lower == 0
+            for limit in self.limits
+            for phase in phases
+        )
 
     @property
     def _highest_rate(self) -> float:
@@ -147,17 +158,36 @@ class RateSearch(Struct, frozen=True):
         for phase in phases:
             now = [known.bounds(grid, limit, phase, self.goal.exceed_ratio) for limit in self.limits]
             wanted: dict[int, list[Limit]] = {}
+            again = set[int]()
             for limit, each, last in zip(self.limits, now, before, strict=True):
-                index = _next_index(grid, each, last, phase.steps)
-                if index is not None and not is_out_of_time(known.on_grid.get(grid.rate(index), ()), limit, phase):
+                index, is_new = self._wanted(known, grid, (limit, phase), each, last)
+                if index is not None:
                     wanted.setdefault(index, []).append(limit)
+                    again |= {index} if is_new else set()
             if wanted:
                 # Staying saves the turn; what most limits want comes next.
                 index = here if here in wanted else max(wanted, key=lambda each: (len(wanted[each]), each))
                 longest_s = max(phase.trial_at(grid.rate(index), limit) for limit in wanted[index])
-                return WantedTrial(grid.rate(index), longest_s, RateStage.SEARCH)
+                stage = RateStage.AGAIN if index in again else RateStage.SEARCH
+                return WantedTrial(grid.rate(index), longest_s, stage)
             before = now
         return None
+
+    def _wanted(
+        self, known: KnownTrials, grid: RateGrid, of: tuple[Limit, Phase], now: Bounds, before: Bounds
+    ) -> tuple[int | None, bool]:
+        """Choose the rate to measure next for one limit in a phase, and whether that is a new round at it."""
+        limit, phase = of
+        disputed = known.disputed(grid, limit, phase, self.goal.exceed_ratio)
+        if disputed is not None:
+            return grid.nearest(disputed.rate), disputed.is_new
+        index = _next_index(grid, now, before, phase.steps)
+        is_answer = index is None and phase == self.phases[-1] and now.upper is not None
+        if is_answer and now.upper is not None and known.is_doubtful(grid.rate(now.upper), limit):
+            return now.upper, True
+        if index is None or is_out_of_time(known.on_grid.get(grid.rate(index), ()), limit, phase):
+            return None, False
+        return index, False
 
 
 def is_carried(trial: RateTrial) -> bool:
@@ -166,18 +196,17 @@ def is_carried(trial: RateTrial) -> bool:
 
 
 def _throughput(iops: Sequence[float]) -> float:
-    """Mean of several measurements, without those in which something stalled."""
-    middle = statistics.median(iops)
-    return statistics.fmean(each for each in iops if abs(each - middle) <= _ALIKE * middle)
+    """Mean of several measurements, without those in which something stalled.
+
+    Those that were made again count if they differ: all of the first may have met one stall.
+    """
+    first, again = (_typical(each) for each in (iops[:_OVERLOADS], iops[_OVERLOADS:]))
+    return again if len(iops) >= 2 * _OVERLOADS and again > first * (1 + _ALIKE) else first
 
 
-def on_grid(trials: Sequence[RateTrial]) -> Groups:
-    """Group the trials of ladder and search by their rate."""
-    groups: dict[float, list[RateTrial]] = {}
-    for trial in trials:
-        if trial.stage != RateStage.MAXIMUM:
-            groups.setdefault(trial.rate, []).append(trial)
-    return groups
+def _typical(iops: Sequence[float]) -> float:
+    middle = statistics.median(iops) if iops else 0.0
+    return statistics.fmean(each for each in iops if abs(each - middle) <= _ALIKE * middle) if iops else 0.0
 
 
 def _to_maximum(trials: Sequence[RateTrial]) -> Groups:

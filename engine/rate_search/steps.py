@@ -12,8 +12,8 @@ from engine.job.validate import validate
 from engine.rate_search.grid import rounded
 from engine.rate_search.known import KnownTrials
 from engine.rate_search.plan import RatePlan
-from engine.rate_search.search import RateSearch, RateStage, WantedTrial
-from engine.rate_search.trial import RateTrial
+from engine.rate_search.search import RateSearch, WantedTrial
+from engine.rate_search.trial import RateStage, RateTrial
 from engine.replacing import replace
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import summaries

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from engine.job.sizes import format_duration
 from engine.rate_search.answer import RateAnswer, RateAnswers, RateBound, RateVerdict
+from engine.rate_search.rounds import on_grid
 from engine.rate_search.runner import RateCurve, RateResult
-from engine.rate_search.search import on_grid
 from engine.rate_search.trial import RateTrial
 from engine.sweep.busy_host import busy_host_text
 from engine.sweep.limit import Limit
@@ -133,8 +133,19 @@ def cautions(answer: RateAnswer) -> tuple[str, ...]:
         why = "stalls, or a load near its limit: measure again while the host is idle"
         found.append(f"at {rate_text(upper.rate)} IOPS {trials} keep it, but not all I/Os together ({why})")
     if upper is not None and answer.kept_above is not None:
-        both = f"{rate_text(upper.rate)} IOPS exceed it and {rate_text(answer.kept_above)} keep it"
+        times = next((f", {each.rounds + 1} times," for each in answer.again if each.now.rate == upper.rate), "")
+        both = f"{rate_text(upper.rate)} IOPS exceed it{times} and {rate_text(answer.kept_above)} keep it"
         found.append(f"{both}: measure again while nothing else uses the device")
+    found += [
+        f"{rate_text(each.now.rate)} IOPS exceeded it at first ({_ios(each.before)}) and were measured again: "
+        f"they keep it ({_ios(each.now)})"
+        for each in answer.again
+        if each.is_kept
+    ]
+    if lower is not None and answer.stalled_share is not None:
+        trials = f"all trials up to {rate_text(lower.rate)} IOPS, those set aside too"
+        time = f"{_percent(answer.stalled_share)} % of the time"
+        found.append(f"{trials}, exceed it for {time}: so often it stalled; measure for longer, with --goal sum=5m")
     if answer.host_busy_pct is not None:
         found.append(busy_host_text(answer.host_busy_pct))
     return tuple(found)

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -23,6 +24,18 @@ _FEW = 5.0
 """Arrivals expected, of which it may be chance that there are none."""
 _DEVIATIONS = 3.0
 """Standard deviations that the number of Poisson arrivals may be off."""
+
+
+class RateStage(StrEnum):
+    """Parts of the search, in their order."""
+
+    MAXIMUM = "maximum"
+    LADDER = "ladder"
+    SEARCH = "search"
+    AGAIN = "again"
+    """The first of a new round at its rate, whose earlier trials are set aside."""
+    STEP = "step"
+    """Of given rates; no search at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.rate_search.plan import RatePlan
-from engine.rate_search.search import RateStage
-from engine.rate_search.trial import RateTrial
+from engine.rate_search.trial import RateStage, RateTrial
 from engine.sweep.kept_trials import KeptTrials, TrialKind, are_numbers, plain_object
 
 SCHEMA = "lunscope.rate-trials/1"

@@ -21,7 +21,8 @@ import pytest
 
 from engine.rate_search.answer import RateAnswer, RateVerdict, rate_answers
 from engine.rate_search.goal import RateGoal, allowed_share
-from engine.rate_search.search import RateSearch, RateStage, WantedTrial
+from engine.rate_search.search import RateSearch, WantedTrial
+from engine.rate_search.trial import RateStage
 from engine.sweep.limit import Limit
 from tests import needs
 from tests.unit.rate_search.open_model import SERVICE_RATE, TURN_S, OpenModel, search_all, true_rate
@@ -97,7 +98,7 @@ def test_bounds_overlap_and_hold_the_true_rate(noise: float, stall_every_s: floa
     assert overlapping >= 0.95 * runs
 
 
-def test_search_takes_at_most_twice_as_long_as_mlrsearch() -> None:
+def test_search_takes_little_longer_than_mlrsearch() -> None:
     """From the first trial to the last, less the trials to the maximum, which MLRsearch is given."""
     ours_s, theirs_s = [], []
     for seed in range(20):
@@ -107,4 +108,4 @@ def test_search_takes_at_most_twice_as_long_as_mlrsearch() -> None:
         to_maximum = [trial for trial in ours.trials if trial.stage == RateStage.MAXIMUM]
         ours_s.append(ours.now_s - sum(trial.duration_s + TURN_S for trial in to_maximum))
         theirs_s.append(theirs.now_s)
-    assert np.median(ours_s) <= 2 * np.median(theirs_s)
+    assert np.median(ours_s) <= 1.3 * np.median(theirs_s)

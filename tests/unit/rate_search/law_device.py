@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.rate_search.goal import allowed_share
-from engine.rate_search.search import RateStage, WantedTrial
-from engine.rate_search.trial import PATIENCE_S, Arrivals, RateTrial
+from engine.rate_search.search import WantedTrial
+from engine.rate_search.trial import PATIENCE_S, Arrivals, RateStage, RateTrial
 from engine.sweep.limit import Limit
 
 SLOTS = 128

@@ -14,7 +14,8 @@ from engine.rate_search.answer import RateAnswers, RateVerdict, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.goal import parse_goal
 from engine.rate_search.known import KnownTrials
-from engine.rate_search.search import RateSearch, on_grid
+from engine.rate_search.rounds import on_grid
+from engine.rate_search.search import RateSearch
 from engine.rate_search.text import answer_lines, cautions
 from engine.sweep.limit import Limit
 from tests.unit.rate_search.law_device import Law, LawDevice, true_excess

@@ -45,7 +45,7 @@ def test_search_over_a_load_finds_the_rate_and_says_so() -> None:
     assert answer.lower.rate == pytest.approx(P99_RATE, rel=0.05)
     assert result.elapsed_s <= 180
     text = "\n".join(rate_lines(result))
-    for words in ("[open loop, poisson arrivals]", "p99<=2ms: 17,", "IOPS keep it", "conditional throughput"):
+    for words in ("[open loop, poisson arrivals]", "p99<=2ms: 16,", "IOPS keep it", "conditional throughput"):
         assert words in text
     assert "caution" not in text
     assert [data["rate_search"] for _, data in notes] == ["begin", *["trial"] * len(result.curves[0].trials), "end"]
