@@ -38,8 +38,8 @@ TURNS = 48
 TURN_S, SETTLE_S = 0.12, 0.01
 DISK_GOAL_PCT, LOOP_GOAL_POINTS = 2, 5
 
-DEVICES, ACTIVE = 19_200, 1_000
-ACTIVE_GOAL_MS, IDLE_GOAL_MS, READY_GOAL_MS, MEMORY_GOAL_MB = 5, 1, 250, 40
+DEVICES, ACTIVE, SHARDS = 19_200, 1_000, 16
+ACTIVE_GOAL_MS, IDLE_GOAL_MS, READY_GOAL_MS, MEMORY_GOAL_MB = 20, 1, 250, 64
 READS = 15
 
 EMPTY = ("rq_complete", "rq_complete", "rq_merge", "rq_requeue", "rq_issue", "rq_insert")
@@ -166,21 +166,15 @@ def start(times: int) -> None:
 
 # ---- reading
 
-DEVICE = np.dtype(
-    [
-        ("head", "u4", 6),
-        ("last_done_ns", "u8"),
-        ("waits", "u8", 4),
-        ("ios", "u8", (3, 4)),
-        ("histogram", "u4", 4),
-        ("octaves_used", "u4", 4),
-        ("rest", "u1", 128),
-    ]
-)
-"""struct device of engine/native/bpf/layout.h."""
+CELL = np.dtype([("leaf", "u8", 8), ("ios", "u8", (3, 4)), ("rest", "u8", 12)])
+"""struct cell of engine/native/bpf/layout.h."""
+PLACES_AT = 64 + 96 + 48 + 16 + 12
+"""Of the number of its places, in bytes."""
+OWN = np.dtype([("index", "u4"), ("asked", "u4")])
+TOUCHED = np.dtype([("epoch", "u4"), ("unused", "u4")])
 IDENTITY = np.dtype([("number", "u4"), ("changes", "u4"), ("name", "S32")])
 OCTAVES, BUCKETS = 28, 16
-USED = (4, 5, 6, 7, 8)
+USED = (4, 5, 6, 7, 8, 9)
 """Octaves that a load on real disks fills, out of 28."""
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
 
@@ -193,6 +187,7 @@ def reading(folder: Path) -> None:
     (folder / "kernel/btf/vmlinux").symlink_to("/sys/kernel/btf/vmlinux")
     possible = "devices/system/cpu/possible"
     (folder / possible).write_text(Path("/sys", possible).read_text())
+    (folder / "devices/system/cpu/online").write_text(f"0-{SHARDS - 1}")
     tracer = BlockTracer(str(folder))
     descriptors = tracer.map_descriptors()
     try:
@@ -212,22 +207,27 @@ def locked_bytes(descriptor: int) -> int:
 
 
 def read_all(tracer: BlockTracer, descriptors: dict[str, int]) -> None:
-    devices = mapped(descriptors["devices"], DEVICE, DEVICES + 1)
     identities = mapped(descriptors["identities"], IDENTITY, DEVICES + 1)
-    octaves = mapped(descriptors["octaves"], np.dtype(("u4", (BUCKETS,))), ACTIVE * 4 * OCTAVES)
     identities["name"][1:] = [f"sd{number}".encode() for number in range(DEVICES)]
     identities["number"][1:] = np.arange(DEVICES) + 1
+    own = ACTIVE * SHARDS
     with mmap.mmap(descriptors["control"], 4096) as control:
         struct.pack_into("<I", control, 4, DEVICES + 1)
-    active = devices[1 : ACTIVE + 1]
-    active["histogram"] = np.arange(1, ACTIVE * 4 + 1).reshape(ACTIVE, 4)
-    active["octaves_used"] = sum(1 << octave for octave in USED)
-    by_series = octaves.reshape(ACTIVE * 4, OCTAVES, BUCKETS)
+        (first_cell,) = struct.unpack_from("<I", control, 8)
+    cells = mapped(descriptors["cells"], CELL, first_cell + own)[first_cell:]
+    cell_of = mapped(descriptors["cell_of"], OWN, (ACTIVE + 1) * SHARDS)[SHARDS:]
+    touched = mapped(descriptors["touched"], TOUCHED, ACTIVE + 1)[1:]
+    places = mapped(descriptors["places"], np.dtype(("u4", (4, OCTAVES))), own)
+    octaves = mapped(descriptors["octaves"], np.dtype(("u4", (BUCKETS,))), own * 4 * len(USED))
+    cell_of["index"] = first_cell + np.arange(own)
+    cells.view("u4").reshape(own, -1)[:, PLACES_AT // 4] = np.arange(own) + 1
+    places[:, :, USED] = np.arange(1, own * 4 * len(USED) + 1).reshape(own, 4, len(USED))
+    epochs = mmap.mmap(descriptors["control"], 4096)
 
     def work() -> None:
-        active["last_done_ns"] = np.add(active["last_done_ns"], 1)
-        active["ios"] = np.add(active["ios"], 7)
-        by_series[:, USED] = np.add(by_series[:, USED], 3)
+        touched["epoch"] = struct.unpack_from("<I", epochs)[0]
+        cells["ios"] = np.add(cells["ios"], 7)
+        np.add(octaves, 3, out=octaves)
 
     for _ in range(3):
         tracer.read()

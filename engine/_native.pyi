@@ -243,7 +243,7 @@ and its service time (that issue to completion), so that means are sums divided 
 whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts reads
 and writes whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os
 waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have no
-queue time.
+queue time. `busy_ns`, `lost_in_driver_ns`, `in_driver_peak_most` and `uncounted`: see the raw table trace.
 """
 SLOW_COLUMNS: list[str]
 """Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
@@ -309,9 +309,10 @@ class TraceReader:
 
         `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those in flight at the start;
         `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
-        `series_without_histogram`: table full; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the
-        kernel skipped a program and the second copy did its work; `requeued`: I/Os the driver returned, not a loss;
-        `without_process`: I/Os that no process was found for, or no room for it.
+        `series_without_histogram`: table full, the latter for ranges of latencies of a device; `unstamped`: see
+        TRACE_COLUMNS; `rescued`: completions for which the kernel skipped a program and the second copy did its work;
+        `requeued`: I/Os the driver returned, not a loss; `without_process`: I/Os that no process was found for, or no
+        room for it; `overtaken`: ends of busy time and maxima that other CPUs overtook too often to be kept.
         """
     def close(self) -> None:
         """Free the maps; may be called twice. All other calls raise ValueError afterwards."""
@@ -325,7 +326,7 @@ class BlockTracer(TraceReader):
     """
 
     def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3000, process_idle_s: float = 60.0) -> Self:
-        """Load and attach; `histograms` limits how many devices get all four histograms (7 KiB each in the kernel).
+        """Load and attach; `histograms` limits how many devices get histograms, and counters for each group of CPUs.
 
         A process without I/O on a device for `process_idle_s` loses its place there; its next I/O takes another.
 

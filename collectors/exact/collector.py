@@ -99,7 +99,9 @@ class TagWaitSwitch:
             self._of = trace.rows, topology
             self._limits = np.array([_limit(topology, key) for key in trace.rows.keys], np.float64)
         # A scheduler admits more requests than the driver holds: its queue is full while some of them wait in it.
-        return any(self._is_full(trace.column(name)) for name in ("in_driver_peak", "in_flight_now"))
+        return any(
+            self._is_full(trace.column(name)) for name in ("in_driver_peak_most", "in_driver_peak", "in_flight_now")
+        )
 
     def _is_full(self, requests: NDArray[np.uint64]) -> bool:
         return bool(((requests >= self._limits) & (requests < 1 << 31)).any())

@@ -28,7 +28,7 @@ _WORDS = {
 _SAVED_WORDS = {
     "recursion_misses": "runs of a program the kernel skipped",
     "rescued": "I/Os the second copy of the program saw instead",
-    "series_without_histogram": "series of devices without percentiles",
+    "series_without_histogram": "ranges of latencies without room for their counts (no percentiles)",
 }
 
 

@@ -131,7 +131,7 @@ def test_descriptors_that_are_no_maps_are_refused(tracer: _native.BlockTracer) -
     names = tracer.map_descriptors()
     try:
         with pytest.raises(OSError, match="control"):
-            _native.TraceReader({**names, "control": names["devices"]})
+            _native.TraceReader({**names, "control": names["octaves"]})
         with Path("/dev/null").open() as null, pytest.raises(OSError, match="not a BPF map"):
             _native.TraceReader({**names, "octaves": null.fileno()})
     finally:

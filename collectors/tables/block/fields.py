@@ -88,7 +88,7 @@ DISK_FIELDS: tuple[Field, ...] = (
         "in_flight_peak",
         "max inflight",
         Unit.COUNT,
-        "Most outstanding I/Os seen at once by the in-flight sampler.",
+        "Most I/Os at once: exact while one CPU group submits, else the most that samples saw.",
         digits=5,
     ),
     _disk(

@@ -28,14 +28,19 @@ TRACE = Schema(
         Column("unstamped", Kind.COUNTER),
         Column("errors", Kind.COUNTER),
         Column("lost_in_driver_ns", Kind.COUNTER),
+        Column("in_driver_peak_most", Kind.PEAK),
+        Column("uncounted", Kind.COUNTER),
     ),
 )
 """One row per device with I/O while the block tracepoints were attached, under its key of the disk table; a new row
 has counted from 0. An I/O is counted when it completes. `unstamped` are I/Os with an unknown queue time
 (queue/iostats is 0): their times are in no queue column. The largest latency is that of queue plus service time.
-`lost_in_driver_ns` is how long I/Os whose completion was missed were taken to be in the driver: busy time may be too
-long by as much; sessions of earlier versions do not have it. Histograms of the same name have the series of
-TRACE_SERIES."""
+`busy_ns` is the least it can have been: the time with any I/O in the driver that was seen from issue to completion.
+`lost_in_driver_ns` is the time beside it in which an I/O whose completion was missed was taken to be in the driver:
+busy time is at most longer by as much. Earlier versions counted it in `busy_ns`; sessions of even earlier ones lack
+it. I/Os in the driver are counted by groups of CPUs: as many as `in_driver_peak` were there at once, and no more than
+`in_driver_peak_most`; the two are equal while one group issues. `uncounted` are times of I/Os that no histogram had
+room for. Histograms of the same name have the series of TRACE_SERIES."""
 
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 
@@ -63,8 +68,8 @@ TRACER = Schema(
 )
 """One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), what is known of waits for
 tags, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
-taken as completed, devices and series that found the tables full, program runs that the kernel skipped, and I/Os that
-the second copy of a program traced instead."""
+taken as completed, devices and ranges of latencies that found the tables full, program runs that the kernel skipped,
+and I/Os that the second copy of a program traced instead."""
 
 SLOW_IO = Schema(
     "slow_io",

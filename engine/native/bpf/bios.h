@@ -10,7 +10,6 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	struct request_queue *queue = disk->queue;
 	u64 now, key;
 	struct io_set *set;
-	struct device *d;
 	struct io *io;
 	u32 index;
 
@@ -25,13 +24,12 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	if (io)
 		forget(io, now);
 	index = device_of(queue, disk);
-	d = index ? device_at(index) : 0;
-	if (!d || !(io = claim(set, key)))
+	if (!index || !(io = claim(set, key)))
 		return 0;
 	note_submitter(io, index, now);
 	io->bytes = bio->bi_iter.bi_size;
 	io->state = state_of(index, IO_BIO, now);
-	enter_driver(d, now);
+	enter(io, index, now);
 	return 0;
 }
 
@@ -48,8 +46,6 @@ static __always_inline int complete_bio(struct request_queue *queue, struct bio 
 	u64 key;
 	struct io_set *set;
 	struct io *io;
-	struct device *d;
-	bool timed;
 
 	if (queue->mq_ops)
 		return 0;
@@ -65,11 +61,8 @@ static __always_inline int complete_bio(struct request_queue *queue, struct bio 
 	f.operation = bio->bi_opf & OP_MASK;
 	f.sector = first_sector(bio, io->bytes);
 	f.bio = bio;
-	d = take_out(io, &f, &timed);
-	if (!d)
-		return 0;
-	account(d, &f, false);
-	*(volatile u64 *)&d->last_done_ns = f.now;
+	if (take_out(io, &f))
+		account(&f);
 	return 0;
 }
 

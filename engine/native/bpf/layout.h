@@ -13,42 +13,78 @@
 #define OCTAVES 28
 #define BUCKETS_OF_OCTAVE 16
 
-#define NO_HISTOGRAM 0xffffffffu /* the pool was empty when the device asked */
+#define NO_HISTOGRAM 0xffffffffu /* the pool was empty when the series asked */
 
 struct sums {
 	u64 ios, sectors, queue_ns, service_ns;
 };
 
+/* Time that something was busy, by a scalable non-zero indicator (Ellen, Lev, Luchangco, Moir, PODC 2007): what is counted
+ * here are the members that are not idle, of a device its leaves, of a group its devices, so that only edges write it. */
+struct busy {
+	u64 root;    /* time of the latest departure << 19 | members << 1 | which of the two lists of groups is in force */
+	s64 sum_ns;  /* ends minus starts of busy intervals: negative while one is open */
+	u64 lost_ns; /* of it, time for which an I/O whose completion was missed was taken to be in the driver */
+	u64 lost_until_ns; /* CLOCK_MONOTONIC; times of several such I/Os may overlap */
+};
+#define ROOT_MEMBER 2ull
+#define ROOT_MEMBERS ((1ull << 18) - 1)
+#define ROOT_TIME_SHIFT 19
+/* Further apart in the order of programs than in time no two are: they run between two clock ticks of a CPU. */
+#define ROOT_SLACK_NS (1ull << 30)
+
 struct device {
-	/* Written when an I/O is issued and when it completes. */
-	s32 in_driver; /* twice the number of I/Os in the driver, plus which of the two lists of groups is in force */
-	s32 queued;
-	s64 busy_ns;   /* ends minus starts of busy intervals: negative while one is open */
-	u32 in_driver_peak[EPOCHS];
-	u64 last_done_ns;
-	u64 tag_waits, tag_wait_ns;
-	u32 errors, unstamped;
-	u64 lost_in_driver_ns; /* how long I/Os whose completion was missed were taken to be in the driver */
+	/* Written when a leaf becomes busy or idle. */
+	struct busy busy;
+	u64 unused_0[4];
 
-	/* Written when it completes. */
-	struct sums sums[DIRECTIONS];
-	u32 histogram[SERIES];    /* number in the pool plus 1; 0 before the first I/O */
-	u32 octaves_used[SERIES]; /* bit per octave that was ever counted in */
-
-	u64 queue_max_ns[EPOCHS], service_max_ns[EPOCHS], latency_max_ns[EPOCHS];
+	/* Read by every I/O, written by user space. */
 	u64 slow_ns; /* I/Os that take longer are recorded one by one; 0: new maxima of the interval only */
-	u64 unused_1;
-
-	/* Groups that are busy while this device is; 0 ends a list. */
-	u16 groups[2][GROUPS_OF_DEVICE];
-	u64 unused_2[4];
+	u16 groups[2][GROUPS_OF_DEVICE]; /* groups that are busy while this device is; 0 ends a list */
+	u64 unused_1[3];
 };
 
-/* Sums of the I/Os that one CPU completed last, not yet added to their device: additions to a line of one's own need no
- * lock. They move to the device when another device or direction needs the place. */
+/* What the CPUs of one shard count of one device. The first cells are those of the devices, one each, for all shards that
+ * see few I/Os; the others belong to the shards that have asked for one of their own (struct own). */
+struct cell {
+	/* Written when an I/O is issued and when it leaves the driver, on any CPU. */
+	s32 in_driver; /* leaf: I/Os in the driver that were issued by this shard */
+	s32 queued;    /* inserted minus issued here: of all cells together those that wait */
+	u64 in_driver_peak[EPOCHS];
+	u64 unused_0[5];
+
+	/* Written when one completes. */
+	struct sums sums[DIRECTIONS];
+	u64 queue_max_ns[EPOCHS], service_max_ns[EPOCHS], latency_max_ns[EPOCHS];
+	u64 tag_waits, tag_wait_ns;
+	u32 errors, unstamped;
+	u32 uncounted; /* times that are in no histogram for want of room */
+	u32 places;    /* number of its `struct places` plus 1; 0 before the first I/O */
+	u64 unused_1[2];
+};
+
+/* Octaves of the histograms of a cell: number in the pool plus 1, 0 before the first I/O there. */
+struct places {
+	u32 octave[SERIES][OCTAVES];
+};
+
+/* What a shard has of its own of a device (a cell), or of a process on a device (sums). */
+struct own {
+	u32 index; /* 0: nothing yet, it shares what is there for all */
+	u32 asked; /* epoch << 8 | how often it was asked for in that epoch */
+};
+#define OWN_AFTER 32 /* I/Os in one interval; fewer cost more memory than they save time */
+
+/* Epoch in which a device last had I/O: readers leave others alone. */
+struct touched {
+	u32 epoch, unused;
+};
+
+/* Sums of the I/Os that one CPU completed last, not yet added to the cell of its shard: plain additions need no lock. They
+ * move to the cell when another device or direction needs the place. */
 struct pending {
 	u32 sequence; /* grows before and after they move; odd between */
-	u32 in_use;   /* this CPU is adding: an interrupt meanwhile adds to the device itself */
+	u32 in_use;   /* this CPU is adding: an interrupt meanwhile adds to the cell itself */
 	u32 device;   /* 0: nobody's */
 	u32 direction;
 	struct sums sums;
@@ -64,10 +100,8 @@ struct identity {
 };
 
 struct group {
-	s32 busy_devices;
-	u32 unused_0;
-	s64 busy_ns;
-	u64 unused_1[6];
+	struct busy busy;
+	u64 unused[4];
 };
 
 /* An I/O under way, found by the address of its request or bio. */
@@ -75,9 +109,11 @@ struct io {
 	u64 key;      /* 0: free */
 	u64 state;    /* device << 48 | flags | time of the issue (of the insert while queued) */
 	u64 start_ns; /* process << 45 | accounted start; a start of 0: unknown */
-	u32 thread;
+	u32 thread;   /* leaf << 22 | thread; the leaf is the shard that issued it plus 1, 0: the device's own cell */
 	u32 bytes;
 };
+#define IO_LEAF_SHIFT 22
+#define IO_THREAD ((1u << IO_LEAF_SHIFT) - 1)
 #define IO_DEVICE_SHIFT 48
 #define IO_QUEUED (1ull << 47)
 #define IO_BIO (1ull << 46)
@@ -123,7 +159,7 @@ struct process {
 #define PROCESS_WORKQUEUE 3 /* all workers of the kernel that work for this workqueue */
 #define PROCESS_PROBES 8
 
-/* What a process did on a device; one of several parts, chosen by the CPU of the completion. Log-linear buckets: 1024 ns,
+/* What a process did on a device; the first are those of the places, the others belong to shards (struct own). Log-linear buckets: 1024 ns,
  * 4 per octave (at most 25 % wide), up to 34 s. */
 #define PROCESS_UNIT_SHIFT 10
 #define PROCESS_BUCKETS 96
@@ -140,26 +176,38 @@ enum loss {
 	LOSS_UNSEEN,          /* completions whose issue was not seen */
 	LOSS_STALE,           /* I/Os under way whose completion was not seen, found when the request was used again */
 	LOSS_UNTRACKED,       /* devices without a place in the tables */
-	LOSS_NO_HISTOGRAM,    /* device series without a histogram */
+	LOSS_NO_HISTOGRAM,    /* octaves or series of a device without room in the histograms */
 	LOSS_UNSTAMPED,       /* reads and writes with unknown queue time (queue/iostats = 0) */
 	COUNT_RESCUED,        /* completions that the kernel skipped the first program for and gave to the second */
 	COUNT_REQUEUED,       /* I/Os the driver gave back */
 	LOSS_NO_PROCESS,      /* I/Os counted for no process: no room in the table of processes */
+	COUNT_OVERTAKEN,      /* ends of busy time, and maxima, that other CPUs overtook too often to be kept */
 	COUNTERS = 16,
+};
+
+/* Counts of one shard. */
+struct counts {
+	u64 count[COUNTERS];
 };
 
 struct control {
 	u32 epoch;
 	u32 next_device;    /* device 0 is nobody */
-	u32 next_histogram;
+	u32 next_cell, next_places, next_octave, next_sums; /* the next of each pool */
 	u32 process_generation; /* grows when places of processes are taken away */
-	u64 tag_sleeps;          /* times that a submitter slept for a tag, counted where the kernel has an event for it */
+	u32 unused_0;
 	u64 tag_timing_since_ns; /* waits for tags that began before are not timed; 0: none is */
-	u32 unused_0[8];
-	u64 counters[COUNTERS];
+	u64 unused_1[3];
+	u64 tag_sleeps;          /* times that a submitter slept for a tag, counted where the kernel has an event for it */
+	u64 unused_2[7];
 };
 
-_Static_assert(sizeof(struct device) == 320, "five cache lines");
+_Static_assert(sizeof(struct device) == 128, "two cache lines");
+_Static_assert(sizeof(struct cell) == 256, "four cache lines");
+_Static_assert(sizeof(struct places) == 448, "seven cache lines");
+_Static_assert(sizeof(struct own) == 8, "layout");
+_Static_assert(sizeof(struct touched) == 8, "layout");
+_Static_assert(sizeof(struct counts) == 128, "two cache lines");
 _Static_assert(sizeof(struct pending) == 64, "one cache line");
 _Static_assert(sizeof(struct identity) == 40, "layout");
 _Static_assert(sizeof(struct group) == 64, "one cache line");
@@ -167,4 +215,4 @@ _Static_assert(sizeof(struct io_set) == 128, "two cache lines");
 _Static_assert(sizeof(struct slow_io) == 112, "layout");
 _Static_assert(sizeof(struct process) == 64, "one cache line");
 _Static_assert(sizeof(struct process_sums) == 448, "seven cache lines");
-_Static_assert(sizeof(struct control) == 192, "layout");
+_Static_assert(sizeof(struct control) == 128, "two cache lines");

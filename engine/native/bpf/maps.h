@@ -18,14 +18,20 @@
 
 SHARED_ARRAY(control, struct control);
 SHARED_ARRAY(devices, struct device);
+SHARED_ARRAY(cells, struct cell);
+SHARED_ARRAY(cell_of, struct own); /* by device and shard */
+SHARED_ARRAY(touched, struct touched);
+SHARED_ARRAY(counts, struct counts);
 SHARED_ARRAY(pending, struct pending);
 SHARED_ARRAY(identities, struct identity);
 SHARED_ARRAY(groups, struct group);
 SHARED_ARRAY(under_way, struct io_set);
+SHARED_ARRAY(places, struct places);
 SHARED_ARRAY(octaves, struct octave);
 SHARED_ARRAY(slow_ios, struct slow_io);
 SHARED_ARRAY(processes, struct process);
 SHARED_ARRAY(process_sums, struct process_sums);
+SHARED_ARRAY(sums_of, struct own); /* by place of a process and shard */
 
 /* Device number to index in `devices`; 0: known and not tracked. */
 struct {
@@ -90,7 +96,13 @@ struct {
 /* Set by the loader; constants to the verifier. */
 const volatile u32 io_set_bits = 13;
 const volatile u32 process_bits = 11;
-const volatile u32 process_shard_bits = 0;
+/* CPUs that write the same lines: one each, or neighbours that share a cache. */
+#define MOST_CPUS 8192
+const volatile u8 shard_of_cpu[MOST_CPUS];
+const volatile u32 shards = 1;
+const volatile u32 first_own_cell = 1; /* cells before are those of the devices */
+const volatile u32 cells_end = 1;
+const volatile u32 sums_end = 1; /* of sums of processes: as many as there are places are those of the places */
 
 static __always_inline struct control *the_control(void)
 {
@@ -98,22 +110,35 @@ static __always_inline struct control *the_control(void)
 	return bpf_map_lookup_elem(&control, &zero);
 }
 
-static __always_inline void count(enum loss which)
+static __always_inline u32 shard_now(void)
 {
-	struct control *c = the_control();
-	if (c)
-		__sync_fetch_and_add(&c->counters[which], 1);
+	return shard_of_cpu[bpf_get_smp_processor_id() & (MOST_CPUS - 1)];
 }
 
+static __always_inline void count(enum loss which)
+{
+	u32 shard = shard_now();
+	struct counts *counted = bpf_map_lookup_elem(&counts, &shard);
+
+	if (counted)
+		__sync_fetch_and_add(&counted->count[which], 1);
+}
+
+/* Grows with every interval; its lowest bit tells which half of the peaks is written. */
 static __always_inline u32 epoch_now(void)
 {
 	struct control *c = the_control();
-	return c ? c->epoch & 1 : 0;
+	return c ? *(volatile u32 *)&c->epoch : 0;
 }
 
 static __always_inline struct device *device_at(u32 index)
 {
 	return bpf_map_lookup_elem(&devices, &index);
+}
+
+static __always_inline struct cell *cell_at(u32 index)
+{
+	return bpf_map_lookup_elem(&cells, &index);
 }
 
 /* The address as a plain number. The verifier forbids arithmetic on pointers to kernel objects, but the difference of
@@ -125,6 +150,9 @@ static __always_inline u64 key_of(const void *object)
 	asm volatile("%0 -= %1" : "+r"(key) : "r"(base));
 	return key;
 }
+
+/* Functions with numbers as arguments only, which the kernel verifies once each (5.6 and later) instead of at every call. */
+#define VERIFIED_ONCE __attribute__((noinline))
 
 static __always_inline u32 hash(u64 key, u32 bits)
 {

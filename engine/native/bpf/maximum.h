@@ -3,7 +3,7 @@
 #pragma once
 #include "kernel.h"
 
-/* Kept apart like all that few I/Os need: what every I/O runs through is to stay small. */
+/* Returns whether others overtook it too often. Kept apart like all that few I/Os need: what every I/O runs through is to stay small. */
 static __noinline int raise_to(u64 *maximum, u64 value)
 {
 	if (!maximum)
@@ -15,5 +15,5 @@ static __noinline int raise_to(u64 *maximum, u64 value)
 		if (value <= before || __sync_val_compare_and_swap(maximum, before, value) == before)
 			return 0;
 	}
-	return 0;
+	return 1;
 }

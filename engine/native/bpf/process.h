@@ -2,6 +2,7 @@
 /* I/Os by process and device. The place of a process is looked up when a thread first submits to a device and remembered
  * with the thread; the I/O carries its number, so that the completion needs no search. */
 #pragma once
+#include "cells.h"
 #include "device.h"
 #include "submitter.h"
 
@@ -146,7 +147,7 @@ static __always_inline void note_submitter(struct io *io, u32 device, u64 start_
 
 	if (!process)
 		count(LOSS_NO_PROCESS);
-	io->thread = (u32)id;
+	io->thread = (u32)id & IO_THREAD;
 	io->start_ns = (u64)process << IO_PROCESS_SHIFT | (start_ns & IO_TIME);
 }
 
@@ -164,19 +165,29 @@ static __always_inline u32 process_bucket(u64 ns)
 	return (octave << 2) + value;
 }
 
-static __always_inline void count_process(u32 process, u32 direction, u32 bytes, u64 latency_ns)
+static __always_inline u32 sums_index(u32 process, u32 shard)
 {
-	u32 part = bpf_get_smp_processor_id() & ((1u << process_shard_bits) - 1);
-	u32 index = process << process_shard_bits | part, bucket = process_bucket(latency_ns);
+	u32 place = process * shards + shard, index;
+	struct own *own = bpf_map_lookup_elem(&sums_of, &place);
+
+	index = own ? *(volatile u32 *)&own->index : process;
+	return index ? index : ask_for_sums(place, process);
+}
+
+VERIFIED_ONCE int count_process(u32 process, u32 direction, u32 bytes, u64 latency_ns)
+{
+	u32 index, bucket = process_bucket(latency_ns);
 	struct process_sums *sums;
 
 	if (!process)
-		return;
+		return 0;
+	index = sums_index(process, shard_now());
 	sums = bpf_map_lookup_elem(&process_sums, &index);
 	if (!sums || bucket >= PROCESS_BUCKETS)
-		return;
+		return 0;
 	__sync_fetch_and_add(&sums->ios[direction & 1], 1);
 	__sync_fetch_and_add(&sums->bytes[direction & 1], bytes);
 	__sync_fetch_and_add(&sums->latency_ns, latency_ns);
 	__sync_fetch_and_add(&sums->count[bucket], 1);
+	return 0;
 }

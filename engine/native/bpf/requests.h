@@ -23,7 +23,6 @@ int BPF_PROG(on_insert, struct request *request)
 	u64 now = bpf_ktime_get_ns(), key = key_of(request);
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
-	struct device *d;
 	u32 index;
 
 	if (!set || (io && io->state & IO_QUEUED))
@@ -31,13 +30,12 @@ int BPF_PROG(on_insert, struct request *request)
 	if (io)
 		forget(io, now);
 	index = device_of(request->q, disk_of(request));
-	d = index ? device_at(index) : 0;
-	if (!d || !(io = claim(set, key)))
+	if (!index || !(io = claim(set, key)))
 		return 0;
 	note_submitter(io, index, now);
 	io->bytes = 0;
 	io->state = state_of(index, counted(stamped_start(request)) | IO_QUEUED, now);
-	__sync_fetch_and_add(&d->queued, 1);
+	add_queued(index, 1);
 	return 0;
 }
 
@@ -49,7 +47,6 @@ int BPF_PROG(on_issue, struct request *request)
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
 	bool queued = io && io->state & IO_QUEUED;
-	struct device *d;
 	u32 index;
 
 	if (!set)
@@ -57,12 +54,11 @@ int BPF_PROG(on_issue, struct request *request)
 	if (io && !queued)
 		forget(io, now);
 	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of(request->q, disk_of(request));
-	d = index ? device_at(index) : 0;
-	if (!d)
+	if (!index)
 		return 0;
 	start_ns = stamped_start(request);
 	if (queued) {
-		__sync_fetch_and_add(&d->queued, -1);
+		add_queued(index, -1);
 		if (start_ns)
 			io->start_ns = (io->start_ns & ~IO_TIME) | (start_ns & IO_TIME);
 	} else {
@@ -75,7 +71,7 @@ int BPF_PROG(on_issue, struct request *request)
 	if (!io->bytes)
 		io->bytes = request->__data_len;
 	io->state = state_of(index, counted(start_ns), now);
-	enter_driver(d, now);
+	enter(io, index, now);
 	return 0;
 }
 
@@ -86,17 +82,13 @@ int BPF_PROG(on_requeue, struct request *request)
 	u64 now = bpf_ktime_get_ns(), key = key_of(request), state;
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
-	struct device *d;
 
 	if (!io || io->state & IO_QUEUED)
 		return 0;
 	state = io->state;
-	d = device_at(state >> IO_DEVICE_SHIFT);
-	if (!d)
-		return 0;
 	io->state = state_of(state >> IO_DEVICE_SHIFT, (state & IO_COUNTED) | IO_QUEUED, now);
-	__sync_fetch_and_add(&d->queued, 1);
-	leave_driver(d, now);
+	add_queued(state >> IO_DEVICE_SHIFT, 1);
+	leave_driver(state >> IO_DEVICE_SHIFT, io->thread >> IO_LEAF_SHIFT, now);
 	count(COUNT_REQUEUED);
 	return 0;
 }
@@ -108,15 +100,14 @@ int BPF_PROG(on_merge, struct request *request)
 	u64 key = key_of(request), state;
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
-	struct device *d;
+	u32 leaf;
 
 	if (!io)
 		return 0;
 	state = io->state;
-	d = device_at(state >> IO_DEVICE_SHIFT);
+	leaf = io->thread >> IO_LEAF_SHIFT;
 	release(io);
-	if (d)
-		leave(d, state, bpf_ktime_get_ns());
+	leave(state, leaf, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -134,8 +125,6 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 	u64 key = key_of(request), *last = completed_last();
 	struct io_set *set;
 	struct io *io;
-	struct device *d;
-	bool timed;
 
 	/* Written before all else, so that an interrupt in the midst of this finds no older request here. */
 	if (last && !again)
@@ -158,18 +147,10 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 	f.operation = request->cmd_flags & OP_MASK;
 	f.sector = request->__sector;
 	f.bio = request->bio;
-	d = take_out(io, &f, &timed);
-	if (!d)
-		return 0;
-	/* Flushes never have a stamp. */
-	if (!timed && direction_of(f.operation) < 2) {
-		__sync_fetch_and_add(&d->unstamped, 1);
-		count(LOSS_UNSTAMPED);
-	}
-	if (error)
-		__sync_fetch_and_add(&d->errors, 1);
-	account(d, &f, timed);
-	*(volatile u64 *)&d->last_done_ns = f.now;
+	f.is_request = true;
+	f.failed = error;
+	if (take_out(io, &f))
+		account(&f);
 	return 0;
 }
 

@@ -9,6 +9,7 @@ struct finished {
 	u64 now, queue_ns, service_ns, sector;
 	struct bio *bio;
 	u32 operation, bytes, thread, device, process;
+	bool is_request, timed, failed; /* timed: its queue time is known */
 };
 
 static __always_inline u64 cgroup_of_bio(struct bio *bio)

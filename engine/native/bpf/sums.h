@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Counts, bytes and times of completed I/Os: gathered by CPU, so that most I/Os cost no locked addition. */
 #pragma once
-#include "maps.h"
+#include "cells.h"
 
 static __always_inline void add_sums(struct sums *to, const struct sums *more)
 {
@@ -19,16 +19,16 @@ static __always_inline void next_sequence(struct pending *p)
 
 static __noinline int move_pending(struct pending *p, u32 device, u32 direction)
 {
-	struct device *before;
+	struct cell *cell;
 	u32 held;
 
 	if (!p)
 		return 0;
-	before = device_at(p->device);
+	cell = p->device ? cell_at(cell_index(p->device, shard_now())) : 0;
 	held = *(volatile u32 *)&p->direction;
 	next_sequence(p);
-	if (before && p->device && held < DIRECTIONS)
-		add_sums(&before->sums[held], &p->sums);
+	if (cell && held < DIRECTIONS)
+		add_sums(&cell->sums[held], &p->sums);
 	__builtin_memset(&p->sums, 0, sizeof(p->sums));
 	p->device = device;
 	p->direction = direction;
@@ -44,12 +44,12 @@ static __always_inline struct pending *pending_of(u32 device, u32 direction)
 	return bpf_map_lookup_elem(&pending, &index);
 }
 
-static __always_inline void sum_up(struct device *d, u32 device, u32 direction, const struct sums *io)
+static __always_inline void sum_up(struct cell *cell, u32 device, u32 direction, const struct sums *io)
 {
 	struct pending *p = pending_of(device, direction);
 
 	if (!p || p->in_use) {
-		add_sums(&d->sums[direction], io);
+		add_sums(&cell->sums[direction], io);
 		return;
 	}
 	p->in_use = 1;

@@ -2,6 +2,7 @@
 /* Optional: the wait for a tag. With all tags taken the submitter sleeps before there is a request: invisible to request
  * events and to diskstats. The thread that queues the bio is the one that gets the request for it. */
 #pragma once
+#include "cells.h"
 #include "device.h"
 #include "submitter.h"
 
@@ -36,15 +37,16 @@ int BPF_PROG(on_wait_begin, struct bio *bio)
 	return 0;
 }
 
-static __noinline int note_tag_wait(struct device *d, u64 key, u64 wait_ns)
+static __noinline int note_tag_wait(u32 device, u64 key, u64 wait_ns)
 {
 	u32 index = hash(key, 12);
 	struct tag_wait *wait = bpf_map_lookup_elem(&tag_waits, &index);
+	struct cell *cell = cell_now(device);
 
-	if (!d || !wait)
+	if (!cell || !wait)
 		return 0;
-	__sync_fetch_and_add(&d->tag_waits, 1);
-	__sync_fetch_and_add(&d->tag_wait_ns, wait_ns);
+	__sync_fetch_and_add(&cell->tag_waits, 1);
+	__sync_fetch_and_add(&cell->tag_wait_ns, wait_ns);
 	wait->key = 0;
 	barrier();
 	wait->wait_ns = wait_ns;
@@ -69,5 +71,5 @@ int BPF_PROG(on_wait_end, struct bio *bio)
 	if (since_ns < c->tag_timing_since_ns)
 		return 0;
 	index = device_of(disk->queue, disk);
-	return index ? note_tag_wait(device_at(index), key_of(bio), bpf_ktime_get_ns() - since_ns) : 0;
+	return index ? note_tag_wait(index, key_of(bio), bpf_ktime_get_ns() - since_ns) : 0;
 }

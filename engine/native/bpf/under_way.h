@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* I/Os under way: sets of four, found by address and taken by compare-and-swap; no locks, no allocation. */
 #pragma once
-#include "account.h"
+#include "busy.h"
 #include "device.h"
 
 static __always_inline struct io_set *set_of(u64 key)
@@ -39,30 +39,45 @@ static __always_inline u64 state_of(u32 device, u64 flags, u64 now)
 	return (u64)device << IO_DEVICE_SHIFT | flags | (now & IO_TIME);
 }
 
-static __always_inline void leave(struct device *d, u64 state, u64 now)
+/* The I/O is in the driver from now on: the leaf that counts it goes with it. */
+static __always_inline void enter(struct io *io, u32 device, u64 now)
 {
+	io->thread = (io->thread & IO_THREAD) | enter_driver(device, now) << IO_LEAF_SHIFT;
+}
+
+VERIFIED_ONCE int add_queued(u32 device, s32 by)
+{
+	struct cell *cell = cell_now(device);
+
+	if (cell)
+		__sync_fetch_and_add(&cell->queued, by);
+	return 0;
+}
+
+static __always_inline void leave(u64 state, u32 leaf, u64 now)
+{
+	u32 device = state >> IO_DEVICE_SHIFT;
+
 	if (state & IO_QUEUED)
-		__sync_fetch_and_add(&d->queued, -1);
+		add_queued(device, -1);
 	else
-		leave_driver(d, now);
+		leave_driver(device, leaf, now);
 }
 
 /* The request is in use again, so its last completion was not seen. */
 static __noinline int forget(struct io *io, u64 now)
 {
-	struct device *d;
+	u32 leaf;
 	u64 state;
 
 	if (!io)
 		return 0;
 	state = *(volatile u64 *)&io->state;
-	d = device_at(state >> IO_DEVICE_SHIFT);
+	leaf = io->thread >> IO_LEAF_SHIFT;
 	release(io);
-	if (d) {
-		if (!(state & IO_QUEUED))
-			__sync_fetch_and_add(&d->lost_in_driver_ns, (now - state) & IO_TIME);
-		leave(d, state, now);
-	}
+	if (!(state & IO_QUEUED))
+		device_loses(state >> IO_DEVICE_SHIFT, now - ((now - state) & IO_TIME), now);
+	leave(state, leaf, now);
 	count(LOSS_STALE);
 	return 0;
 }

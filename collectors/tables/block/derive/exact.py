@@ -144,9 +144,15 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         **_directions(sums),
         "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
         **dict.fromkeys(_BUSY, busy_pct),
-        "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), level.largest["in_driver_peak"], np.nan),
+        "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), _peak_in_driver(level), np.nan),
         **_distribution(level, ios),
     }
+
+
+def _peak_in_driver(level: LevelSums) -> Values:
+    """Most I/Os in the driver at once; NaN where several groups of CPUs issued, whose sum over time is not known."""
+    peak, most = level.largest["in_driver_peak"], level.largest["in_driver_peak_most"]
+    return np.where(most > peak, np.nan, peak)
 
 
 def _mean_ms(total_ns: Values, ios: Values) -> Values:
@@ -166,7 +172,7 @@ def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
 def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
     """Percentiles and maximum of service and queue time; the maximum is exact, and no percentile exceeds it.
 
-    The maximum of the whole time is unknown if any queue time is.
+    The maximum of the whole time is unknown if any queue time is, percentiles if a histogram had no room for a time.
     """
     unstamped = level.sums["unstamped"]
     known = {"service": ios > 0, "queue": ios > unstamped, "latency": (ios > 0) & (unstamped == 0)}
@@ -188,6 +194,7 @@ def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest
     if not level.cells:
         return np.full((len(percents), len(largest_ns)), np.nan)
     found = percentiles_ns(level.cells[part], len(largest_ns), percents)
+    largest_ns = np.where(level.sums["uncounted"] > 0, np.nan, largest_ns)
     capped: NDArray[np.float64] = np.where(np.isnan(largest_ns), np.nan, np.minimum(found, largest_ns)) / _NS_PER_MS
     return capped
 

@@ -36,10 +36,11 @@ SUMMED = (
     "busy_ns",
     "lost_in_driver_ns",
     "unstamped",
+    "uncounted",
 )
 """Quantities that are additive over devices and intervals; busy time is additive over intervals only."""
 
-LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
+LARGEST = ("in_driver_peak", "in_driver_peak_most", "queue_max_ns", "service_max_ns", "latency_max_ns")
 """Quantities merged by taking the maximum."""
 
 

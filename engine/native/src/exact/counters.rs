@@ -2,16 +2,16 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::layout::{DIRECTIONS, Device};
+use super::cells::{self, Watch};
+use super::layout::{Cell, DIRECTIONS};
 use super::maps::Maps;
 use super::rows::Rows;
 use super::sums::{self, Totals};
-use crate::load::clock::monotonic_ns;
 
 const SECTOR_BYTES: u64 = 512;
 
 /// Columns of a row, in order; described by the raw table trace.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 23] = [
     "reads",
     "writes",
     "others",
@@ -33,38 +33,22 @@ pub const COLUMNS: [&str; 21] = [
     "unstamped",
     "errors",
     "lost_in_driver_ns",
+    "in_driver_peak_most",
+    "uncounted",
 ];
 /// Columns before are sums.
 const TAG_WAITS: usize = 9;
 const BUSY: usize = 11;
 const FIRST_OF_INTERVAL: usize = 12;
-
-/// Time something was busy: ends minus starts, so a negative sum has an open interval.
-pub fn busy_ns(sum: i64) -> u64 {
-    let open = if sum < 0 {
-        i64::try_from(monotonic_ns()).unwrap_or(i64::MAX)
-    } else {
-        0
-    };
-    u64::try_from(sum + open).unwrap_or(0)
-}
-
-pub fn in_driver(device: &Device) -> u64 {
-    u64::try_from(device.in_driver.load(Acquire) >> 1).unwrap_or(0)
-}
-
-/// What was last seen of a device, to leave alone what has not moved since.
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    last_done_ns: u64,
-    in_driver: u64,
-    /// Readings in a row that found nothing new; counters may trail the time of the last completion by one.
-    still: u8,
-}
+const PEAK_MOST: usize = 21;
 
 #[derive(Default)]
 pub struct Counters {
-    seen: Vec<Seen>,
+    watch: Watch,
+    /// Rows without I/O in the interval last read.
+    quiet: Vec<bool>,
+    /// I/Os in the driver by cell, when last read.
+    leaves: Vec<u64>,
     pub values: Vec<u64>,
     /// Devices that did something in the interval last read, or may have.
     pub active: Vec<usize>,
@@ -73,15 +57,21 @@ pub struct Counters {
 impl Counters {
     /// Reads all rows; peaks are those of `epoch`, which has ended.
     pub fn read(&mut self, maps: &Maps, rows: &mut Rows, epoch: usize) {
-        self.seen.resize(rows.len(), Seen::default());
+        self.quiet.resize(rows.len(), false);
+        self.leaves.resize(maps.cells.len(), 0);
         self.values.resize(rows.len() * COLUMNS.len(), 0);
         self.active.clear();
         for row in 0..rows.len() {
             let number = rows.all[row].device;
-            let device = &maps.devices[number];
+            let moved = self.watch.has_moved(maps, number);
+            if !moved && self.quiet[row] {
+                continue;
+            }
             let values = &mut self.values[row * COLUMNS.len()..][..COLUMNS.len()];
-            if self.seen[row].is_still(device) {
+            self.quiet[row] = !moved && values[FIRST_OF_INTERVAL] == 0;
+            if self.quiet[row] {
                 values[FIRST_OF_INTERVAL..FIRST_OF_INTERVAL + 6].fill(0);
+                values[PEAK_MOST] = 0;
                 continue;
             }
             self.active.push(number);
@@ -89,26 +79,47 @@ impl Counters {
             if let Some(totals) = sums::of_device(maps, number) {
                 fill_sums(values, &totals);
             }
-            fill(values, device, epoch, self.seen[row].in_driver);
-            self.seen[row].in_driver = values[FIRST_OF_INTERVAL + 1];
+            let leaves = Leaves::read(maps, number, epoch, &mut self.leaves);
+            fill(values, maps, number, epoch, &leaves);
         }
     }
 }
 
-impl Seen {
-    fn is_still(&mut self, device: &Device) -> bool {
-        let last_done_ns = device.last_done_ns.load(Acquire);
-        let idle = device.in_driver.load(Relaxed) >> 1 == 0
-            && device.queued.load(Relaxed) == 0
-            && self.in_driver == 0;
-        let moved = last_done_ns != self.last_done_ns || !idle;
-        self.last_done_ns = last_done_ns;
-        self.still = if moved {
-            0
-        } else {
-            self.still.saturating_add(1)
-        };
-        self.still > 1
+/// I/Os in the driver, by the leaves that count them.
+#[derive(Default)]
+struct Leaves {
+    now: u64,
+    /// As many were there at once: known exactly while only one leaf counted any.
+    peak: u64,
+    /// No more than these were there at once.
+    peak_most: u64,
+}
+
+impl Leaves {
+    fn read(maps: &Maps, device: usize, epoch: usize, last: &mut [u64]) -> Self {
+        let (mut now_all, mut before_all, mut largest, mut most) = (0_i64, 0_u64, 0_u64, 0_u64);
+        for number in cells::numbers(maps, device) {
+            let (Some(cell), Some(last)) = (maps.cells.get(number), last.get_mut(number)) else {
+                continue;
+            };
+            let now = cell.in_driver.load(Acquire);
+            let before = std::mem::replace(last, u64::try_from(now).unwrap_or(0));
+            let peak = cell.in_driver_peak[epoch]
+                .load(Relaxed)
+                .max(before)
+                .max(*last);
+            now_all += i64::from(now);
+            before_all += before;
+            largest = largest.max(peak);
+            most += peak;
+        }
+        let now = u64::try_from(now_all).unwrap_or(0);
+        let peak = largest.max(now).max(before_all);
+        Self {
+            now,
+            peak,
+            peak_most: most.max(peak),
+        }
     }
 }
 
@@ -127,24 +138,29 @@ fn fill_sums(values: &mut [u64], [read, write, other]: &[Totals; DIRECTIONS]) {
     values[..TAG_WAITS].copy_from_slice(&filled);
 }
 
-fn fill(values: &mut [u64], device: &Device, epoch: usize, in_driver_before: u64) {
-    let now = in_driver(device);
-    let queued = u64::try_from(device.queued.load(Relaxed)).unwrap_or(0);
-    let peak = u64::from(device.in_driver_peak[epoch].load(Relaxed));
-    let busy = busy_ns(device.busy_ns.load(Acquire)).max(values[BUSY]);
+fn fill(values: &mut [u64], maps: &Maps, device: usize, epoch: usize, leaves: &Leaves) {
+    let cells = || cells::of_device(maps, device);
+    let sum = |of: fn(&Cell) -> u64| cells().map(of).fold(0, u64::wrapping_add);
+    let largest = |of: fn(&Cell, usize) -> u64| cells().map(|cell| of(cell, epoch)).max();
+    let queued: i64 = cells()
+        .map(|cell| i64::from(cell.queued.load(Relaxed)))
+        .sum();
+    let busy = &maps.devices[device].busy;
     let filled: [u64; COLUMNS.len() - TAG_WAITS] = [
-        device.tag_waits.load(Relaxed),
-        device.tag_wait_ns.load(Relaxed),
-        busy,
-        now + queued,
-        now,
-        peak.max(now).max(in_driver_before),
-        device.queue_max_ns[epoch].load(Relaxed),
-        device.service_max_ns[epoch].load(Relaxed),
-        device.latency_max_ns[epoch].load(Relaxed),
-        u64::from(device.unstamped.load(Relaxed)),
-        u64::from(device.errors.load(Relaxed)),
-        device.lost_in_driver_ns.load(Acquire),
+        sum(|cell| cell.tag_waits.load(Relaxed)),
+        sum(|cell| cell.tag_wait_ns.load(Relaxed)),
+        busy.least_ns().max(values[BUSY]),
+        leaves.now + u64::try_from(queued).unwrap_or(0),
+        leaves.now,
+        leaves.peak,
+        largest(|cell, epoch| cell.queue_max_ns[epoch].load(Relaxed)).unwrap_or(0),
+        largest(|cell, epoch| cell.service_max_ns[epoch].load(Relaxed)).unwrap_or(0),
+        largest(|cell, epoch| cell.latency_max_ns[epoch].load(Relaxed)).unwrap_or(0),
+        sum(|cell| u64::from(cell.unstamped.load(Relaxed))),
+        sum(|cell| u64::from(cell.errors.load(Relaxed))),
+        busy.lost_ns.load(Acquire),
+        leaves.peak_most,
+        sum(|cell| u64::from(cell.uncounted.load(Relaxed))),
     ];
     values[TAG_WAITS..].copy_from_slice(&filled);
 }

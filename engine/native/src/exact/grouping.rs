@@ -6,9 +6,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use super::counters::busy_ns;
+use super::busy::{list, members};
+use super::cells;
 use super::failure::Failure;
-use super::layout::{Device, GROUPS_OF_DEVICE, Group};
+use super::layout::{Busy, Device, GROUPS_OF_DEVICE, Group};
 use super::maps::Maps;
 use super::rows::Rows;
 use crate::load::clock::monotonic_ns;
@@ -46,9 +47,8 @@ impl ReportedBusy {
                 continue;
             };
             let reported = self.0.entry(*slot).or_default();
-            *reported = busy_ns(group.busy_ns.load(Acquire)).max(*reported);
-            let devices = group.busy_devices.load(Relaxed);
-            values.extend([*reported, u64::try_from(devices).unwrap_or(0)]);
+            *reported = group.busy.least_ns().max(*reported);
+            values.extend([*reported, group.busy.members()]);
         }
         values
     }
@@ -133,9 +133,7 @@ impl Grouping {
                 Failure::Value(format!("groups: more than {} at once", (limit - 1) / 2))
             })?
         };
-        let group = &maps.groups[usize::from(slot)];
-        group.busy_devices.store(0, Relaxed);
-        group.busy_ns.store(0, Release);
+        maps.groups[usize::from(slot)].busy.reset();
         self.reported.0.insert(slot, 0);
         self.taken.insert(members.clone(), slot);
         Ok(slot)
@@ -164,7 +162,7 @@ fn sorted(mut groups: Vec<Members>) -> Vec<Members> {
 
 /// Puts a list in force. A device that is busy leaves its old groups and enters the new ones at this moment.
 fn assign(device: &Device, groups: &[Group], list: List) {
-    let in_force = usize::from(device.in_driver.load(Acquire) & 1 == 1);
+    let in_force = self::list(device.busy.root.load(Acquire));
     let old: List = std::array::from_fn(|slot| device.groups[in_force][slot].load(Relaxed));
     if old == list {
         return;
@@ -172,44 +170,50 @@ fn assign(device: &Device, groups: &[Group], list: List) {
     for (slot, group) in device.groups[1 - in_force].iter().zip(list) {
         slot.store(group, Release);
     }
-    let before = device.in_driver.fetch_xor(1, AcqRel);
-    if before >> 1 > 0 {
-        let now = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);
-        leave(groups, old, now);
-        enter(groups, list, now);
+    let before = device.busy.root.fetch_xor(1, AcqRel);
+    if members(before) > 0 {
+        let now = monotonic_ns();
+        for group in of_list(groups, old) {
+            group.depart(now);
+        }
+        for group in of_list(groups, list) {
+            group.arrive(now);
+        }
     }
 }
 
-fn of_list(groups: &[Group], list: List) -> impl Iterator<Item = &Group> {
+fn of_list(groups: &[Group], list: List) -> impl Iterator<Item = &Busy> {
     list.into_iter()
         .take_while(|slot| *slot != 0)
-        .filter_map(|slot| groups.get(usize::from(slot)))
+        .filter_map(|slot| Some(&groups.get(usize::from(slot))?.busy))
 }
 
-fn enter(groups: &[Group], list: List, now: i64) {
-    for group in of_list(groups, list) {
-        if group.busy_devices.fetch_add(1, AcqRel) == 0 {
-            group.busy_ns.fetch_sub(now, AcqRel);
-        }
+fn groups_of<'maps>(
+    maps: &'maps Maps,
+    device: &Device,
+    list: usize,
+) -> impl Iterator<Item = &'maps Busy> {
+    let list = std::array::from_fn(|slot| device.groups[list][slot].load(Relaxed));
+    of_list(&maps.groups, list)
+}
+
+/// The completion of an I/O of the device was missed: what the programs do in this case, as of now.
+pub fn lose_from_driver(maps: &Maps, device: usize, leaf: usize, age_ns: u64) {
+    let (Some(one), Some(cell)) = (maps.devices.get(device), cells::of_leaf(maps, device, leaf))
+    else {
+        return;
+    };
+    let now = monotonic_ns();
+    let began = now.saturating_sub(age_ns);
+    one.busy.lose(began, now);
+    let in_force = list(one.busy.root.load(Acquire));
+    groups_of(maps, one, in_force).for_each(|group| group.lose(began, now));
+    if cell.in_driver.fetch_sub(1, AcqRel) != 1 {
+        return;
     }
-}
-
-fn leave(groups: &[Group], list: List, end_ns: i64) {
-    for group in of_list(groups, list) {
-        if group.busy_devices.fetch_sub(1, AcqRel) == 1 {
-            group.busy_ns.fetch_add(end_ns, AcqRel);
+    if let Some((end, list)) = one.busy.depart(now) {
+        for group in groups_of(maps, one, list) {
+            group.depart(end);
         }
-    }
-}
-
-/// One I/O of the device is over without the programs: what they do when one leaves the driver.
-pub fn leave_driver(maps: &Maps, device: &Device, end_ns: u64) {
-    let end_ns = i64::try_from(end_ns).unwrap_or(i64::MAX);
-    let before = device.in_driver.fetch_sub(2, AcqRel);
-    if before >> 1 == 1 {
-        device.busy_ns.fetch_add(end_ns, AcqRel);
-        let in_force = usize::from(before & 1 == 1);
-        let list = std::array::from_fn(|slot| device.groups[in_force][slot].load(Relaxed));
-        leave(&maps.groups, list, end_ns);
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::time::Duration;
 
-use super::grouping::leave_driver;
-use super::layout::{IO_BIO, IO_COUNTED, IO_DEVICE_SHIFT, IO_QUEUED, IO_TIME, Io};
+use super::grouping::lose_from_driver;
+use super::layout::{IO_BIO, IO_COUNTED, IO_DEVICE_SHIFT, IO_LEAF_SHIFT, IO_QUEUED, IO_TIME, Io};
 use super::maps::Maps;
 use super::rows::{Row, Rows};
 use crate::load::clock::monotonic_ns;
@@ -189,9 +189,10 @@ fn figures(path: &Path) -> Option<Vec<u64>> {
     figures.collect()
 }
 
-/// Ends one I/O as of the device's last completion, unless it changed state meanwhile.
+/// Ends one I/O, unless it changed state meanwhile.
 fn take_out(maps: &Maps, entry: &Entry) -> bool {
     let io = entry.io(maps);
+    let leaf = io.thread.load(Acquire) >> IO_LEAF_SHIFT;
     let same = io.state.load(Acquire) == entry.state;
     if !same
         || io
@@ -201,18 +202,11 @@ fn take_out(maps: &Maps, entry: &Entry) -> bool {
     {
         return false;
     }
-    let Some(device) = maps.devices.get(entry.device()) else {
-        return true;
-    };
-    if entry.state & IO_QUEUED != 0 {
-        device.queued.fetch_sub(1, AcqRel);
-        return true;
+    if entry.is_in_driver() {
+        lose_from_driver(maps, entry.device(), leaf as usize, entry.age_ns);
+    } else if let Some(cell) = maps.cells.get(entry.device()) {
+        cell.queued.fetch_sub(1, AcqRel);
     }
-    let began_ns = monotonic_ns().saturating_sub(entry.age_ns);
-    let end_ns = device.last_done_ns.load(Acquire).max(began_ns);
-    // All of its age, as readings before this one may have taken it for busy time.
-    device.lost_in_driver_ns.fetch_add(entry.age_ns, AcqRel);
-    leave_driver(maps, device, end_ns);
     true
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::layout::{BUCKETS_OF_OCTAVE, Device, NO_HISTOGRAM, OCTAVES, SERIES};
+use super::cells::{self, Watch};
+use super::layout::{BUCKETS_OF_OCTAVE, OCTAVES, Places, SERIES};
 use super::maps::Maps;
 use super::rows::Rows;
 
-/// Counts of one histogram when last read.
-type Counts = [[u32; BUCKETS_OF_OCTAVE]; OCTAVES];
+type Counts = [u32; BUCKETS_OF_OCTAVE];
 
 /// Cells that grew: row, series, bucket, count.
 #[derive(Default)]
@@ -18,18 +18,12 @@ pub struct Cells {
     pub count: Vec<u64>,
 }
 
-/// Readings of a device that found its last completion unchanged.
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    last_done_ns: u64,
-    still: bool,
-}
-
 #[derive(Default)]
 pub struct Histograms {
-    seen: Vec<Seen>,
-    /// By number in the pool; memory only for those in use.
-    counts: Vec<Option<Box<Counts>>>,
+    watch: Watch,
+    /// Counts when last read, by number of the octave in the pool; memory only for those in use.
+    before: Vec<Counts>,
+    growth: Growth,
     /// About as many will grow the next time.
     last_cells: usize,
 }
@@ -37,73 +31,72 @@ pub struct Histograms {
 impl Histograms {
     pub fn growth(&mut self, maps: &Maps, rows: &Rows) -> Cells {
         let mut cells = Cells::with_capacity(self.last_cells + self.last_cells / 8);
-        self.seen.resize(rows.len(), Seen::default());
-        for (row, (one, seen)) in rows.all.iter().zip(&mut self.seen).enumerate() {
-            let device = &maps.devices[one.device];
-            let last_done_ns = device.last_done_ns.load(Acquire);
-            let moved = last_done_ns != seen.last_done_ns;
-            // One more reading after the last completion, because its counts may have come after it.
-            if !moved && seen.still {
+        if self.before.is_empty() {
+            self.before = vec![[0; BUCKETS_OF_OCTAVE]; maps.octaves.len()];
+        }
+        for (row, one) in rows.all.iter().enumerate() {
+            if !self.watch.has_moved(maps, one.device) {
                 continue;
             }
-            *seen = Seen {
-                last_done_ns,
-                still: !moved,
-            };
-            let row = u32::try_from(row).unwrap_or(u32::MAX);
-            for series in 0..SERIES {
-                self.counts.collect(maps, device, series, |bucket, count| {
-                    cells.push(row, series, bucket, count);
-                });
+            for cell in cells::of_device(maps, one.device) {
+                let places = (cell.places.load(Acquire) as usize).checked_sub(1);
+                if let Some(places) = places.and_then(|number| maps.places.get(number)) {
+                    self.growth.collect(maps, places, &mut self.before);
+                }
             }
+            let row = u32::try_from(row).unwrap_or(u32::MAX);
+            self.growth
+                .take(|series, bucket, count| cells.push(row, series, bucket, count));
         }
         self.last_cells = cells.row.len();
         cells
     }
 }
 
-trait Collect {
-    fn collect(&mut self, maps: &Maps, device: &Device, series: usize, push: impl FnMut(u16, u32));
+/// By how much the histograms of one device have grown, over all of its cells.
+#[derive(Default)]
+struct Growth {
+    counts: [[Counts; OCTAVES]; SERIES],
+    /// Bit per octave that has grown.
+    grown: [u32; SERIES],
 }
 
-impl Collect for Vec<Option<Box<Counts>>> {
-    fn collect(
-        &mut self,
-        maps: &Maps,
-        device: &Device,
-        series: usize,
-        mut push: impl FnMut(u16, u32),
-    ) {
-        let number = device.histogram[series].load(Acquire);
-        if number == 0 || number == NO_HISTOGRAM {
-            return;
-        }
-        let number = number as usize - 1;
-        let Some(octaves) = maps.octaves.get(number * OCTAVES..(number + 1) * OCTAVES) else {
-            return;
-        };
-        if self.len() <= number {
-            self.resize_with(number + 1, || None);
-        }
-        let before =
-            self[number].get_or_insert_with(|| Box::new([[0; BUCKETS_OF_OCTAVE]; OCTAVES]));
-        let mut used = device.octaves_used[series].load(Acquire);
-        while used != 0 {
-            let octave = used.trailing_zeros() as usize;
-            used &= used - 1;
-            if octave >= OCTAVES {
-                break;
+impl Growth {
+    fn collect(&mut self, maps: &Maps, places: &Places, before: &mut [Counts]) {
+        for (series, octaves) in places.octave.iter().enumerate() {
+            for (octave, number) in octaves.iter().enumerate() {
+                let Some(number) = (number.load(Acquire) as usize).checked_sub(1) else {
+                    continue;
+                };
+                let (Some(now), Some(before)) = (maps.octaves.get(number), before.get_mut(number))
+                else {
+                    continue;
+                };
+                let counts = std::array::from_fn(|bucket| now.count[bucket].load(Relaxed));
+                if counts == *before {
+                    continue;
+                }
+                let growth = &mut self.counts[series][octave];
+                for ((sum, now), before) in growth.iter_mut().zip(&counts).zip(&*before) {
+                    *sum = sum.wrapping_add(now.wrapping_sub(*before));
+                }
+                *before = counts;
+                self.grown[series] |= 1 << octave;
             }
-            for (index, (now, before)) in octaves[octave]
-                .count
-                .iter()
-                .zip(&mut before[octave])
-                .enumerate()
-            {
-                let now = now.load(Relaxed);
-                if now != *before {
-                    push(bucket(octave, index), now.wrapping_sub(*before));
-                    *before = now;
+        }
+    }
+
+    /// Gives away what has grown: series, bucket, count.
+    fn take(&mut self, mut push: impl FnMut(usize, u16, u32)) {
+        for series in 0..SERIES {
+            let mut grown = std::mem::take(&mut self.grown[series]);
+            while grown != 0 {
+                let octave = grown.trailing_zeros() as usize;
+                grown &= grown - 1;
+                let counts = std::mem::take(&mut self.counts[series][octave]);
+                let counts = counts.into_iter().enumerate();
+                for (index, count) in counts.filter(|(_, count)| *count != 0) {
+                    push(series, bucket(octave, index), count);
                 }
             }
         }

@@ -10,7 +10,6 @@ pub const WAYS: usize = 4;
 pub const PENDING_OF_CPU: usize = 8;
 pub const OCTAVES: usize = 28;
 pub const BUCKETS_OF_OCTAVE: usize = 16;
-pub const NO_HISTOGRAM: u32 = u32::MAX;
 pub const SLOW_OF_CPU: usize = 128;
 pub const COUNTERS: usize = 16;
 
@@ -21,6 +20,17 @@ pub const IO_BIO: u64 = 1 << 46;
 pub const IO_COUNTED: u64 = 1 << 45;
 pub const IO_TIME: u64 = (1 << 45) - 1;
 pub const IO_PROCESS_SHIFT: u32 = 45;
+/// Above the thread: the leaf that counts it, which is the shard plus 1, or 0 for the device's own cell.
+pub const IO_LEAF_SHIFT: u32 = 22;
+
+/// A member of the root of a busy time; below is which list of groups is in force, above the time of the latest departure.
+pub const ROOT_MEMBER: u64 = 2;
+pub const ROOT_MEMBERS: u64 = (1 << 18) - 1;
+pub const ROOT_TIME_SHIFT: u32 = 19;
+pub const ROOT_SLACK_NS: u64 = 1 << 30;
+
+/// `shard_of_cpu` of bpf/maps.h.
+pub const MOST_CPUS: usize = 8192;
 
 pub const PROCESS_LEAVING: u64 = 1;
 pub const PROCESS_BUCKETS: usize = 96;
@@ -33,10 +43,10 @@ pub struct Sums {
     pub service_ns: AtomicU64,
 }
 
-/// Of the I/Os that one CPU completed last, not yet added to their device.
+/// Of the I/Os that one CPU completed last, not yet added to the cell of its shard.
 #[repr(C)]
 pub struct Pending {
-    /// Grows before and after they move to the device; odd between.
+    /// Grows before and after they move to the cell; odd between.
     pub sequence: AtomicU32,
     in_use: u32,
     /// 0 is no device.
@@ -47,32 +57,74 @@ pub struct Pending {
     unused: u64,
 }
 
+/// Time that something was busy.
+#[repr(C)]
+pub struct Busy {
+    pub root: AtomicU64,
+    /// Ends minus starts of busy intervals: negative while one is open.
+    pub sum_ns: AtomicI64,
+    /// Of it, time for which an I/O whose completion was missed was taken to be in the driver.
+    pub lost_ns: AtomicU64,
+    pub lost_until_ns: AtomicU64,
+}
+
 #[repr(C)]
 pub struct Device {
-    /// Twice the number of I/Os in the driver, plus which of the two lists of groups is in force.
+    pub busy: Busy,
+    unused_0: [u64; 4],
+    pub slow_ns: AtomicU64,
+    pub groups: [[AtomicU16; GROUPS_OF_DEVICE]; 2],
+    unused_1: [u64; 3],
+}
+
+/// What the CPUs of one shard count of one device.
+#[repr(C)]
+pub struct Cell {
+    /// I/Os in the driver that were issued there.
     pub in_driver: AtomicI32,
     pub queued: AtomicI32,
-    /// Ends minus starts of busy intervals: negative while one is open.
-    pub busy_ns: AtomicI64,
-    pub in_driver_peak: [AtomicU32; EPOCHS],
-    pub last_done_ns: AtomicU64,
+    pub in_driver_peak: [AtomicU64; EPOCHS],
+    unused_0: [u64; 5],
+    pub sums: [Sums; DIRECTIONS],
+    pub queue_max_ns: [AtomicU64; EPOCHS],
+    pub service_max_ns: [AtomicU64; EPOCHS],
+    pub latency_max_ns: [AtomicU64; EPOCHS],
     pub tag_waits: AtomicU64,
     pub tag_wait_ns: AtomicU64,
     pub errors: AtomicU32,
     pub unstamped: AtomicU32,
-    /// How long I/Os whose completion was missed were taken to be in the driver.
-    pub lost_in_driver_ns: AtomicU64,
-    pub sums: [Sums; DIRECTIONS],
-    /// Number in the pool plus 1.
-    pub histogram: [AtomicU32; SERIES],
-    pub octaves_used: [AtomicU32; SERIES],
-    pub queue_max_ns: [AtomicU64; EPOCHS],
-    pub service_max_ns: [AtomicU64; EPOCHS],
-    pub latency_max_ns: [AtomicU64; EPOCHS],
-    pub slow_ns: AtomicU64,
-    unused_1: u64,
-    pub groups: [[AtomicU16; GROUPS_OF_DEVICE]; 2],
-    unused_2: [u64; 4],
+    /// Times that are in no histogram for want of room.
+    pub uncounted: AtomicU32,
+    /// Number of its `Places` plus 1.
+    pub places: AtomicU32,
+    unused_1: [u64; 2],
+}
+
+/// Octaves of the histograms of a cell: number in the pool plus 1.
+#[repr(C)]
+pub struct Places {
+    pub octave: [[AtomicU32; OCTAVES]; SERIES],
+}
+
+/// What a shard has of its own of a device, or of a process on a device.
+#[repr(C)]
+pub struct Own {
+    /// 0 is nothing: it shares what is there for all.
+    pub index: AtomicU32,
+    asked: u32,
+}
+
+#[repr(C)]
+pub struct Touched {
+    /// Epoch in which the device last had I/O.
+    pub epoch: AtomicU32,
+    unused: u32,
+}
+
+/// Counts of one shard.
+#[repr(C)]
+pub struct Counts {
+    pub count: [AtomicU64; COUNTERS],
 }
 
 #[repr(C, align(8))]
@@ -86,10 +138,8 @@ pub struct Identity {
 
 #[repr(C)]
 pub struct Group {
-    pub busy_devices: AtomicI32,
-    unused_0: u32,
-    pub busy_ns: AtomicI64,
-    unused_1: [u64; 6],
+    pub busy: Busy,
+    unused: [u64; 4],
 }
 
 #[repr(C)]
@@ -98,6 +148,7 @@ pub struct Io {
     pub state: AtomicU64,
     /// Place of its process and accounted start.
     pub start_ns: AtomicU64,
+    /// Leaf and thread.
     pub thread: AtomicU32,
     pub bytes: AtomicU32,
 }
@@ -157,22 +208,32 @@ pub struct ProcessSums {
 
 #[repr(C)]
 pub struct Control {
+    /// Grows with every interval.
     pub epoch: AtomicU32,
     /// Device 0 is no device.
     pub next_device: AtomicU32,
-    pub next_histogram: AtomicU32,
+    pub next_cell: AtomicU32,
+    pub next_places: AtomicU32,
+    pub next_octave: AtomicU32,
+    pub next_sums: AtomicU32,
     /// Grows when places of processes are taken away.
     pub process_generation: AtomicU32,
-    /// Times that a submitter slept for a tag, where the kernel has an event for it.
-    pub tag_sleeps: AtomicU64,
+    unused_0: u32,
     /// Waits for tags that began before (`CLOCK_MONOTONIC`) are not timed; 0: none is.
     pub tag_timing_since_ns: AtomicU64,
-    unused_0: [u32; 8],
-    pub counters: [AtomicU64; COUNTERS],
+    unused_1: [u64; 3],
+    /// Times that a submitter slept for a tag, where the kernel has an event for it.
+    pub tag_sleeps: AtomicU64,
+    unused_2: [u64; 7],
 }
 
 const _: () = {
-    assert!(size_of::<Device>() == 320);
+    assert!(size_of::<Device>() == 128);
+    assert!(size_of::<Cell>() == 256);
+    assert!(size_of::<Places>() == 448);
+    assert!(size_of::<Own>() == 8);
+    assert!(size_of::<Touched>() == 8);
+    assert!(size_of::<Counts>() == 128);
     assert!(size_of::<Pending>() == 64);
     assert!(size_of::<Identity>() == 40);
     assert!(size_of::<Group>() == 64);
@@ -181,5 +242,5 @@ const _: () = {
     assert!(size_of::<SlowIo>() == 112);
     assert!(size_of::<Process>() == 64);
     assert!(size_of::<ProcessSums>() == 448);
-    assert!(size_of::<Control>() == 192);
+    assert!(size_of::<Control>() == 128);
 };

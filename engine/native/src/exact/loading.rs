@@ -28,7 +28,12 @@ pub fn load<'name>(
     loader.btf(Some(&btf));
     loader.set_global("io_set_bits", &sizes.io_set_bits, true);
     loader.set_global("process_bits", &sizes.process_bits, true);
-    loader.set_global("process_shard_bits", &sizes.process_shard_bits, true);
+    loader.set_global("shard_of_cpu", &sizes.shards.of_cpu[..], true);
+    loader.set_global("shards", &sizes.shards.number, true);
+    let [first_own_cell, cells_end, sums_end] = sizes.bounds();
+    loader.set_global("first_own_cell", &first_own_cell, true);
+    loader.set_global("cells_end", &cells_end, true);
+    loader.set_global("sums_end", &sums_end, true);
     for (map, entries) in sizes.of_maps() {
         loader.set_max_entries(map, entries);
     }

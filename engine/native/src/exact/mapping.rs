@@ -20,6 +20,16 @@ unsafe impl Shared for super::layout::Control {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::Device {}
 // SAFETY: as above.
+unsafe impl Shared for super::layout::Cell {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Places {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Own {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Touched {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Counts {}
+// SAFETY: as above.
 unsafe impl Shared for super::layout::Identity {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::Group {}

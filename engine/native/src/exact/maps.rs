@@ -4,36 +4,52 @@ use std::os::fd::BorrowedFd;
 
 use super::failure::Failure;
 use super::layout::{
-    Control, Device, Group, Identity, IoSet, Octave, Pending, Process, ProcessSums, SlowIo,
+    Cell, Control, Counts, Device, Group, Identity, IoSet, Octave, Own, Pending, Places, Process,
+    ProcessSums, SlowIo, Touched,
 };
 use super::mapping::{Mapping, Shared};
 
 /// Names of the maps in the object.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 16] = [
     "control",
     "devices",
+    "cells",
+    "cell_of",
+    "touched",
+    "counts",
     "pending",
     "identities",
     "groups",
     "under_way",
+    "places",
     "octaves",
     "slow_ios",
     "processes",
     "process_sums",
+    "sums_of",
 ];
 
 pub struct Maps {
     pub control: Mapping<Control>,
     pub devices: Mapping<Device>,
+    /// Those of the devices come first.
+    pub cells: Mapping<Cell>,
+    /// By device and shard.
+    pub cell_of: Mapping<Own>,
+    pub touched: Mapping<Touched>,
+    pub counts: Mapping<Counts>,
     pub pending: Mapping<Pending>,
     pub identities: Mapping<Identity>,
     pub groups: Mapping<Group>,
     pub under_way: Mapping<IoSet>,
+    pub places: Mapping<Places>,
     pub octaves: Mapping<Octave>,
     pub slow_ios: Mapping<SlowIo>,
     pub processes: Mapping<Process>,
-    /// The parts of one place are next to each other.
+    /// Those of the places come first.
     pub process_sums: Mapping<ProcessSums>,
+    /// By place and shard.
+    pub sums_of: Mapping<Own>,
 }
 
 impl Maps {
@@ -45,14 +61,20 @@ impl Maps {
         Ok(Self {
             control: map("control", &descriptor, writable)?,
             devices: map("devices", &descriptor, writable)?,
+            cells: map("cells", &descriptor, writable)?,
+            cell_of: map("cell_of", &descriptor, writable)?,
+            touched: map("touched", &descriptor, writable)?,
+            counts: map("counts", &descriptor, writable)?,
             pending: map("pending", &descriptor, writable)?,
             identities: map("identities", &descriptor, writable)?,
             groups: map("groups", &descriptor, writable)?,
             under_way: map("under_way", &descriptor, writable)?,
+            places: map("places", &descriptor, writable)?,
             octaves: map("octaves", &descriptor, writable)?,
             slow_ios: map("slow_ios", &descriptor, writable)?,
             processes: map("processes", &descriptor, writable)?,
             process_sums: map("process_sums", &descriptor, writable)?,
+            sums_of: map("sums_of", &descriptor, writable)?,
         })
     }
 

@@ -1,5 +1,7 @@
 //! The exact tier: programs in the kernel that time every block I/O, and their counters.
 
+mod busy;
+mod cells;
 mod counters;
 mod failure;
 mod grouping;
@@ -16,6 +18,7 @@ mod python;
 mod refusal;
 mod rows;
 mod rpc;
+mod shards;
 mod sizes;
 mod slowest;
 mod sums;

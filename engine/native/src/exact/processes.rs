@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use super::cells;
 use super::layout::{IO_DEVICE_SHIFT, PROCESS_BUCKETS, Process, ProcessSums};
 use super::maps::Maps;
 use super::rows::Rows;
@@ -90,14 +91,14 @@ pub struct Processes {
 }
 
 /// The parts of one place.
-fn parts_of(maps: &Maps, place: usize) -> &[ProcessSums] {
-    let parts = maps.process_sums.len() / maps.processes.len();
-    &maps.process_sums[place * parts..(place + 1) * parts]
+fn parts_of(maps: &Maps, place: usize) -> impl Iterator<Item = &ProcessSums> {
+    cells::indices(&maps.sums_of, maps.processes.len(), place)
+        .filter_map(|index| maps.process_sums.get(index))
 }
 
 /// The sum of all I/Os of a place, which changes with each.
 pub fn ios_of(maps: &Maps, place: usize) -> u32 {
-    let parts = parts_of(maps, place).iter().flat_map(|part| &part.ios);
+    let parts = parts_of(maps, place).flat_map(|part| &part.ios);
     parts.fold(0, |sum, ios| sum.wrapping_add(ios.load(Relaxed)))
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::cells;
 use super::layout::{EPOCHS, SLOW_OF_CPU, SlowIo};
 use super::maps::Maps;
 use super::rows::Rows;
@@ -60,8 +61,10 @@ pub fn set_thresholds(maps: &Maps, slowest: &[Slow], epoch: usize) {
             .push(slow.latency_ns);
     }
     for (device, latencies) in latencies {
+        let cells = cells::of_device(maps, device);
+        let maxima = cells.map(|cell| cell.latency_max_ns[epoch].load(Relaxed));
+        let most = maxima.max().unwrap_or(0);
         let device = &maps.devices[device];
-        let most = device.latency_max_ns[epoch].load(Relaxed);
         let before = device.slow_ns.load(Relaxed);
         device
             .slow_ns

@@ -1,9 +1,10 @@
-//! The sums of a device: its own, and what CPUs have not yet added to them.
+//! The sums of a device: those of its cells, and what CPUs have not yet added to them.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, fence};
 
+use super::cells;
 use super::layout::{DIRECTIONS, PENDING_OF_CPU, Pending, Sums};
 use super::maps::Maps;
 
@@ -34,13 +35,19 @@ impl Totals {
 pub fn of_device(maps: &Maps, device: usize) -> Option<[Totals; DIRECTIONS]> {
     let mut totals = [Totals::default(); DIRECTIONS];
     for (direction, total) in totals.iter_mut().enumerate() {
-        let own = &maps.devices[device].sums[direction];
+        // Which cells there are is looked up in each attempt: sums may move to a new one.
+        let own = || cells::of_device(maps, device).map(|cell| &cell.sums[direction]);
         *total = whole(own, &maps.pending, device, direction)?;
     }
     Some(totals)
 }
 
-fn whole(own: &Sums, pending: &[Pending], device: usize, direction: usize) -> Option<Totals> {
+fn whole<'sums, Own: Iterator<Item = &'sums Sums>>(
+    own: impl Fn() -> Own,
+    pending: &[Pending],
+    device: usize,
+    direction: usize,
+) -> Option<Totals> {
     let slot = (device * DIRECTIONS + direction) % PENDING_OF_CPU;
     let slots = || pending.iter().skip(slot).step_by(PENDING_OF_CPU);
     let is_its = |one: &&Pending| {
@@ -50,7 +57,7 @@ fn whole(own: &Sums, pending: &[Pending], device: usize, direction: usize) -> Op
     (0..ATTEMPTS).find_map(|_| {
         let before = sequences(slots())?;
         let mut total = Totals::default();
-        total.add(own);
+        own().for_each(|sums| total.add(sums));
         slots().filter(is_its).for_each(|one| total.add(&one.sums));
         fence(Acquire);
         (sequences(slots()) == Some(before)).then_some(total)
@@ -94,22 +101,29 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cpus_hold_of_the_device_is_added_to_its_own() {
+    fn what_the_cpus_hold_of_the_device_is_added_to_its_cells() {
         let (own, pending): (Sums, _) = (zeroed(), slots(3));
-        own.ios.store(100, Relaxed);
+        let other: Sums = zeroed();
+        own.ios.store(60, Relaxed);
+        other.ios.store(40, Relaxed);
         let slot = (7 * DIRECTIONS + 1) % PENDING_OF_CPU;
         hold(&pending[slot], 7, 1, 5);
         hold(&pending[PENDING_OF_CPU + slot], 8, 1, 40);
         hold(&pending[2 * PENDING_OF_CPU + slot], 7, 1, 2);
-        assert_eq!(whole(&own, &pending, 7, 1).unwrap().ios, 107);
+        assert_eq!(
+            whole(|| [&own, &other].into_iter(), &pending, 7, 1)
+                .unwrap()
+                .ios,
+            107
+        );
     }
 
     #[test]
     fn sums_on_the_move_are_not_returned() {
-        let (own, pending): (Sums, _) = (zeroed(), slots(1));
+        let pending = slots(1);
         let slot = (7 * DIRECTIONS) % PENDING_OF_CPU;
         pending[slot].sequence.store(1, Relaxed);
-        assert_eq!(whole(&own, &pending, 7, 0), None);
+        assert_eq!(whole(std::iter::empty, &pending, 7, 0), None);
     }
 
     #[test]
@@ -132,12 +146,15 @@ mod tests {
             });
             let mut last = 0;
             while !ended.load(SeqCst) {
-                if let Some(total) = whole(&own, &pending, 7, 0) {
+                if let Some(total) = whole(|| std::iter::once(&own), &pending, 7, 0) {
                     assert!((last..=20_000).contains(&total.ios));
                     last = total.ios;
                 }
             }
         });
-        assert_eq!(whole(&own, &pending, 7, 0).unwrap().ios, 20_000);
+        assert_eq!(
+            whole(|| std::iter::once(&own), &pending, 7, 0).unwrap().ios,
+            20_000
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
+use super::cells;
 use super::failure::Failure;
 use super::grouping::Grouping;
 use super::healing;
@@ -34,9 +35,10 @@ pub struct Tracer {
 impl Tracer {
     /// Loads and attaches; what is counted can be seen through `Tracer::view`.
     pub fn start(sysfs: PathBuf, histograms: u32, process_idle: Duration) -> Result<Self, Failure> {
-        let programs = Programs::load(&sysfs, &Sizes::of_host(&sysfs, histograms))?;
+        let sizes = Sizes::of_host(&sysfs, histograms);
+        let programs = Programs::load(&sysfs, &sizes)?;
         let maps = Arc::new(Maps::new(|name| programs.map(name), true)?);
-        maps.control().next_device.store(1, Release);
+        sizes.begin(maps.control());
         let mut tracer = Self {
             programs,
             maps,
@@ -162,14 +164,15 @@ impl Tracer {
     fn turn(&mut self) {
         let next = ended_epoch(&self.maps);
         for device in self.peaked[next].drain(..) {
-            let device = &self.maps.devices[device];
-            device.in_driver_peak[next].store(0, Relaxed);
-            device.queue_max_ns[next].store(0, Relaxed);
-            device.service_max_ns[next].store(0, Relaxed);
-            device.latency_max_ns[next].store(0, Relaxed);
+            for cell in cells::of_device(&self.maps, device) {
+                cell.in_driver_peak[next].store(0, Relaxed);
+                cell.queue_max_ns[next].store(0, Relaxed);
+                cell.service_max_ns[next].store(0, Relaxed);
+                cell.latency_max_ns[next].store(0, Relaxed);
+            }
         }
         slowest::clear(&self.maps, next);
-        self.maps.control().epoch.fetch_xor(1, Release);
+        self.maps.control().epoch.fetch_add(1, Release);
     }
 
     /// Replaces the groups; returns their slots in the map of groups.

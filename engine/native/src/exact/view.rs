@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::slowest::{self, Slow};
 
 /// Names of the kernel side's counters, in the order of `enum loss` in bpf/layout.h.
-const LOSSES: [&str; 9] = [
+const LOSSES: [&str; 10] = [
     "table_full",
     "unseen",
     "stale",
@@ -23,6 +23,7 @@ const LOSSES: [&str; 9] = [
     "rescued",
     "requeued",
     "without_process",
+    "overtaken",
 ];
 
 pub struct View {
@@ -71,11 +72,15 @@ impl View {
     }
 
     pub fn losses(&self) -> Vec<(&'static str, u64)> {
-        let counters = &self.maps.control().counters;
-        LOSSES
-            .into_iter()
-            .zip(counters.iter().map(|counter| counter.load(Relaxed)))
-            .collect()
+        let of_shards = &self.maps.counts;
+        let total = |which: usize| {
+            of_shards
+                .iter()
+                .map(|one| one.count[which].load(Relaxed))
+                .sum()
+        };
+        let names = LOSSES.into_iter().enumerate();
+        names.map(|(which, name)| (name, total(which))).collect()
     }
 }
 
@@ -111,6 +116,7 @@ mod tests {
             ("COUNT_RESCUED", "rescued"),
             ("COUNT_REQUEUED", "requeued"),
             ("LOSS_NO_PROCESS", "without_process"),
+            ("COUNT_OVERTAKEN", "overtaken"),
         ];
         let found: Vec<_> = kernel_names().into_iter().zip(LOSSES).collect();
         assert_eq!(found, meanings);

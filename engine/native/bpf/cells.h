@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Cells by device and shard of CPUs: what an I/O counts lies on lines that other shards do not write. Shards that see few
+ * I/Os of a device share the cell that every device has; a pool gives the others one of their own. */
+#pragma once
+#include "maps.h"
+
+/* Whether a shard that shares has come often enough in this interval to get something of its own. */
+static __always_inline bool has_asked(struct own *own)
+{
+	u32 epoch = epoch_now() << 8, asked = *(volatile u32 *)&own->asked;
+
+	if ((asked ^ epoch) >> 8)
+		asked = epoch;
+	if ((asked & 0xff) >= OWN_AFTER)
+		return true;
+	*(volatile u32 *)&own->asked = asked + 1;
+	return false;
+}
+
+/* Takes the next of a pool. Another CPU of the shard may have been first; then the one taken here stays empty. */
+static __always_inline u32 take_own(struct own *own, u32 shared, u32 *next, u32 end)
+{
+	u32 index;
+
+	if (*(volatile u32 *)next >= end)
+		return shared;
+	index = __sync_fetch_and_add(next, 1);
+	if (index >= end)
+		return shared;
+	__sync_val_compare_and_swap(&own->index, 0, index);
+	return *(volatile u32 *)&own->index;
+}
+
+VERIFIED_ONCE u32 ask_for_cell(u32 place, u32 device)
+{
+	struct own *own = bpf_map_lookup_elem(&cell_of, &place);
+	struct control *c = the_control();
+
+	return own && c && has_asked(own) ? take_own(own, device, &c->next_cell, cells_end) : device;
+}
+
+VERIFIED_ONCE u32 ask_for_sums(u32 place, u32 process)
+{
+	struct own *own = bpf_map_lookup_elem(&sums_of, &place);
+	struct control *c = the_control();
+
+	return own && c && has_asked(own) ? take_own(own, process, &c->next_sums, sums_end) : process;
+}
+
+/* Index of the cell of a shard; that of all, for a while or because the pool is empty. */
+static __always_inline u32 cell_index(u32 device, u32 shard)
+{
+	u32 place = device * shards + shard, index;
+	struct own *own = bpf_map_lookup_elem(&cell_of, &place);
+
+	index = own ? *(volatile u32 *)&own->index : device;
+	return index ? index : ask_for_cell(place, device);
+}
+
+/* A cell that is about to be written: readers look at devices that were touched. */
+static __always_inline u32 touch_cell(u32 device, u32 shard)
+{
+	struct touched *at = bpf_map_lookup_elem(&touched, &device);
+	u32 epoch = epoch_now();
+
+	if (at && *(volatile u32 *)&at->epoch != epoch)
+		*(volatile u32 *)&at->epoch = epoch;
+	return cell_index(device, shard);
+}
+
+static __always_inline struct cell *cell_now(u32 device)
+{
+	return cell_at(touch_cell(device, shard_now()));
+}
+
+/* The cell in which an I/O was counted when it was issued. */
+static __always_inline struct cell *cell_of_leaf(u32 device, u32 leaf)
+{
+	u32 place = device * shards + leaf - 1;
+	struct own *own;
+
+	if (!leaf)
+		return cell_at(device);
+	own = bpf_map_lookup_elem(&cell_of, &place);
+	return own ? cell_at(own->index) : 0;
+}
