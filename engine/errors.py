@@ -28,13 +28,16 @@ def describe_error(code: int, direction: str, offset: int) -> str:
 
 
 class LunscopeError(Exception):
-    """Something failed that a person can read and fix; the command line prints it and exits with `exit_code`."""
+    """Something failed that a person can read and fix; the command line prints it and exits with `exit_code`.
+
+    1 is for what fails while it works: I/O, a host, a device, no space.
+    """
 
     exit_code = 1
 
 
 class UsageError(LunscopeError):
-    """Invalid input: an unknown device, a wrong size, a knob out of range."""
+    """Invalid input: a knob out of range, a file or device that is missing, unreadable, damaged or of another kind."""
 
     exit_code = 2
 
@@ -51,6 +54,22 @@ class OtherTargetError(RefusedError):
 
 class StoppedError(LunscopeError):
     """The operator stopped it before it was done; nothing is wrong."""
+
+
+_OF_THE_HOST = frozenset(
+    (
+        *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.ETIMEDOUT, errno.EADDRINUSE),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    )
+)
+
+
+def unusable(text: str, error: OSError) -> LunscopeError:
+    """Build the error for a file or address that was named and cannot be used.
+
+    Bad input (exit code 2) if another one or other rights are needed, a failure (1) if the host or device is to blame.
+    """
+    return (LunscopeError if error.errno in _OF_THE_HOST else UsageError)(text)
 
 
 def words_of(error: Exception) -> str:

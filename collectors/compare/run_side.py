@@ -12,7 +12,7 @@ from collectors.compare.part import PartText
 from collectors.compare.side import Figure, Side, SideRow, Spread
 from collectors.model import Tier
 from collectors.registry import subject_of
-from engine.errors import LunscopeError, UsageError, words_of
+from engine.errors import UsageError, unusable, words_of
 from engine.results.result_document import SCHEMA
 from engine.small_file import FileKindError, read_head, read_small
 from engine.strict_json import MOST_BYTES, load_json_object
@@ -32,9 +32,9 @@ def is_document(path: Path) -> bool:
     try:
         return read_head(path, 64).lstrip().startswith(b"{")
     except FileKindError as error:
-        raise LunscopeError(f"{safe_text(str(path))}: {error}: give a recording or a document of run --json") from None
+        raise UsageError(f"{safe_text(str(path))}: {error}: give a recording or a document of run --json") from None
     except OSError as error:
-        raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
+        raise unusable(f"{safe_text(str(path))}: {words_of(error)}", error) from None
 
 
 def run_side(text: str, part: PartText) -> Side:
@@ -60,7 +60,7 @@ def _document(path: Path) -> Mapping[str, Any]:
     try:
         return load_json_object(read_small(path, MOST_BYTES))
     except OSError as error:
-        raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
+        raise unusable(f"{safe_text(str(path))}: {words_of(error)}", error) from None
     except ValueError as error:
         raise UsageError(
             f"{safe_text(str(path))}: neither a recording nor the document of run --json ({error}): give one of these"

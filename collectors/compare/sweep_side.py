@@ -11,7 +11,7 @@ import numpy as np
 from collectors.compare.part import PartText
 from collectors.compare.side import Figure, Side, SideRow, Spread
 from collectors.model import Tier
-from engine.errors import LunscopeError, UsageError, words_of
+from engine.errors import UsageError, unusable, words_of
 from engine.small_file import FileKindError, read_head
 from engine.statistics.batch_means import BATCHES
 from engine.statistics.difference import Estimate
@@ -35,9 +35,9 @@ def is_trial_file(path: Path) -> bool:
     try:
         return SCHEMA.encode() in read_head(path, 128)
     except FileKindError as error:
-        raise LunscopeError(f"{safe_text(str(path))}: {error}") from None
+        raise UsageError(f"{safe_text(str(path))}: {error}") from None
     except OSError as error:
-        raise LunscopeError(f"{safe_text(str(path))}: {words_of(error)}") from None
+        raise unusable(f"{safe_text(str(path))}: {words_of(error)}", error) from None
 
 
 def sweep_side(text: str, part: PartText) -> Side:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.errors import LunscopeError, UsageError, words_of
+from engine.errors import UsageError, unusable, words_of
 from engine.job.sizes import format_size
 from engine.small_file import read_small
 from engine.strict_json import MOST_BYTES, dump_json, load_json_object
@@ -27,7 +27,7 @@ def read_document(path: Path) -> Values:
     try:
         return load_json_object(read_small(path, MOST_BYTES))
     except OSError as error:
-        raise LunscopeError(f"{shown}: {words_of(error)}") from None
+        raise unusable(f"{shown}: {words_of(error)}", error) from None
     except ValueError as error:
         raise UsageError(f"{shown}: no document of run --json or sweep --json ({error}): make it again") from None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collectors.documents.html import MARK
-from engine.errors import LunscopeError, RefusedError, UsageError, words_of
+from engine.errors import LunscopeError, RefusedError, UsageError, unusable, words_of
 from engine.job.formats.choose import write_new
 from engine.text import safe_text
 
@@ -33,7 +33,7 @@ def require_writable(path: Path, *, overwrite: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise LunscopeError(f"{shown}: {words_of(error)}") from None
+        raise unusable(f"{shown}: {words_of(error)}", error) from None
 
 
 def write_report(path: Path, lines: Iterable[str], *, overwrite: bool) -> None:

@@ -103,7 +103,8 @@ class FleetLoad:
                 self.missing[name] = str(answer["error"])
         if not self._present():
             name, why = next(iter(self.missing.items()), ("fleet", "no host"))
-            raise LunscopeError(f"fleet: no host has started the load: {name}: {why}")
+            refused = answers.get(name, {}).get("error")
+            raise (RefusedError if refused else LunscopeError)(f"fleet: no host has started the load: {name}: {why}")
 
     def turn(self, turn: Turn, earliest_ns: int) -> None:
         """Turn the knobs everywhere at one time, which is not before the given one of our CLOCK_MONOTONIC.

@@ -18,7 +18,7 @@ from collectors.reports.event_rows import EVENT_TABLE
 from collectors.reports.export import HEAD, Selection, sample_range
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
-from engine.errors import LunscopeError, UsageError
+from engine.errors import LunscopeError, UsageError, unusable
 from engine.extras import missing_extra
 from engine.text import safe_text
 
@@ -61,9 +61,9 @@ def write_parquet(
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     except FileExistsError:
-        raise LunscopeError(f"{shown}: exists already: give another name, or remove it") from None
+        raise UsageError(f"{shown}: exists already: give another name, or remove it") from None
     except OSError as error:
-        raise LunscopeError(f"{shown}: cannot be written: {error.strerror}") from None
+        raise unusable(f"{shown}: cannot be written: {error.strerror}", error) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             schema = _schema(selection)

@@ -16,7 +16,7 @@ from collectors.session.time_format import iso_time
 from collectors.topology.ports import natural
 from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
 from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject, find_mark
-from engine.errors import LunscopeError, UsageError
+from engine.errors import UsageError
 from engine.events import Event
 from engine.text import safe_text
 
@@ -53,7 +53,7 @@ def totals_since(reader: SessionReader, mark_name: str, tables: Sequence[str], *
     first, last = reader.index_at(mark.time_ns), len(reader) - 1
     base, now = (reader.sample_at(index) if last >= 0 else None for index in (first, last))
     if base is None or now is None:
-        raise LunscopeError(f"{reader.path}: the sample at the mark or the last one cannot be read")
+        raise UsageError(f"{reader.path}: the sample at the mark or the last one cannot be read")
     subjects = [subject for table in tables for subject in _subjects(table, now.topology)] + [WHOLE_HOST]
     peaks = _largest(reader, first + 1, last, subjects)
     rows = [(one, level_totals(base, now, one, peak)) for one, peak in zip(subjects, peaks, strict=True)]

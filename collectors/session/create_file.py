@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 from collectors.session.database import WAL_SUFFIXES, Database, wal_files
-from engine.errors import LunscopeError, RefusedError, UsageError
+from engine.errors import LunscopeError, RefusedError, UsageError, unusable
 
 _PLACE = 1 << 62
 """Offset of the lock: far beyond the bytes that SQLite locks (os_unix.c, PENDING_BYTE) and beyond any content."""
@@ -81,7 +81,7 @@ def create_private(path: Path) -> RecordingLock:
     except FileExistsError:
         raise UsageError(f"{path}: exists; use another name or --overwrite") from None
     except OSError as error:
-        raise LunscopeError(f"{path}: cannot be made: {error.strerror}; record to another folder") from error
+        raise unusable(f"{path}: cannot be made: {error.strerror}; record to another folder", error) from error
 
 
 def _refuse_long_name(path: Path) -> None:

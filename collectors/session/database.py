@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, UsageError, unusable
 
 
 def result_code(error: Exception) -> int:
@@ -150,26 +150,26 @@ def _open(path: Path) -> tuple[sqlite3.Connection, str]:
         except sqlite3.DatabaseError as error:
             connection.close()
             if not _worth_another_try(error):
-                raise LunscopeError(f"{path}: {_NOT_A_SESSION} ({error}); name a file made with --record") from error
+                raise UsageError(f"{path}: {_NOT_A_SESSION} ({error}); name a file made with --record") from error
         except LunscopeError:
             connection.close()
             raise
         else:
             return connection, notice
-    raise LunscopeError(f"{path}: cannot be opened; check that you may read the file and its -wal")
+    raise UsageError(f"{path}: cannot be opened; check that you may read the file and its -wal")
 
 
 def _refuse_other_files(path: Path) -> None:
     try:
         status = path.stat()
     except OSError as error:
-        raise LunscopeError(f"{path}: {error.strerror}; name a file made with --record") from error
+        raise unusable(f"{path}: {error.strerror}; name a file made with --record", error) from error
     if not stat.S_ISREG(status.st_mode):
-        raise LunscopeError(f"{path}: not a regular file; name a file made with --record")
+        raise UsageError(f"{path}: not a regular file; name a file made with --record")
     if status.st_size == 0 and not _log_holds_data(path):
-        raise LunscopeError(f"{path}: empty, {_NOT_A_SESSION}; name a file made with --record")
+        raise UsageError(f"{path}: empty, {_NOT_A_SESSION}; name a file made with --record")
     if not os.access(path, os.R_OK):
-        raise LunscopeError(f"{path}: permission denied; session files are readable by their owner")
+        raise UsageError(f"{path}: permission denied; session files are readable by their owner")
 
 
 def _log_holds_data(path: Path) -> bool:
@@ -207,9 +207,9 @@ def _check_identity(path: Path, connection: sqlite3.Connection) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application_id != APPLICATION_ID:
-        raise LunscopeError(f"{path}: {_NOT_A_SESSION}; name a file made with --record")
+        raise UsageError(f"{path}: {_NOT_A_SESSION}; name a file made with --record")
     if version > VERSION:
-        raise LunscopeError(f"{path}: session format {version}, this lunscope reads up to {VERSION}; update lunscope")
+        raise UsageError(f"{path}: session format {version}, this lunscope reads up to {VERSION}; update lunscope")
     found = {tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 10")}
     if found != {("table", name, sql) for name, sql in TABLES.items()}:
-        raise LunscopeError(f"{path}: {_NOT_A_SESSION} (other tables inside); name a file made with --record")
+        raise UsageError(f"{path}: {_NOT_A_SESSION} (other tables inside); name a file made with --record")

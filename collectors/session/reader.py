@@ -18,7 +18,7 @@ from collectors.session.decoder import Decoder, Moment, ObjectReader, Unreadable
 from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.rows import DamageLog, RecordedEvents, StoredTick, TickTable
 from collectors.session.time_format import clock_text
-from engine.errors import LunscopeError
+from engine.errors import UsageError
 from engine.events import Event
 
 _INTERVALS_TRIED = 16
@@ -250,12 +250,12 @@ class SessionReader:
         index, count = 0, self._ticks.count()
         if count == 0:
             why = f" ({self._database.notice})" if self._database.notice else ""
-            raise LunscopeError(f"{self.path}: holds no samples{why}; record again")
+            raise UsageError(f"{self.path}: holds no samples{why}; record again")
         while index < count:
             if self._moment(index) is not None:
                 return index
             index = max(index + 1, self._damage.past(index))
-        raise LunscopeError(f"{self.path}: damaged, no sample of it can be read; use another copy")
+        raise UsageError(f"{self.path}: damaged, no sample of it can be read; use another copy")
 
 
 _UNCLOSED = "not closed by its recorder: at most the last tick is missing"

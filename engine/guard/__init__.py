@@ -9,7 +9,6 @@ from __future__ import annotations
 from engine.guard.monitor import UseMonitor as UseMonitor
 from engine.guard.opening import open_targets as open_targets
 from engine.guard.scratch import fill_scratch as fill_scratch
-from engine.guard.shared import MadeFiles as MadeFiles
 from engine.guard.shared import SharedTargets as SharedTargets
 from engine.guard.shared import refuse_conflicts as refuse_conflicts
 from engine.guard.target import OpenTarget as OpenTarget

@@ -13,7 +13,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, UsageError
 from engine.guard import permission
 from engine.guard.claiming import note_claim
 from engine.guard.content import content_of
@@ -144,7 +144,7 @@ def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
     finally:
         os.close(fd)
     if not size_bytes:
-        raise LunscopeError(f"{safe_text(found.path)}: its size is 0: nothing to read or write there")
+        raise UsageError(f"{safe_text(found.path)}: its size is 0: nothing to read or write there")
     return size_bytes
 
 

@@ -35,6 +35,17 @@ _PROCESS_MEMORY = ("/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage")
 """Names that the kernel gives to files without one (mm/memfd.c, ipc/shm.c, mm/shmem.c, fs/hugetlbfs/inode.c)."""
 
 
+StorageKey = tuple[bool, int, int]
+"""Whether it is a device, and its number; else the device and inode of a file."""
+
+
+def storage_key(status: os.stat_result) -> StorageKey:
+    """Identify a device or file, whatever its names."""
+    if stat.S_ISBLK(status.st_mode):
+        return True, status.st_rdev, 0
+    return False, status.st_dev, status.st_ino
+
+
 class Found(Struct, frozen=True):
     """An inode found by name, held by an O_PATH descriptor that neither reads, writes nor wakes a device."""
 
@@ -76,18 +87,18 @@ def no_such_target(path: str, devices: Path = Path("/dev")) -> UsageError:
     return UsageError(f"{shown}: no such file or device: {hint}")
 
 
-def no_right(path: str, action: str) -> LunscopeError:
+def no_right(path: str, action: str) -> UsageError:
     """Build the error for a missing permission: the owner and the fix."""
     shown = safe_text(path)
     try:
         status = Path(path).stat()
     except OSError:
-        return LunscopeError(f"{shown}: no right to enter its folder: run as root")
+        return UsageError(f"{shown}: no right to enter its folder: run as root")
     owner, group = _user_name(status.st_uid), _group_name(status.st_gid)
     mode = stat.S_IMODE(status.st_mode)
     needed = stat.S_IRGRP | (stat.S_IWGRP if action == "write" else 0)
     join = f" or join the group {group}" if mode & needed == needed and status.st_gid != 0 else ""
-    return LunscopeError(
+    return UsageError(
         f"{shown}: no right to {action} it: it belongs to {owner}:{group} with mode {mode:04o}: run as root{join}"
     )
 
@@ -166,6 +177,10 @@ _OPEN_ERRORS = {
 }
 
 
+_GIVEN_WRONGLY = frozenset((errno.EINVAL, errno.EROFS, errno.ETXTBSY, errno.EPERM))
+"""Another target or option is needed; anything else is a failure of the device or host."""
+
+
 _NOT_PERMITTED = {
     True: "not permitted: the rules of this container or a security policy keep the device from us",
     False: "not permitted: it is immutable or append-only (lsattr shows i or a)",
@@ -190,5 +205,5 @@ def reopen(found: Found, flags: int) -> int:
         reason = _OPEN_ERRORS.get(error.errno or 0, error.strerror)
         if error.errno == errno.EPERM:
             reason = _NOT_PERMITTED[found.is_block]
-        usage = error.errno == errno.EINVAL
+        usage = error.errno in _GIVEN_WRONGLY
         raise (UsageError if usage else LunscopeError)(f"{safe_text(found.path)}: {reason}") from None

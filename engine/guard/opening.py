@@ -189,7 +189,6 @@ def _open_scratch(opener: _Opener, index: int) -> OpenTarget:
 def _make_file(opener: _Opener, path: str) -> OpenTarget:
     usable_bytes(path, _made_bytes(opener.job), 1, opener.job)
     fd = make_named(Path(path), _made_bytes(opener.job), opener.mode_flags)
-    opener.shared.note_made(fd)
     return _made_target(opener, fd, path, path, TargetKind.FILE)
 
 

@@ -12,17 +12,17 @@ import os
 import stat
 import time
 
+from engine.guard.finding import StorageKey, storage_key
 from engine.hostfs.kernel_files import Roots
 from engine.hostfs.sysblock import BlockDevice, disk_sequence, look_up, read_number, read_text
 
-_Key = tuple[bool, int, int]
 State = tuple[int | None, ...]
 
 _SECTORS_WRITTEN, _IN_FLIGHT, _SECTORS_DISCARDED = 6, 8, 13
 """Columns of `stat` (Documentation/block/stat.rst). Sectors, as a flush counts as a write of none."""
 _SETTLE_S, _ASK_AGAIN_S = 0.1, 0.005
 
-_left: dict[_Key, State] = {}
+_left: dict[StorageKey, State] = {}
 
 
 def note_left(status: os.stat_result) -> None:
@@ -32,7 +32,7 @@ def note_left(status: os.stat_result) -> None:
         _settle(device)
     state = _state(status, device)
     if state is not None:
-        _left[_key(status)] = state
+        _left[storage_key(status)] = state
 
 
 def writes_to(status: os.stat_result) -> State | None:
@@ -43,17 +43,11 @@ def writes_to(status: os.stat_result) -> State | None:
 def is_as_left(status: os.stat_result) -> bool:
     """Whether this process wrote it and nothing seems to have done so since."""
     state = _state(status, _device(status))
-    return state is not None and _left.get(_key(status)) == state
+    return state is not None and _left.get(storage_key(status)) == state
 
 
 def _device(status: os.stat_result) -> BlockDevice | None:
     return look_up(Roots().sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
-
-
-def _key(status: os.stat_result) -> _Key:
-    if stat.S_ISBLK(status.st_mode):
-        return True, status.st_rdev, 0
-    return False, status.st_dev, status.st_ino
 
 
 def _state(status: os.stat_result, device: BlockDevice | None) -> State | None:

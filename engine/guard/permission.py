@@ -17,7 +17,7 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
-from engine.errors import LunscopeError, RefusedError
+from engine.errors import RefusedError
 from engine.guard.accounting import accounted_file
 from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.content import Content, content_of
@@ -201,7 +201,7 @@ def _refuse_read_only(name: str, fd: int) -> None:
         LunscopeError: says how to change that.
     """
     if blockio.is_read_only(fd):
-        raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
+        raise RefusedError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
 
 
 def _refuse_accounted(usage: UsageSnapshot, found: Found) -> None:

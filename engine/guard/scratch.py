@@ -14,7 +14,7 @@ from pathlib import Path
 from engine import _native
 from engine.backend.outstanding import Waits
 from engine.config import SCRATCH_ENV, scratch_folder
-from engine.errors import LunscopeError, StoppedError, too_many_open
+from engine.errors import LunscopeError, StoppedError, UsageError, too_many_open
 from engine.guard.target import OpenTarget
 from engine.job.sizes import human_size
 from engine.syscalls import fallocate
@@ -88,11 +88,11 @@ def _explain(folder: Path, size_bytes: int, error: OSError) -> LunscopeError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return too_many_open(shown_folder(folder))
     if error.errno == errno.EINVAL:
-        return LunscopeError(
+        return UsageError(
             f"{shown_folder(folder)}: its filesystem refuses direct I/O: use --mode buffered, "
             f"or name another folder (--scratch-dir or {SCRATCH_ENV})"
         )
-    return LunscopeError(
+    return UsageError(
         f"{shown_folder(folder)}: {error.strerror}: name a folder you may write to (--scratch-dir or {SCRATCH_ENV})"
     )
 
@@ -136,8 +136,8 @@ def make_named(path: Path, size_bytes: int, flags: int) -> int:
         # With O_DIRECT refused the kernel has made the file before it said EINVAL.
         if error.errno == errno.EINVAL:
             path.unlink(missing_ok=True)
-            raise LunscopeError(f"{path}: its filesystem refuses direct I/O: use --mode buffered") from None
-        raise LunscopeError(f"{path}: cannot be made: {error.strerror}: give a folder that exists") from None
+            raise UsageError(f"{path}: its filesystem refuses direct I/O: use --mode buffered") from None
+        raise UsageError(f"{path}: cannot be made: {error.strerror}: give a folder that exists") from None
     try:
         allocate(fd, size_bytes)
     except OSError as error:

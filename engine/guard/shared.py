@@ -17,62 +17,31 @@ from msgspec import Struct, field
 
 from engine.errors import UsageError
 from engine.guard.duplicates import refuse_duplicates
-from engine.guard.finding import Found, find
+from engine.guard.finding import Found, StorageKey, find, storage_key
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.job.spec import JobSpec
 from engine.text import safe_text
 
-_Identity = tuple[str, int, int] | tuple[str, str]
-
-
-class MadeFiles:
-    """Files with names that loads of this process made, one after the other: no data of anybody else's are in them.
-
-    Each is kept open, so that its inode is no other file's.
-    """
-
-    def __init__(self) -> None:
-        self._fds: dict[tuple[int, int], int] = {}
-
-    def keep(self, fd: int) -> None:
-        """Note a file that was just made."""
-        status = os.fstat(fd)
-        self._fds[status.st_dev, status.st_ino] = os.dup(fd)
-
-    def __contains__(self, status: os.stat_result) -> bool:
-        return (status.st_dev, status.st_ino) in self._fds
-
-    def close(self) -> None:
-        """Forget them; may be called twice."""
-        while self._fds:
-            os.close(self._fds.popitem()[1])
+_Identity = StorageKey | str
+"""A device or file, or the path of one that is still to be made."""
 
 
 class SharedTargets(Struct):
     """Claims and files of several loads, from the first that is armed to the last; closed by its owner then."""
 
-    made: MadeFiles | None = None
-    """Files of these loads and of those before them."""
-
     held: set[int] = field(default_factory=set)
     """Numbers of the devices that any of them has claimed."""
-    _files: set[tuple[int, int]] = field(default_factory=set)
-    """Files that one of them made, or opened for writing after all checks, by device and inode."""
+    _files: set[StorageKey] = field(default_factory=set)
+    """Files that one of them made, or opened for writing after all checks."""
     _claims: dict[int, int] = field(default_factory=dict)
-
-    def note_made(self, fd: int) -> None:
-        """Note a file with a name that was made, for the loads that come after these as well."""
-        if self.made is not None:
-            self.made.keep(fd)
 
     def note_written(self, status: os.stat_result) -> None:
         """Note a file that was made, or opened for writing after all checks."""
-        self._files.add((status.st_dev, status.st_ino))
+        self._files.add(storage_key(status))
 
     def writes(self, found: Found) -> bool:
-        """Whether a file is no stranger's: another of the loads has it open for writing, or one before them made it."""
-        made = self.made is not None and found.status in self.made
-        return made or (found.status.st_dev, found.status.st_ino) in self._files
+        """Whether a file is no stranger's, as another of the loads has it open for writing."""
+        return storage_key(found.status) in self._files
 
     def keep_claim(self, number: int, fd: int) -> None:
         """Note an open file that has claimed a device."""
@@ -105,20 +74,18 @@ def refuse_conflicts(jobs: Mapping[str, JobSpec]) -> None:
                 found = find(path)
                 if found is not None:
                     stack.callback(found.close)
-                    targets.setdefault(_identity(found), found)
+                    targets.setdefault(storage_key(found.status), found)
                 users[_identity(found, path)].append(name)
         if len(targets) > 1 and len(jobs) > 1:
             refuse_duplicates(UsageSnapshot(), [[found] for found in _of_single_nodes(jobs, targets)])
         for identity, names in users.items():
-            _refuse_verified(targets.get(identity), identity, {name: jobs[name] for name in names})
+            _refuse_verified(
+                targets[identity].path if identity in targets else str(identity), {name: jobs[name] for name in names}
+            )
 
 
-def _identity(found: Found | None, path: str = "") -> _Identity:
-    if found is None:
-        return "new", str(Path(path).resolve())
-    if found.is_block:
-        return "device", os.major(found.status.st_rdev), os.minor(found.status.st_rdev)
-    return "file", found.status.st_dev, found.status.st_ino
+def _identity(found: Found | None, path: str) -> _Identity:
+    return str(Path(path).resolve()) if found is None else storage_key(found.status)
 
 
 def _of_single_nodes(jobs: Mapping[str, JobSpec], targets: Mapping[_Identity, Found]) -> Sequence[Found]:
@@ -127,13 +94,12 @@ def _of_single_nodes(jobs: Mapping[str, JobSpec], targets: Mapping[_Identity, Fo
     return [found for found in targets.values() if found.path not in of_luns]
 
 
-def _refuse_verified(found: Found | None, identity: _Identity, jobs: Mapping[str, JobSpec]) -> None:
+def _refuse_verified(path: str, jobs: Mapping[str, JobSpec]) -> None:
     verifying = [name for name, job in jobs.items() if job.verify]
     writing = [name for name, job in jobs.items() if job.knobs.read_pct < 100]
     others = [name for name in writing if verifying and name != verifying[0]]
     if verifying and others:
-        shown = safe_text(str(identity[1]) if found is None else found.path)
         raise UsageError(
-            f"{shown}: [{safe_text(others[0])}] writes to it while [{safe_text(verifying[0])}] verifies its data: give "
-            "each a target of its own, or run one after the other (stonewall)"
+            f"{safe_text(path)}: [{safe_text(others[0])}] writes to it while [{safe_text(verifying[0])}] verifies its data: "
+            "give each a target of its own, or run one after the other (stonewall)"
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TypeVar
 
-from engine.errors import LunscopeError
+from engine.errors import UsageError
 from engine.job.sizes import parse_duration, parse_size
 
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -112,7 +112,7 @@ def quoted(text: str) -> str:
         LunscopeError: the text has bytes that are no UTF-8.
     """
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise LunscopeError(f"{text!a}: a job file cannot hold a name that is not UTF-8: rename it or use a link")
+        raise UsageError(f"{text!a}: a job file cannot hold a name that is not UTF-8: rename it or use a link")
     escaped = "".join(
         "\\" + letter if letter in '"\\' else letter if letter.isprintable() else f"\\U{ord(letter):08x}"
         for letter in text

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.errors import LunscopeError
+from engine.errors import UsageError, unusable
 from engine.job.formats.choose import write_new
 from engine.job.scenario import Scenario
 from engine.results.fio_result import MOST_BINS, Figures, KnobSetting, fio_document, run_name, settings_of
@@ -46,9 +46,9 @@ def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         held = [path.name for path in folder.iterdir() if path.name in names or path.name.startswith(_OWN_FOLDER)]
     except OSError as error:
-        raise LunscopeError(f"--fio-json {shown}: {error.strerror}") from None
+        raise unusable(f"--fio-json {shown}: {error.strerror}", error) from None
     if held:
-        raise LunscopeError(f"--fio-json {shown}: has results already: name another folder, or remove {min(held)}")
+        raise UsageError(f"--fio-json {shown}: has results already: name another folder, or remove {min(held)}")
 
 
 class FioRun(Struct, frozen=True, eq=False):

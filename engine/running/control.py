@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from engine.guard import MadeFiles
     from engine.results.result import EpochResult, RunResult
     from engine.running.beside import Beside
     from engine.running.driver import LoadDriver
@@ -46,14 +45,12 @@ class LoadControl:
     def __init__(
         self,
         runs: Iterator[int] | None = None,
-        made: MadeFiles | None = None,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         """Make a control.
 
         Args:
             runs: numbers the loads, where several controls are read together.
-            made: what loads of this control, or of those with the same, made themselves the next ones may write to.
             may_write: asked in the thread that fills and starts, between its writes, so that a lease that ended ends
                 them however late the thread that watches it runs; a running load is for `stop`.
         """
@@ -65,7 +62,6 @@ class LoadControl:
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
         self._runs = itertools.count(1) if runs is None else runs
-        self._made = made
         self._ended = threading.Event()
         self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
@@ -89,8 +85,6 @@ class LoadControl:
             StoppedError: `stop` was called meanwhile.
             LunscopeError: what is wrong with the job or its targets; nothing is left behind.
         """
-        from engine.guard import SharedTargets  # noqa: PLC0415 (as the driver)
-        from engine.running.beside import Beside  # noqa: PLC0415 (as the driver)
         from engine.running.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
 
         with self._operation:
@@ -100,8 +94,6 @@ class LoadControl:
             self._ended.clear()
             # Each load has its own: a turn of the one before that hangs must not reach this one.
             knobs = KnobState(job.knobs)
-            shared = None if self._made is None or beside is not None else SharedTargets(self._made)
-            beside = beside if shared is None else Beside(shared)
             self._driver = driver = LoadDriver(job, permissions, next(self._runs), knobs, beside)
             self._turns = KnobTurns(knobs, self._status_store, driver)
             self._wait_limit = WaitLimit()
@@ -114,9 +106,6 @@ class LoadControl:
                 self._watch.close()
                 self._status_store.change(state=state, message=str(error), progress=None)
                 raise
-            finally:
-                if shared is not None:
-                    shared.close()
             self._status_store.change(
                 state=LoadState.ARMED,
                 targets=driver.target_names,

@@ -14,7 +14,7 @@ from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
 from engine.events import Event
-from engine.guard import MadeFiles, SharedTargets, refuse_conflicts
+from engine.guard import SharedTargets, refuse_conflicts
 from engine.job.group import GroupedLoad, LoadGroup
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
@@ -42,8 +42,7 @@ class GroupControl:
 
     def __init__(self) -> None:
         self._runs = itertools.count(1)
-        self._made = MadeFiles()
-        self._controls = [LoadControl(self._runs, self._made)]
+        self._controls = [LoadControl(self._runs)]
         self._readings = GroupReadings()
         self._group: LoadGroup | None = None
         self._before: tuple[RunResult | None, ...] = ()
@@ -90,10 +89,10 @@ class GroupControl:
         refuse_conflicts(dict(zip(group.names, group.jobs, strict=True)))
         self._stopping.clear()
         while len(self._controls) < len(group.loads):
-            self._controls.append(LoadControl(self._runs, self._made))
+            self._controls.append(LoadControl(self._runs))
         self._group = group
         self._before = tuple(control.result() for control in self._controls)
-        shared, shares = SharedTargets(self._made), _flow_shares(group)
+        shared, shares = SharedTargets(), _flow_shares(group)
         try:
             self._arm(group, permissions, shared, shares)
         except BaseException:
@@ -163,10 +162,6 @@ class GroupControl:
         """Make present and future calls of `stop` no longer wait for I/Os that do not complete; never blocks."""
         for _, control in self.loads:
             control.abandon()
-
-    def close(self) -> None:
-        """Forget the files that its loads made: what comes later must not write to them; may be called twice."""
-        self._made.close()
 
     @property
     def outstanding(self) -> tuple[Outstanding, ...]:

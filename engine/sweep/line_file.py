@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from msgspec import Struct, field
 
-from engine.errors import LunscopeError, UsageError, words_of
+from engine.errors import LunscopeError, UsageError, unusable, words_of
 from engine.strict_json import JsonError, load_json_object
 
 MOST_BYTES = 256 << 20
@@ -43,7 +43,7 @@ class LineFile(Struct):
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
             self._read()
         except OSError as error:
-            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
+            raise unusable(f"{self.path}: {words_of(error)}", error) from None
         return self
 
     def __exit__(

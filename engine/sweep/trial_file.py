@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.errors import LunscopeError, words_of
+from engine.errors import unusable, words_of
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.kept_trials import KeptTrials, TrialKind, are_numbers, host_of, parsed_trials, plain_object
@@ -61,7 +61,7 @@ def read_trials(path: Path) -> FoundTrials:
         with path.open("rb") as file:
             lines = file.read(MOST_BYTES).split(b"\n")[1:]
     except OSError as error:
-        raise LunscopeError(f"{path}: {words_of(error)}") from None
+        raise unusable(f"{path}: {words_of(error)}", error) from None
     found = parsed_trials(lines, read_trial)
     trials = [(curve, trial) for _, curve, trial in found if trial is not None and curve >= 0]
     return FoundTrials(trials, host_of(lines))

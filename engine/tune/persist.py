@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.errors import LunscopeError, words_of
+from engine.errors import LunscopeError, UsageError, words_of
 from engine.text import safe_text
 from engine.tune.forms import NO_LIMIT
 from engine.tune.record import ChangeRecord
@@ -199,11 +199,9 @@ def write_files(folder: Path, files: Sequence[ConfigurationFile]) -> list[Path]:
     paths = [folder / file.name for file in files]
     present = [path for path in paths if os.path.lexists(path)]
     if not folder.is_dir():
-        raise LunscopeError(f"{folder}: no such folder: make it first")
+        raise UsageError(f"{folder}: no such folder: make it first")
     if present:
-        raise LunscopeError(
-            f"{present[0]}: it is there already: nothing is replaced; remove it, or name another folder"
-        )
+        raise UsageError(f"{present[0]}: it is there already: nothing is replaced; remove it, or name another folder")
     for path, file in zip(paths, files, strict=True):
         try:
             path.parent.mkdir(exist_ok=True)

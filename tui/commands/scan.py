@@ -18,7 +18,7 @@ from collectors.sheets.sheet_text import sheet_document, sheet_lines
 from collectors.tables.block.error_readers import PathErrors, PortErrors
 from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_s
-from engine.errors import LunscopeError, UsageError
+from engine.errors import UsageError
 from engine.guard.answers import quick_snapshot, use_words
 from engine.hostfs.kernel_files import Roots
 from engine.strict_json import dump_json
@@ -116,5 +116,5 @@ def _last_sample(reader: SessionReader) -> Sample:
     last = reader.sample_at(len(reader) - 1) if len(reader) else None
     if last is None or not last.topology.graph.luns:
         why = "it was cut off within a second, an earlier version wrote it, or there were no disks"
-        raise LunscopeError(f"{reader.path}: no device graph in it: {why}")
+        raise UsageError(f"{reader.path}: no device graph in it: {why}")
     return last

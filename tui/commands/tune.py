@@ -82,7 +82,7 @@ def _show(names: Sequence[str], scopes: Sequence[str], *, as_json: bool, sysfs: 
         click.echo(dump_json(values_document(values, tunables)))
         return
     if not values:
-        raise LunscopeError(f"{', '.join(names) or 'tunables'}: nothing in this scope has it")
+        raise UsageError(f"{', '.join(names) or 'tunables'}: nothing in this scope has it")
     _print(target_lines(values) if one_by_one else list_lines(alike(values)))
 
 
@@ -218,7 +218,7 @@ def save_command(names: tuple[str, ...], *, scopes: tuple[str, ...], folder: Pat
     for line in saved.left_out:
         say(line)
     if not saved.files:
-        raise LunscopeError("nothing to save: no change is kept; name tunables and --on SCOPE for present values")
+        raise UsageError("nothing to save: no change is kept; name tunables and --on SCOPE for present values")
     if folder is not None:
         for path in write_files(folder, saved.files):
             say(f"{path}: written")

@@ -10,7 +10,7 @@ import re
 import stat
 from pathlib import Path
 
-from engine.errors import LunscopeError, RefusedError, UsageError, words_of
+from engine.errors import RefusedError, UsageError, unusable, words_of
 from engine.text import safe_text
 
 MARK = b"# Written by lunscope metrics.\n"
@@ -40,7 +40,7 @@ def require_textfile(path: Path, option: str = "--textfile") -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise LunscopeError(f"{shown}: {words_of(error)}") from None
+        raise unusable(f"{shown}: {words_of(error)}", error) from None
     _remove_leftovers(path)
 
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from collectors.metrics.client import make_registry
 from collectors.metrics.text import CONTENT_TYPE
-from engine.errors import LunscopeError, RefusedError, UsageError, words_of
+from engine.errors import RefusedError, UsageError, unusable, words_of
 from engine.text import safe_text, short_text, whole_number
 from tui.headless.open_requests import OpenRequests
 
@@ -205,7 +205,7 @@ def serving(address: ListenAddress, text: Text) -> Iterator[ListenAddress]:
     try:
         server = _Server(address)
     except OSError as error:
-        raise LunscopeError(f"--listen {address}: {words_of(error)}") from None
+        raise unusable(f"--listen {address}: {words_of(error)}", error) from None
     with server:
         if address.path is not None:
             address.path.chmod(SOCKET_MODE)

@@ -88,7 +88,6 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         finally:
             _close(monitor, watching, signals, hurried=bool(control.outstanding))
             _leave(output.fio_json, runs)
-            control.close()
             if control.outstanding:
                 leave(code or 1)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from collectors.exact.probe.connection import Admission, Connection, Peer
 from collectors.exact.probe.hub import Hub, Reader
 from collectors.exact.probe.message import VERSION, ConnectionEnded, Message
-from engine.errors import LunscopeError, words_of
+from engine.errors import unusable, words_of
 
 _STOP_CHECK_S = 0.2
 _ACCEPT_PAUSE_S = 0.5
@@ -209,7 +209,7 @@ def _listen(path: Path) -> socket.socket:
         listener.setblocking(False)
     except OSError as error:
         listener.close()
-        raise LunscopeError(f"{path}: {words_of(error)}: run as root, or name another --socket") from error
+        raise unusable(f"{path}: {words_of(error)}: run as root, or name another --socket", error) from error
     return listener
 
 

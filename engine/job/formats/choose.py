@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from engine.errors import LunscopeError, UsageError
+from engine.errors import UsageError, unusable
 from engine.job.file import dump_job, parse_job, parse_toml
 from engine.job.formats.read_job import ReadJob
 from engine.job.formats.text_file import read_text
@@ -84,6 +84,6 @@ def write_new(path: Path, parts: Iterable[str]) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.writelines(parts)
     except FileExistsError:
-        raise LunscopeError(f"{shown}: exists already: give another name, or remove it") from None
+        raise UsageError(f"{shown}: exists already: give another name, or remove it") from None
     except OSError as error:
-        raise LunscopeError(f"{shown}: cannot be written: {error.strerror}") from None
+        raise unusable(f"{shown}: cannot be written: {error.strerror}", error) from None

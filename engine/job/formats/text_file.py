@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.errors import LunscopeError, UsageError
+from engine.errors import UsageError, unusable
 from engine.job.sizes import human_size
 from engine.small_file import FileKindError, read_head
 from engine.text import safe_text
@@ -45,8 +45,7 @@ def read_text(path: str | Path, what: str = "job file") -> str:
     """Read a whole file or pipe of at most 1 MiB; `what` names it in errors.
 
     Raises:
-        LunscopeError: it cannot be read.
-        UsageError: it is a device, a silent pipe, too large, or not text in UTF-8.
+        UsageError: it cannot be read, is a device, a silent pipe, too large, or not text in UTF-8.
     """
     shown = safe_text(str(path))
     try:
@@ -56,7 +55,7 @@ def read_text(path: str | Path, what: str = "job file") -> str:
         data = _start_of_pipe(path, what) if stat.S_ISFIFO(mode) else read_head(Path(path), MAX_FILE_BYTES + 1)
         text = data.decode("utf-8")
     except OSError as error:
-        raise LunscopeError(f"{shown}: cannot read the {what}: {error.strerror}") from None
+        raise unusable(f"{shown}: cannot read the {what}: {error.strerror}", error) from None
     except FileKindError as error:
         raise UsageError(f"{shown}: not a {what}: {error}") from None
     except ValueError:
