@@ -121,8 +121,8 @@ def stalls_document(stalls: Iterable[Stall], start_ns: int) -> list[dict[str, ob
     ]
 
 
-MANY_CALLS = frozenset({"open", "scan", "check"})
-"""Each is all the calls that open or check the targets, or read what processes use, which take long with many."""
+MANY_CALLS = frozenset({"open", "sampling", "scan", "check"})
+"""Each is all the calls that open, read or check the targets, or read what processes use, which take long with many."""
 _MANY_CALLS_S = 1.8
 """How long those may take before they are named."""
 

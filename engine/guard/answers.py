@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from functools import partial
 
 from msgspec import Struct
 
 from engine.errors import LunscopeError, UsageError
 from engine.guard import permission
 from engine.guard.claiming import note_claim
-from engine.guard.content import content_of
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, refuse_strange_kinds, reopen
 from engine.guard.making import refuse_making
+from engine.guard.sampling import Sampling
 from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
@@ -59,13 +58,14 @@ def guard_answers(job: JobSpec, permissions: Permissions) -> tuple[GuardAnswer, 
     """
     usage = UsageSnapshot()
     with ExitStack() as stack:
-        answers, found, asking = [], [], _Asking(usage, job, permissions, stack)
-        for spec in job.targets:
-            nodes: list[Found] = []
-            answers.append(_answer(asking, spec, nodes))
-            found.append(nodes)
+        asking = _Asking(usage, job, permissions, stack)
+        readable = [_look_up(asking, spec) for spec in job.targets]
+        blocks = [pair for each in readable for pair in zip(each.nodes, each.sizes, strict=False) if pair[0].is_block]
+        sampling = Sampling({found.status.st_rdev: (found, size_bytes) for found, size_bytes in blocks})
+        stack.callback(sampling.close)
+        answers = [_answer(asking, each, sampling) for each in readable]
         try:
-            refuse_duplicates(usage, [nodes for nodes in found if nodes])
+            refuse_duplicates(usage, [each.nodes for each in readable if each.nodes])
         except (LunscopeError, OSError) as error:
             answers[0] = GuardAnswer(answers[0].name, answers[0].size_bytes, str(error), answers[0].writing)
         return tuple(answers)
@@ -115,20 +115,37 @@ class _Asking(Struct, frozen=True):
         return nodes
 
 
-def _answer(asking: _Asking, spec: TargetSpec, nodes: list[Found]) -> GuardAnswer:
-    name, usage = safe_text(format_target(spec)), asking.usage
+class _Readable(Struct, frozen=True):
+    """A target that was looked up."""
+
+    name: str
+    nodes: list[Found]
+    """Every path of it; none for a file that would be made."""
+    sizes: list[int]
+    trouble: str = ""
+    """Why it cannot be read."""
+
+
+def _look_up(asking: _Asking, spec: TargetSpec) -> _Readable:
+    name, nodes = safe_text(format_target(spec)), list[Found]()
     if spec.path is None:
-        return GuardAnswer(name, asking.job.size_bytes, is_own=True)
+        return _Readable(name, [], [])
     try:
         nodes += asking.find(spec)
-        sizes = [_size_when_readable(usage, found) for found in nodes]
+        sizes = [_size_when_readable(asking.usage, found) for found in nodes]
     except (LunscopeError, OSError) as error:
-        return GuardAnswer(name, None, _line(name, error), "it cannot be read")
-    if not nodes:
-        return GuardAnswer(name, asking.job.size_bytes, is_own=True)
-    asked = [_write_answer(usage, found, asking.permissions) for found in nodes]
+        return _Readable(name, nodes, [], _line(name, error))
+    return _Readable(name, nodes, sizes)
+
+
+def _answer(asking: _Asking, target: _Readable, sampling: Sampling) -> GuardAnswer:
+    if target.trouble:
+        return GuardAnswer(target.name, None, target.trouble, "it cannot be read")
+    if not target.nodes:
+        return GuardAnswer(target.name, asking.job.size_bytes, is_own=True)
+    asked = [_write_answer(asking, found, sampling) for found in target.nodes]
     refusal = next((refusal for refusal, _ in asked if refusal), "")
-    return GuardAnswer(name, min(sizes), "", refusal, holds=asked[0][1])
+    return GuardAnswer(target.name, min(target.sizes), "", refusal, holds=asked[0][1])
 
 
 def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
@@ -148,36 +165,41 @@ def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
     return size_bytes
 
 
-def _write_answer(usage: UsageSnapshot, found: Found, asked: Permissions) -> tuple[str, str]:
+def _write_answer(asking: _Asking, found: Found, sampling: Sampling) -> tuple[str, str]:
     """Say why it may not be written, and what it holds as far as it was looked at."""
-    permissions = replace(asked, allow_write=frozenset((found.path,)))
+    permissions = replace(asking.permissions, allow_write=frozenset((found.path,)))
     holds: list[str] = []
-    check = partial(_check_block if found.is_block else _check_file, usage, found, permissions, holds)
     try:
         if not os.access(f"/proc/self/fd/{found.fd}", os.W_OK):
             raise no_right(found.path, "write")
-        check()
+        if found.is_block:
+            _check_block(asking.usage, found, permissions, holds, sampling)
+        else:
+            _check_file(asking.usage, found, permissions, holds)
     except (LunscopeError, OSError) as error:
         return _line(found.path, error), "".join(holds)
     return "", "".join(holds)
 
 
-def _check_block(usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str]) -> None:
+def _check_block(
+    usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str], sampling: Sampling
+) -> None:
     """Check as before a device is opened for writing, in the same order; adds to `holds` what it carries."""
     permission.refuse_used(usage, found.path, found.fd)
+    number = found.status.st_rdev
     try:
-        note_claim(found.status.st_rdev)
+        note_claim(number)
         # Held for so short a time that no other load, which checks claims several times, takes it for a use.
         os.close(reopen(found, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK))
     except BlockingIOError:
-        raise permission.claimed(found, look_up(usage.roots.sysfs, found.status.st_rdev)) from None
-    permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {found.status.st_rdev})
+        raise permission.claimed(found, look_up(usage.roots.sysfs, number)) from None
+    permission.refuse_claimed_elsewhere(usage, found.path, found.fd, {number})
     fd = reopen(found, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        content = content_of(found, blockio.size_bytes(fd))
+        content = sampling.of(number)
         holds.append(content.words)
-        permission.refuse_device(usage, found, fd, permissions, content)
-        refuse_unseen(usage, safe_text(found.path), found.status.st_rdev, permissions)
+        permission.refuse_device(usage, found, fd, permissions, lambda: content)
+        refuse_unseen(usage, safe_text(found.path), number, permissions)
     finally:
         os.close(fd)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from engine.guard.given import refuse_other
 from engine.guard.identity import Identity
 from engine.guard.making import refuse_making
 from engine.guard.own_writes import is_as_left, writes_to
+from engine.guard.sampling import Sampling
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
@@ -80,6 +82,8 @@ def open_targets(
                 target = _open_target(opener, index, nodes)
                 opened_ones.callback(target.close)
                 targets.append(target)
+        with waits.on(_all_names(job), "sampling"):
+            _refuse_data(opener, found, targets)
         opened_ones.pop_all()
         return targets
 
@@ -264,9 +268,6 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         align = align_bytes(fd, found.path, opener.job.knobs.mode)
         capacity = blockio.size_bytes(fd)
         size = usable_bytes(found.path, capacity, align, opener.job)
-        if writable:
-            permission.refuse_device(opener.usage, found, fd, opener.permissions)
-            refuse_unseen(opener.usage, safe_text(found.path), found.status.st_rdev, opener.permissions)
         device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         return OpenTarget(
             name=found.path,
@@ -284,7 +285,6 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
             writes_before=writes_before,
-            is_own=writable and (is_as_left(found.status) or not opener.permissions.destroy_data),
             direct_align_bytes=direct_align_bytes(fd),
             held=opener.shared.held,
             claim_fd=claim,
@@ -292,6 +292,26 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     except BaseException:
         _close_both(fd, claim)
         raise
+
+
+def _refuse_data(opener: _Opener, found: list[list[Found]], targets: list[OpenTarget]) -> None:
+    """Look at all devices that are to be written, which are claimed by now, and refuse those that may hold data."""
+    both = zip(found, targets, strict=True)
+    pairs = [pair for each, target in both for pair in zip(each, target.nodes, strict=False)]
+    written = [(one, node) for one, node in pairs if one.is_block and node.writable]
+    destroys = opener.permissions.destroy_data
+    sampling = Sampling(
+        {} if destroys else {one.status.st_rdev: (one, blockio.size_bytes(node.fd)) for one, node in written}
+    )
+    try:
+        for one, node in written:
+            see = partial(sampling.of, one.status.st_rdev)
+            permission.refuse_device(opener.usage, one, node.fd, opener.permissions, see)
+            refuse_unseen(opener.usage, safe_text(one.path), one.status.st_rdev, opener.permissions)
+            # Only now: what is closed as our own may be written again.
+            node.is_own = is_as_left(one.status) or not destroys
+    finally:
+        sampling.close()
 
 
 def _close_both(fd: int, claim: int | None) -> None:

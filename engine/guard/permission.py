@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -169,11 +169,11 @@ def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
 
 
 def refuse_device(
-    usage: UsageSnapshot, found: Found, fd: int, permissions: Permissions, content: Content | None = None
+    usage: UsageSnapshot, found: Found, fd: int, permissions: Permissions, see: Callable[[], Content]
 ) -> None:
     """Make the checks of a device that nothing uses, in their order, for a load and for those who only ask.
 
-    `content` is what it holds, where that has been seen.
+    `see` says what it holds, and is asked if that matters.
 
     Raises:
         LunscopeError: of the first check that fails.
@@ -181,7 +181,7 @@ def refuse_device(
     _refuse_read_only(found.path, fd)
     _refuse_accounted(usage, found)
     if not permissions.destroy_data:
-        _refuse_data(found, content or content_of(found, blockio.size_bytes(fd)))
+        _refuse_data(found, see())
 
 
 def refuse_file(found: Found, permissions: Permissions) -> None:

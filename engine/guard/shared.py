@@ -100,6 +100,6 @@ def _refuse_verified(path: str, jobs: Mapping[str, JobSpec]) -> None:
     others = [name for name in writing if verifying and name != verifying[0]]
     if verifying and others:
         raise UsageError(
-            f"{safe_text(path)}: [{safe_text(others[0])}] writes to it while [{safe_text(verifying[0])}] verifies its data: "
-            "give each a target of its own, or run one after the other (stonewall)"
+            f"{safe_text(path)}: [{safe_text(others[0])}] writes to it while [{safe_text(verifying[0])}] verifies its "
+            "data: give each a target of its own, or run one after the other (stonewall)"
         )

@@ -361,6 +361,6 @@ def test_a_missing_right_names_the_owner_and_the_fix(storage: Storage) -> None:
         node.unlink()
     group = grp.getgrgid(6).gr_name
     assert done.stdout.strip() == (
-        f"1 {node}: no right to read it: it belongs to root:{group} with mode 0640: "
+        f"2 {node}: no right to read it: it belongs to root:{group} with mode 0640: "
         f"run as root or join the group {group}"
     )

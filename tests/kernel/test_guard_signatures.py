@@ -7,14 +7,17 @@ import os
 import re
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from engine.errors import RefusedError
-from engine.guard import OpenTarget, fill_scratch, open_targets
+from engine.guard import OpenTarget, fill_scratch, open_targets, sampling
 from engine.guard.content import CHUNK_BYTES, content_of_open, sampled_chunks
+from engine.guard.finding import Found, find
 from engine.guard.signatures import HEAD, Magic, find_signatures
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from tests import needs
@@ -114,6 +117,52 @@ def test_a_disk_that_is_too_slow_to_be_seen_is_not_taken_for_blank(tmp_path: Pat
         os.close(fd)
     assert not content.is_blank
     assert re.fullmatch(r"may hold data: only \d+ of 257 blocks were read in 0\.3 s", content.words)
+
+
+@needs.root
+@needs.loop
+@needs.fuse
+def test_disks_that_are_slow_keep_nobody_from_looking_at_the_others(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank = storage.loop(8 * MIB)
+    with (
+        slow_file(tmp_path / "slow", 0.2) as file,
+        attached("losetup", "--find", "--show", "--direct-io=on", "--read-only", str(file)) as slow,
+        opened_by_name(slow, blank) as devices,
+    ):
+        (first, second), sizes = devices, (64 * MIB, 8 * MIB)
+        both = {found.status.st_rdev: (found, size) for found, size in zip(devices, sizes, strict=True)}
+        seen = sampling.Sampling(both)
+        assert seen.of(second.status.st_rdev).is_blank
+        seen.close()
+        monkeypatch.setattr(sampling, "AT_ONCE", 1)
+        late = sampling.Sampling(both, patience_s=0.3)
+        assert late.of(second.status.st_rdev).unseen == "it was not read in the 0.3 s in which 0 other devices were"
+        assert not late.of(first.status.st_rdev).is_blank
+        late.close()
+
+
+@contextmanager
+def opened_by_name(*paths: str) -> Iterator[list[Found]]:
+    devices = [found for path in paths if (found := find(path))]
+    yield devices
+    for device in devices:
+        device.close()
+
+
+@needs.root
+@needs.loop
+def test_devices_that_were_refused_are_no_more_ours_than_before(storage: Storage) -> None:
+    blank, full, other = storage.loop(8 * MIB), storage.loop(8 * MIB), storage.loop(8 * MIB)
+    for device in (full, other):
+        Path(device).write_bytes(b"x" * 4096)
+    job = JobSpec(tuple(TargetSpec(path) for path in (blank, full, other)), Knobs(read_pct=0.0))
+    for _ in range(2):
+        with pytest.raises(RefusedError, match=f"{full} holds data"):
+            open_targets(job, Permissions(frozenset({blank, full, other})))
+    assert f"{other} holds data" in refusal(other)
+    open_for_writing(blank).close()
 
 
 @needs.root

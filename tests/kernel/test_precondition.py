@@ -165,7 +165,7 @@ def test_a_sweep_begins_after_it(storage: Storage, tmp_path: Path) -> None:
     writes = Writes(device)
     options = ("--precondition", "--target", device, "--allow-write", device, "--trials", str(trials), "--json")
     process = started(tmp_path, "sweep", "--vary", "qd=1,2", "--rate", "500", "--tier", "kernel", *options)
-    wait_for_trials(trials, 1)
+    wait_for_trials(process, trials, 1)
     assert 2 * SIZE <= writes.bytes < 2.1 * SIZE
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=120)

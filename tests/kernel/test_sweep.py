@@ -146,18 +146,18 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
         "sweep",
         *arguments,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         env=_environment(tmp_path),
         start_new_session=True,
     )
-    wait_for_trials(trials, 1)
+    wait_for_trials(killed, trials, 1)
     os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait(60)
+    killed.communicate(timeout=60)
     before = trial_lines(trials)[0]
     interrupted = Forked(
         "sweep", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(tmp_path)
     )
-    wait_for_trials(trials, 2)
+    wait_for_trials(interrupted, trials, 2)
     interrupted.send_signal(signal.SIGINT)
     out, errors = interrupted.communicate(timeout=120)
     assert interrupted.returncode == 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -13,9 +14,12 @@ def trial_lines(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().split(b"\n")[:-1] if line.startswith(b'{"curve"')]
 
 
-def wait_for_trials(path: Path, count: int) -> None:
-    """Wait until so many measurements are in the file: on a busy host one takes up to a minute."""
+def wait_for_trials(process: subprocess.Popen[str], path: Path, count: int) -> None:
+    """Wait until a sweep has so many measurements in its file: on a busy host one takes up to a minute."""
     deadline_s = time.monotonic() + _PATIENCE_S
     while not path.exists() or len(trial_lines(path)) < count:
+        if process.poll() is not None:
+            said = " ".join(stream.read() for stream in (process.stdout, process.stderr) if stream)
+            raise AssertionError(f"it ended with {process.returncode} before measurement {count}: {said.strip()}")
         assert time.monotonic() < deadline_s, f"not {count} measurements in {path}"
         time.sleep(0.05)

@@ -98,7 +98,7 @@ def test_a_recording_without_a_graph_says_so(tmp_path: Path, capsys: pytest.Capt
     machine.topology = Topology(machine.topology.devices)
     with SessionWriter(tmp_path / "a.lun") as writer:
         writer.write(machine.sample())
-    assert run_cli(["scan", "--from", str(tmp_path / "a.lun")]) == 1
+    assert run_cli(["scan", "--from", str(tmp_path / "a.lun")]) == 2
     assert "no device graph" in capsys.readouterr().err
 
 

@@ -106,10 +106,10 @@ def test_names_are_listed_with_help(kernel: FakeKernel, capsys: pytest.CaptureFi
         (("set", "nr_requests=64", "--on", "sdz", "--keep"), 2, "no such disk here"),
         (("set", "nr_requests=64", "--on", "../../etc", "--keep"), 2, "no such disk here"),
         (("get", "nr_request"), 2, "is it nr_requests?"),
-        (("get", "iopolicy"), 1, "nothing in this scope has it"),
+        (("get", "iopolicy"), 2, "nothing in this scope has it"),
         (("undo",), 1, "no change is in force"),
         (("undo", "--change", "7"), 2, "there is none"),
-        (("save",), 1, "nothing to save"),
+        (("save",), 2, "nothing to save"),
     ],
 )
 def test_mistakes_are_one_line_and_change_nothing(
@@ -280,5 +280,5 @@ def test_save_writes_new_files_only(kernel: FakeKernel, tmp_path: Path, capsys: 
     assert tune(kernel, "save", "nr_requests", "--on", "sda", "--write", str(folder)) == 0
     assert [path.name for path in folder.iterdir()] == ["99-lunscope-tune.rules"]
     assert 'ATTR{queue/nr_requests}="128"' in capsys.readouterr().out
-    assert tune(kernel, "save", "nr_requests", "--on", "sda", "--write", str(folder)) == 1
+    assert tune(kernel, "save", "nr_requests", "--on", "sda", "--write", str(folder)) == 2
     assert "nothing is replaced" in capsys.readouterr().err
