@@ -476,7 +476,10 @@ def test_what_looks_for_a_load_is_a_sweep(tmp_path: Path, lines: str, vary: str,
     assert (search.vary, search.slo) == (vary, slo)
     parse_axis(search.vary)
     assert slo is None or Limit.parse(slo).limit_ns > 0
-    assert "is the work of a sweep: lunscope sweep FILE" in search.refusal
+    assert f"is the work of a sweep: lunscope sweep {tmp_path}/x.fio, " in search.refusal
+    other = read(tmp_path, HEAD + "rw=randread\n" + lines + "\n[my b]\nstonewall\nrw=read\n").search
+    assert other is not None
+    assert f"lunscope sweep {tmp_path}/x.fio --section a, " in other.refusal
 
 
 def test_sums_and_keywords(tmp_path: Path) -> None:

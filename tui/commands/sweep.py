@@ -43,11 +43,12 @@ from tui.options.job import (
 from tui.options.reading import root_options, tier_option
 from tui.options.session import session_options
 from tui.options.watching import Watching
-from tui.options.work import choose_scratch_folder, read_work, with_unreported_times
+from tui.options.work import choose_scratch_folder, read_work, section_option, with_unreported_times
 
 
 @click.command(short_help="the load over axes of its knobs: the knee, and the best values")
 @click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+@section_option
 @click.option(
     "--vary",
     multiple=True,
@@ -115,6 +116,7 @@ def command(
     job_file: Path | None,
     *,
     vary: tuple[str, ...],
+    sections: tuple[str, ...],
     slo: tuple[str, ...],
     goal: str | None,
     open_loop: bool,
@@ -156,7 +158,7 @@ def command(
     """
     if preset == LIST:
         return list_presets()
-    read = read_work(job_file, (), LoadOptions(**knobs))
+    read = read_work(job_file, sections, LoadOptions(**knobs))
     if read.search is not None:
         vary = vary or (read.search.vary,)
         slo = slo or ((read.search.slo,) if read.search.slo else ())
@@ -283,7 +285,9 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
         UsageError: there are several, it turns knobs itself, or it asks for what a sweep does not do.
     """
     if len(scenarios) > 1 or scenarios[0].turns:
-        raise UsageError("a sweep takes one job in which one knob turns at most: give another file, or its options")
+        raise UsageError(
+            "a sweep takes one job in which one knob turns at most: choose one with --section, or give its options"
+        )
     job = replace(scenarios[0].job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
     if has_runtime:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")

@@ -23,8 +23,11 @@ from tui.options.job import LoadOptions, job_with, with_scratch_targets
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+section_option = click.option(
+    "--section", "sections", multiple=True, metavar="NAME", help="Only this section of a fio job file."
+)
 _OPTIONS = (
-    click.option("--section", "sections", multiple=True, metavar="NAME", help="Only this section of a fio job file."),
+    section_option,
     click.option(
         "--save-job",
         type=click.Path(path_type=Path),

@@ -6,6 +6,7 @@ together. Those behind a stonewall come after them, with targets opened anew and
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -34,7 +35,12 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
         UsageError: it is invalid, or needs what is not supported; names file, line and option.
     """
     driven = without_read_back(_chosen(sections_of(fio_lines(path), str(path)), chosen, str(path)))
-    jobs = [section_job(clone) for section in driven.sections for clone in apart(section)]
+    many = len(driven.sections) > 1
+    jobs = [
+        section_job(clone, _words(path, section.name if many else None))
+        for section in driven.sections
+        for clone in apart(section)
+    ]
     phases, never = _until_all_exit(_phases(jobs, all_at_once=bool(chosen)))
     folders = {job.folder for job in jobs if any(target.path is None for target in job.job.targets)} or {None}
     if len(folders) > 1:
@@ -43,6 +49,11 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     _refuse_late_delays(phases)
     warnings = (*_warnings(str(path), jobs), *(f"{path}: {note}" for note in driven.notes), *never)
     return ReadJob(tuple(map(_together, phases)), warnings, folders.pop(), search=search)
+
+
+def _words(path: str | Path, section: str | None) -> str:
+    chosen = [] if section is None else ["--section", section]
+    return safe_text(shlex.join([str(path), *chosen]))
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:

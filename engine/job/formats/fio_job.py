@@ -182,8 +182,8 @@ class SectionJob(Struct, frozen=True):
         return [target.path for target in self.job.targets if target.path is not None]
 
 
-def section_job(section: FioSection) -> SectionJob:
-    """Make a job of a section.
+def section_job(section: FioSection, work: str) -> SectionJob:
+    """Make a job of a section; `work` is what follows the verb in a command about it alone.
 
     Raises:
         UsageError: an option cannot be read, or changes the load and is not driven.
@@ -234,7 +234,7 @@ def section_job(section: FioSection) -> SectionJob:
     waits, waits_for = switch(given.take("stonewall", "wait_for_previous")), given.take("wait_for")
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate.notes]
     notes += [*extent.notes, *verify_notes]
-    search = take_search(given, job.knobs.queue_depth)
+    search = take_search(given, job.knobs.queue_depth, work)
     notes += [PRIORITIES_NOTE] if any(each.percent is not None for each in job.priorities) else []
     ties = take_ties(given, units, workers, job)
     beside = OtherOptions(

@@ -24,8 +24,10 @@ def _time(limit_s: float) -> str:
     return f"{format_number(limit_s)}s"
 
 
-def take_search(given: Given, depth: int) -> JobSearch | None:
+def take_search(given: Given, depth: int, work: str) -> JobSearch | None:
     """Take what a sweep does instead: the depths up to that of the job within the latency, or one depth until steady.
+
+    `work` is what follows the verb in a command about this job: the file, and the section where there are several.
 
     Raises:
         UsageError: the percentile is none that a sweep judges.
@@ -42,13 +44,13 @@ def take_search(given: Given, depth: int) -> JobSearch | None:
         vary = f"qd=1..{depth}" if depth > 1 else "qd=1"
         slo = f"{_METRICS[wanted]}<={_time(seconds(target, 'us'))}"
         error = target.error(
-            f"looking for a depth is the work of a sweep: lunscope sweep FILE, as --vary {vary} --slo '{slo}'"
+            f"looking for a depth is the work of a sweep: lunscope sweep {work}, as --vary {vary} --slo '{slo}'"
         )
         return JobSearch(str(error), vary, slo)
     if steady is None:
         return None
     error = steady.error(
-        "measuring until figures are steady is the work of a sweep: lunscope sweep FILE, or of the SNIA rule: "
-        "lunscope run FILE --until-steady"
+        f"measuring until figures are steady is the work of a sweep: lunscope sweep {work}, or of the SNIA rule: "
+        f"lunscope run {work} --until-steady"
     )
     return JobSearch(str(error), f"qd={depth}", None)
