@@ -267,13 +267,14 @@ def test_a_fio_file_with_steadystate_is_driven_by_the_rule_of_snia(tmp_path: Pat
     file = tmp_path / "steady.fio"
     data = tmp_path / "data"
     data.write_bytes(os.urandom(MIB))
-    file.write_text(f"[one]\nfilename={data}\nrw=randread\nsteadystate=iops:5%\nss_dur=5\nruntime=2\ntime_based\n")
+    section = f"filename={data}\nrw=randread\nthinktime=20ms\nsteadystate=iops:5%\nss_dur=5\nruntime=2m\ntime_based\n"
+    file.write_text(f"[one]\n{section}[two]\nstonewall\n{section}")
     refused = lunscope("run", str(file), "--headless")
     assert refused.returncode == 2
-    assert "lunscope run FILE --until-steady" in refused.stderr
-    driven = lunscope("run", str(file), "--headless", "--until-steady")
-    assert driven.returncode == 1
-    assert "--until-steady: no steady state within 2 s" in driven.stdout
+    assert "of the SNIA rule: lunscope run FILE --section one" in refused.stderr.replace(str(file), "FILE")
+    driven = lunscope("run", str(file), "--section", "two", "--json")
+    assert "steadystate=iops:5%: it ends by the SNIA rule over 5 rounds of 1s" in driven.stderr
+    assert (driven.returncode, json.loads(driven.stdout)["ended"]) == (0, "steady")
 
 
 def test_a_load_that_ends_by_its_bytes_is_summed_up(lunscope: Lunscope) -> None:

@@ -28,7 +28,15 @@ from tui.options.job import LoadOptions, load_options, make_permissions, permiss
 from tui.options.reading import root_options, tier_option
 from tui.options.session import load_metrics_option, session_options
 from tui.options.watching import Watching, open_source
-from tui.options.work import choose_scratch_folder, file_options, read_work, with_ends, with_scratch, with_steady_limits
+from tui.options.work import (
+    choose_scratch_folder,
+    file_options,
+    read_work,
+    with_ends,
+    with_scratch,
+    with_steady_limits,
+    with_steady_search,
+)
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that the stripe width can be turned."""
@@ -85,9 +93,7 @@ def command(
     SIGHUP ended it, after the summary.
     """
     require_metrics_file(metrics_textfile)
-    read = read_work(job_file, sections, LoadOptions(**knobs))
-    if read.search is not None and not (read.search.is_steady and knobs.get("until_steady")):
-        raise UsageError(read.search.refusal)
+    read = with_steady_search(read_work(job_file, sections, LoadOptions(**knobs)))
     permissions = make_permissions(
         allow_write, destroy_data=destroy_data, typed=knobs["target"], scratch_dir=scratch_dir
     )

@@ -15,9 +15,11 @@ from engine.job.formats.choose import read_job
 from engine.job.formats.read_job import ReadJob
 from engine.job.group import LoadGroup
 from engine.job.scenario import Scenario
-from engine.job.spec import JobSpec
+from engine.job.sizes import format_duration
+from engine.job.spec import DEFAULT_STEADY_ROUND_S, JobSpec
+from engine.job.validate import MIN_STEADY_ROUND_S
 from engine.replacing import replace
-from engine.statistics.steady_state import MOST_ROUNDS
+from engine.statistics.steady_state import MOST_ROUNDS, WINDOW_ROUNDS
 from engine.text import safe_text
 from tui.options.job import LoadOptions, job_with, with_scratch_targets
 
@@ -55,6 +57,30 @@ _MARGIN_S = 1.0
 """How late the first round may begin."""
 _ROUND_LATE_S = 0.1
 """How much longer a round may be than it should."""
+
+
+def with_steady_search(read: ReadJob) -> ReadJob:
+    """Let a job that looks for a steady state end in one by the rule of SNIA, over as long a time as it asks for.
+
+    Raises:
+        UsageError: it looks for something else, or one section after another does.
+    """
+    search = read.search
+    if search is None or (search.is_steady and all(each.job.until_steady for phase in read.jobs for each in phase)):
+        return read
+    if not search.is_steady or read.has_groups or len(read.phases) > 1:
+        raise UsageError(search.refusal)
+    read = for_every_job(read, lambda each: _until_steady(each.job, search.steady_s))
+    round_s = read.jobs[0][0].job.steady_round_s
+    rule = f"the SNIA rule over {WINDOW_ROUNDS} rounds of {format_duration(round_s)}"
+    warning = f"steadystate={search.steady_limit}: it ends by {rule}, which is another one, or at its runtime"
+    return replace(read, warnings=(*read.warnings, warning))
+
+
+def _until_steady(job: JobSpec, steady_s: float | None) -> JobSpec:
+    is_chosen = steady_s is None or job.steady_round_s != DEFAULT_STEADY_ROUND_S
+    round_s = job.steady_round_s if is_chosen else max((steady_s or 0.0) / WINDOW_ROUNDS, MIN_STEADY_ROUND_S)
+    return replace(job, until_steady=True, steady_round_s=round_s)
 
 
 def with_steady_limits(read: ReadJob) -> ReadJob:

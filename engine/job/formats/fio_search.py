@@ -34,6 +34,7 @@ def take_search(given: Given, depth: int, work: str) -> JobSearch | None:
     """
     target, percentile = given.take("latency_target"), given.take("latency_percentile")
     steady = given.take("steadystate", "ss")
+    steady_dur = given.take("steadystate_duration", "ss_dur")
     for name in ("latency_window", "latency_run", *_STEADY):
         given.take(name)
     if target is not None and target.value != "0":
@@ -50,7 +51,8 @@ def take_search(given: Given, depth: int, work: str) -> JobSearch | None:
     if steady is None:
         return None
     error = steady.error(
-        f"measuring until figures are steady is the work of a sweep: lunscope sweep {work}, or of the SNIA rule: "
-        f"lunscope run {work} --until-steady"
+        f"measuring until figures are steady is the work of a sweep: lunscope sweep {work}, or, of one section, of the "
+        f"SNIA rule: lunscope run {work}"
     )
-    return JobSearch(str(error), f"qd={depth}", None)
+    steady_s = None if steady_dur is None else seconds(steady_dur, "s")
+    return JobSearch(str(error), f"qd={depth}", None, steady.text, steady_s or None)

@@ -22,6 +22,10 @@ class JobSearch(Struct, frozen=True):
     vary: str
     slo: str | None
     """A limit of latency."""
+    steady_limit: str = ""
+    """By which it would be steady, as the file has it."""
+    steady_s: float | None = None
+    """Over how long a time that is to hold; None where it does not say."""
 
     @property
     def is_steady(self) -> bool:
