@@ -30,6 +30,8 @@ _CLASSES = {
 _LUN_FILES = ("wwid", "device/wwid", "serial")
 _NUMBERED_BY_DISCOVERY = re.compile(r"/(rport-|session|end_device-|expander-|ata[0-9]|usb[0-9])")
 """Below these the kernel numbers targets as it finds them."""
+_OF_FC_PORT = 'KERNELS=="host*", PROGRAM=="/bin/cat /sys/class/fc_host/%b/port_name", RESULT=='
+"""Attributes of a port are those of a class device beside the disk, which ATTRS of udev does not reach."""
 _BY_NAME = "by name, which another device may have after a reboot"
 
 
@@ -221,7 +223,11 @@ def _of_disk(tree: KernelTree, name: str, folder: str) -> Iterator[_Match]:
             break
     if path := _id_path(tree, folder):
         found = True
-        yield _Match(f'ENV{{ID_PATH}}=="{path}"', "By path: slot of the HBA, target and LUN")
+        of_path = f'ENV{{ID_PATH}}=="{path}"'
+        yield _Match(of_path, "By path: slot of the HBA, target and LUN")
+        if port := _fc_port(tree, folder):
+            of_port = f'{of_path}, {_OF_FC_PORT}"{port}"'
+            yield _Match(of_port, "By path and WWPN of the HBA port, which may be a virtual one")
     if place := _place(folder):
         found = True
         yield _Match(f'DEVPATH=="{place}"', "By its place in the device tree: slot of the HBA, channel, target and LUN")
@@ -278,6 +284,12 @@ def _id_path(tree: KernelTree, folder: str) -> str:
         return ""
     path = next((line.removeprefix("E:ID_PATH=") for line in text.split("\n") if line.startswith("E:ID_PATH=")), "")
     return plain_text(path)
+
+
+def _fc_port(tree: KernelTree, folder: str) -> str:
+    """Read the WWPN of the FC port that a disk is reached by; several virtual ports have one PCI function (NPIV)."""
+    hosts = re.findall(r"/(host[0-9]+)(?=/)", folder)
+    return _plain(tree, f"class/fc_host/{hosts[-1]}/port_name") if hosts else ""
 
 
 def _place(folder: str) -> str:

@@ -20,6 +20,7 @@ from engine.tune.tunable import Target, TunedKind
 from engine.tune.udev_rules import SavedSetting
 from tests import needs
 from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.fake_storage import add_fc_disk, add_fc_host
 from tests.unit.tune.hosts import QUEUE, WWID, make_host, scsi
 
 EVENTS = 'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk"'
@@ -157,6 +158,23 @@ def test_values_that_no_rule_can_tell_apart_are_refused_with_their_devices(tmp_p
     lines = str(refused.value).split("; ")
     assert lines[0].startswith("queue_depth: no rule of udev tells sdb (33) from sda (128), sdc (64): give them one")
     assert lines[1].startswith("queue_depth: no rule of udev tells sda (128) from sdb (33), sdc (64): give them one")
+
+
+def test_virtual_ports_of_one_adapter_are_told_apart_by_wwpn(tmp_path: Path) -> None:
+    """Those of NPIV are of one PCI function, so that disks behind them have one ID_PATH."""
+    kernel = FakeKernel(tmp_path)
+    folder = add_fc_host(kernel, 3, "0x10000090fa000003")
+    hosts = {
+        3: folder,
+        **{host: add_fc_host(kernel, host, f"0x20010090fa00000{host}", below=folder) for host in (4, 5)},
+    }
+    for number, (host, at) in enumerate(hosts.items()):
+        add_fc_disk(kernel, f"sd{'abc'[number]}", at, host, target_wwpn="0x50000000000000aa", minor=number)
+    give_id_paths(kernel, dict.fromkeys(("sda", "sdb", "sdc"), "pci-0000:00:03.0-fc-0x50000000000000aa-lun-0"))
+    found = saved(kernel, {"queue_depth": "33"}, "sdb")
+    ports = 'KERNELS=="host*", PROGRAM=="/bin/cat /sys/class/fc_host/%b/port_name", RESULT=="0x20010090fa000004"'
+    path = 'ENV{ID_PATH}=="pci-0000:00:03.0-fc-0x50000000000000aa-lun-0"'
+    assert rules_of(found) == [f'{EVENTS}, {path}, {ports}, ATTR{{device/queue_depth}}="33"']
 
 
 def test_what_is_gone_or_hidden_is_said(tmp_path: Path) -> None:
