@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -77,62 +77,70 @@ def read_namespaces(procfs: Path) -> Namespaces:
     Older kernels show them where they are bound to a file, and those of single threads; not one that is held by a
     descriptor only.
     """
-    found = [Namespace(procfs / "self")]
-    seen = {_view_of(f"{procfs}/self"), None}
-    others = _listed(procfs)
+    found, seen = [Namespace(procfs / "self")], {_view_of(f"{procfs}/self"), None}
     processes = _processes(procfs)
-    threads = (thread for name in processes for thread in _threads(procfs, name)) if others is None else ()
-    for name in (*processes, *threads):
-        view = _view_of(f"{procfs}/{name}")
-        if view not in seen:
-            seen.add(view)
-            folder = procfs / name
-            label = f"of pid {folder.name} ({read_text(folder / 'comm') or '?'})"
-            found.append(Namespace(folder, f"{folder}/root", label))
+    _add_of_processes(procfs, found, seen, processes)
     known = {view[0] for view in seen if view is not None}
-    return _with_unused(procfs, found, known, others)
-
-
-def _with_unused(procfs: Path, found: list[Namespace], known: set[int], listed: list[int] | None) -> Namespaces:
+    unused = _listed(procfs, known)
+    is_listed = unused is not None
+    if unused is None:
+        _add_of_processes(procfs, found, seen, [thread for name in processes for thread in _threads(procfs, name)])
+        known = {view[0] for view in seen if view is not None}
+        unused = _pinned(found)
     unseen = []
-    waiting = list(listed or ()) + ([] if listed is not None else _pinned(found))
-    while waiting:
-        fd = waiting.pop()
-        try:
-            number = os.fstat(fd).st_ino
-            if number in known:
-                continue
+    while unused:
+        fd = unused.pop()
+        number = os.fstat(fd).st_ino
+        if number not in known:
             known.add(number)
             namespace = _entered(procfs, fd, f"mnt:[{number}], which no process is in")
             if namespace is None:
                 unseen.append(f"the mount namespace mnt:[{number}] cannot be entered: run as root")
             else:
                 found.append(namespace)
-                waiting += [] if listed is not None else _pinned([namespace])
-        finally:
-            os.close(fd)
+                unused += [] if is_listed else _pinned([namespace])
+        os.close(fd)
     return Namespaces(tuple(found), tuple(unseen))
 
 
-def _listed(procfs: Path) -> list[int] | None:
-    """Open all mount namespaces but our own that we may enter; None where the kernel does not list them."""
-    try:
-        own = os.open(f"{procfs}/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
+def _add_of_processes(procfs: Path, found: list[Namespace], seen: set[_View | None], names: Iterable[str]) -> None:
+    for name in names:
+        view = _view_of(f"{procfs}/{name}")
+        if view not in seen:
+            seen.add(view)
+            folder = procfs / name
+            label = f"of pid {folder.name} ({read_text(folder / 'comm') or '?'})"
+            found.append(Namespace(folder, f"{folder}/root", label))
+
+
+def _listed(procfs: Path, known: set[int]) -> list[int] | None:
+    """Open all mount namespaces that are not known and that we may enter; None where the kernel does not list them."""
     found: list[int] = []
     try:
-        for is_before in (False, True):
-            current = own
-            while (beside := mount_namespace_beside(current, is_before=is_before)) is not None:
-                found.append(beside)
-                current = beside
+        own = os.open(f"{procfs}/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for is_before in (False, True):
+                found += _beside(own, known, is_before=is_before)
+        finally:
+            os.close(own)
     except OSError:
-        _close_all(found)
+        for fd in found:
+            os.close(fd)
         return None
-    finally:
-        os.close(own)
     return found
+
+
+def _beside(own: int, known: set[int], *, is_before: bool) -> Iterator[int]:
+    """Open those that are younger or older; only one that is known is open at a time, as there are thousands."""
+    current = os.dup(own)
+    try:
+        while (beside := mount_namespace_beside(current, is_before=is_before)) is not None:
+            os.close(current)
+            current = beside
+            if os.fstat(beside).st_ino not in known:
+                yield os.dup(beside)
+    finally:
+        os.close(current)
 
 
 def _pinned(namespaces: Sequence[Namespace]) -> list[int]:
@@ -169,8 +177,3 @@ def _look_inside(fd: int, proc: int) -> tuple[str, int]:
     with os.fdopen(os.open("thread-self/mountinfo", os.O_RDONLY, dir_fd=proc), errors="surrogateescape") as file:
         mounts = file.read()
     return mounts, os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def _close_all(descriptors: Sequence[int]) -> None:
-    for fd in descriptors:
-        os.close(fd)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +16,13 @@ import pytest
 from engine.hostfs import namespaces
 from engine.job.spec import Mode
 from tests import needs
+from tests.attaching import backing_of
 from tests.kernel.conftest import Storage, run
 from tests.kernel.test_guard_attacks import accept, claim, refusal
 from tests.kernel.test_guard_overlays import LEFT, MIB, container_code, layers
 
 pytestmark = [needs.root, needs.loop]
+PATIENCE_S = 30.0
 __all__ = ["layers"]
 
 
@@ -66,6 +70,10 @@ def test_a_filesystem_on_a_file_in_the_overlay_of_a_namespace_without_processes(
         assert f"{device} is in use: the same bytes by another loop device, /dev/loop" in text
         assert f" is mounted on {point} (ext4) in the mount namespace mnt:[" in text
         assert "], which no process is in: never written to: unmount it first" in text
+    (inner,) = set(re.findall(r"/dev/loop\d+", text)) - {device}
+    deadline_s = time.monotonic() + PATIENCE_S
+    while backing_of(inner) and time.monotonic() < deadline_s:
+        time.sleep(0.02)
     accept(device)
 
 

@@ -136,15 +136,15 @@ BAD = [
     (["--threads", "0"], 2, "--threads"),
     (["--engine", "spdk"], 2, "'--engine'"),
     (["--interval", "0"], 2, "interval"),
-    (["--target", "/nowhere/at/all"], 1, "/nowhere/at/all"),
+    (["--target", "/nowhere/at/all"], 2, "/nowhere/at/all"),
     (["--target", "/proc/version"], 2, "/proc/version"),
     (["--target", "/"], 2, "/"),
     (["--target", "/dev/null"], 2, "/dev/null"),
-    (["--scratch-dir", "/proc/no"], 1, "/proc/no"),
-    (["--record", "/nowhere/at/all.lun"], 1, "/nowhere/at/all.lun"),
+    (["--scratch-dir", "/proc/no"], 2, "/proc/no"),
+    (["--record", "/nowhere/at/all.lun"], 2, "/nowhere/at/all.lun"),
     (["--procfs", "/nowhere"], 2, "'--procfs'"),
     (["--unknown"], 2, "--unknown"),
-    (["/nowhere/job.toml"], 1, "/nowhere/job.toml"),
+    (["/nowhere/job.toml"], 2, "/nowhere/job.toml"),
 ]
 
 
