@@ -21,6 +21,7 @@ from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
+from tui.options.work import with_steady_search
 
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
 
@@ -480,6 +481,24 @@ def test_what_looks_for_a_load_is_a_sweep(tmp_path: Path, lines: str, vary: str,
     other = read(tmp_path, HEAD + "rw=randread\n" + lines + "\n[my b]\nstonewall\nrw=read\n").search
     assert other is not None
     assert f"lunscope sweep {tmp_path}/x.fio --section a, " in other.refusal
+
+
+@pytest.mark.parametrize(
+    ("lines", "round_s"), [("ss_dur=300", 60.0), ("ss_dur=2m", 24.0), ("ss_dur=2", 1.0), ("", 60.0)]
+)
+def test_one_section_until_steady_ends_by_the_rule_of_snia(tmp_path: Path, lines: str, round_s: float) -> None:
+    found = with_steady_search(read(tmp_path, HEAD + f"rw=randread\nsteadystate=lat:5%\n{lines}"))
+    job = found.scenarios[0].job
+    assert (job.until_steady, job.steady_round_s) == (True, round_s)
+    assert found.warnings[-1].startswith("steadystate=lat:5%: it ends by the SNIA rule over 5 rounds of ")
+
+
+def test_several_sections_until_steady_and_looking_for_a_depth_are_refused_with_the_command(tmp_path: Path) -> None:
+    two = "rw=randread\nss=iops:5%\n[two]\nstonewall\nfilename=/dev/y\nrw=randread\n"
+    for lines, named in ((two, "lunscope run "), ("rw=randread\nlatency_target=5ms", "lunscope sweep ")):
+        with pytest.raises(UsageError, match="is the work of a sweep: lunscope sweep ") as refused:
+            with_steady_search(read(tmp_path, HEAD + lines))
+        assert named in str(refused.value)
 
 
 def test_sums_and_keywords(tmp_path: Path) -> None:
