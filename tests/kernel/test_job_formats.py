@@ -342,5 +342,5 @@ def test_results_are_what_fio_plot_reads(data: Path) -> None:
         assert len(rates) >= 2
         assert min(rates) - 1 <= job["read"]["iops_mean"] <= max(rates) + 1
     again = lunscope(*arguments, folder=data.parent)
-    assert (again.returncode, again.stdout) == (1, "")
+    assert (again.returncode, again.stdout) == (2, "")
     assert "has results already: name another folder, or remove randread-1-1.json" in again.stderr

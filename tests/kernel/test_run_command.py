@@ -140,7 +140,7 @@ BAD = [
     (["--target", "/proc/version"], 2, "/proc/version"),
     (["--target", "/"], 2, "/"),
     (["--target", "/dev/null"], 2, "/dev/null"),
-    (["--scratch-dir", "/proc/no"], 2, "/proc/no"),
+    (["--scratch-dir", "/proc/no"], 1, "/proc/no"),
     (["--record", "/nowhere/at/all.lun"], 2, "/nowhere/at/all.lun"),
     (["--procfs", "/nowhere"], 2, "'--procfs'"),
     (["--unknown"], 2, "--unknown"),
