@@ -126,13 +126,18 @@ soak: dev ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDI
 BPF := $(CRATE)/bpf
 BPF_CLANG ?= clang-16
 BPF_STRIP ?= llvm-strip-16
-BPF_OBJECTS := lunscope.bpf.o throttle.bpf.o rpc.bpf.o
+# Of the programs on block I/O a build for each form of src/exact/form.rs.
+BPF_OBJECTS := lunscope.bpf.o lunscope.raw.bpf.o lunscope.plain.bpf.o lunscope.raw.plain.bpf.o throttle.bpf.o rpc.bpf.o
 BPF_BUILT := $(addprefix $(CRATE)/target/,$(BPF_OBJECTS))
+$(CRATE)/target/lunscope.raw.bpf.o: BPF_FORM := -DRAW
+$(CRATE)/target/lunscope.plain.bpf.o: BPF_FORM := -DWITHOUT_FETCH
+$(CRATE)/target/lunscope.raw.plain.bpf.o: BPF_FORM := -DRAW -DWITHOUT_FETCH
 
-$(CRATE)/target/%.bpf.o: $(BPF)/%.bpf.c $(wildcard $(BPF)/*.h)
+.SECONDEXPANSION:
+$(BPF_BUILT): $(CRATE)/target/%.bpf.o: $(BPF)/$$(firstword $$(subst ., ,$$*)).bpf.c $(wildcard $(BPF)/*.h)
 	@command -v $(BPF_CLANG) >/dev/null || { echo "lunscope: $(BPF_CLANG) not found: apt-get install clang-16 llvm-16 libbpf-dev" >&2; exit 1; }
 	@mkdir -p $(@D)
-	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror \
+	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror $(BPF_FORM) \
 		-ffile-prefix-map="$(CURDIR)/$(BPF)"=. -c $(<F) -o "$(CURDIR)/$@"
 	$(BPF_STRIP) -g $@
 

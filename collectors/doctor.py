@@ -36,11 +36,18 @@ def exact_time(procfs: Path, sysfs: Path) -> Check:
 def _attached(sysfs: Path) -> Check:
     started_s = time.monotonic()
     try:
-        _native.BlockTracer(str(sysfs)).close()
+        tracer = _native.BlockTracer(str(sysfs))
     except OSError as error:
         return Check("exact time", Status.MISSING, words_of(error))
     took_ms = 1e3 * (time.monotonic() - started_s)
-    return Check("exact time", Status.OK, f"block tracepoints can be watched, ready after {took_ms:.0f} ms: tier exact")
+    typed, fetch = tracer.form()
+    tracer.close()
+    kind = "block tracepoints" if typed else "block tracepoints (raw, arguments without types)"
+    found = f"{kind} can be watched, ready after {took_ms:.0f} ms: tier exact"
+    if fetch:
+        return Check("exact time", Status.OK, found)
+    lacks = "but for busy time and peaks in the driver, as the kernel has no atomic operations with results (BPF_FETCH)"
+    return Check("exact time", Status.LIMITED, f"{found} {lacks}", "Linux 5.12 or newer; until then these are sampled")
 
 
 def _by_helper(path: Path) -> Check:

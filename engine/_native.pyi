@@ -325,10 +325,14 @@ class BlockTracer(TraceReader):
     ends, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3000, process_idle_s: float = 60.0) -> Self:
+    def __new__(
+        cls, sysfs: str = "/sys", *, histograms: int = 3000, process_idle_s: float = 60.0, fetch: bool = True
+    ) -> Self:
         """Load and attach; `histograms` limits how many devices get histograms, and counters for each group of CPUs.
 
         A process without I/O on a device for `process_idle_s` loses its place there; its next I/O takes another.
+        Without `fetch` the programs are those for kernels whose atomic operations have no results, though it has them:
+        `busy_ns`, `in_driver_peak` and `in_driver_peak_most` are missing (2**64-1), and busy time of groups.
 
         Raises:
             OSError: the step that the kernel refused, with the fix; see `tracer_refusal`.
@@ -363,6 +367,11 @@ class BlockTracer(TraceReader):
         `healed`: I/Os without a completion, found by `read`; `recursion_misses`: programs the kernel skipped because
         they were running on that CPU already; `tag_sleeps`: times that submitters slept for a tag, not a loss, which
         only kernels with the tracepoint block_rq_tag_wait say (Linux 7.2).
+        """
+    def form(self) -> tuple[bool, bool]:
+        """Return whether the programs have typed arguments (tp_btf), and atomic operations with results (BPF_FETCH).
+
+        What the kernel has is found by trying. Without typed arguments I/Os cost more time; without results: `fetch`.
         """
     def watch_tag_wait(self, on: bool) -> None:
         """Switch the programs on that time how long a submitter waits before it gets a request.
@@ -406,7 +415,8 @@ class BlockTracer(TraceReader):
 def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys", *, rights: bool = True) -> str:
     """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the fix; empty if it can.
 
-    Without `rights` only what the kernel lacks counts, which no helper with more privileges changes.
+    Without `rights` only what the kernel lacks counts, which no helper with more privileges changes. The types are
+    those of the file that the environment variable LUNSCOPE_BTF names where the kernel has none.
     """
 
 # ----------------------------------------------------------------------------------------------------------- codec

@@ -143,6 +143,11 @@ class ExactCollector:
         return self._session is not None
 
     @property
+    def counts_busy(self) -> bool:
+        """Whether the last reading had busy time: the programs for old kernels count none."""
+        return self._session is not None and self._session.counts_busy
+
+    @property
     def cpu_ns(self) -> int:
         """CPU time spent on attaching."""
         return self._supervisor.cpu_ns
@@ -184,6 +189,7 @@ class _Session:
         self._processes = ProcessTables(procfs)
         self._losses = LossReporter()
         self._bio_based: frozenset[str] | None = None
+        self.counts_busy = True
         self._started_ns = time.monotonic_ns()
 
     def read(self, disks: Rows, topology: Topology) -> Reading:
@@ -193,6 +199,7 @@ class _Session:
         if not self._members.is_current(tracer.generation, disks):
             self._members.update(tracer.generation, disks, tracer.names(), tracer.numbers(), values)
         trace = Table(TRACE, self._members.rows, self._members.of(values))
+        self.counts_busy = bool((trace.column("busy_ns") != MISSING).all())
         losses = tracer.losses()
         self._tag_wait.note_sleeps(losses.get("tag_sleeps"))
         state = TAG_WAITS_TIMED * self._watches_tags | NO_TAG_WAITS * self._tag_wait.was_quiet

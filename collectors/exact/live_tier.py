@@ -96,6 +96,11 @@ class LiveTier:
         """Whether the last reading had exact counters."""
         return self.collector.delivers
 
+    @property
+    def counts_busy(self) -> bool:
+        """Whether the last reading had exact busy time."""
+        return self.collector.counts_busy
+
     def before_first_sample(self) -> None:
         """Attach now if the first sample may wait for it.
 

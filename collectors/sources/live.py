@@ -241,10 +241,11 @@ class LiveSource:
             host.inventory.confirm(names)
 
     def _pause_samplers(self, host: HostReaders) -> None:
-        """Pause the samplers while there are exact counters."""
+        """Pause the samplers while there are exact counters, of busy time, too."""
+        enough = self._exact.delivers and self._exact.counts_busy
         if self._watch is not None:
-            self._watch.paused = self._exact.delivers
-        host.pause_samplers(self._exact.delivers)
+            self._watch.paused = enough
+        host.pause_samplers(enough)
 
     @property
     def _lesser_tier(self) -> Tier:

@@ -77,6 +77,17 @@ def test_rows_have_the_keys_of_the_disk_table(host: Host) -> None:
     assert [event.text.partition(",")[0] for event in reading.events] == ["exact time: block tracepoints are watched"]
 
 
+@pytest.mark.parametrize(("busy_ns", "counts"), [(0, True), (70, True), (int(MISSING), False)])
+def test_a_tracer_that_counts_no_busy_time_is_known(busy_ns: int, *, counts: bool, host: Host) -> None:
+    """The samplers go on then: programs for old kernels count everything else."""
+    assert not host.collector.counts_busy
+    host.start()
+    host.tracer.add("sda", 8, 0, reads=5, busy_ns=busy_ns)
+    host.collector.read()
+    assert host.collector.delivers
+    assert host.collector.counts_busy is counts
+
+
 def test_a_name_under_another_number_is_another_device(host: Host) -> None:
     host.start()
     host.tracer.add("sda", 8, 32, reads=5)

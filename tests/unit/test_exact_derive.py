@@ -11,7 +11,7 @@ import pytest
 from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.exact.tracer import SCALE
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
-from collectors.model import Device, Frame, Rows, Sample, Step, Tier, Topology
+from collectors.model import MISSING, Device, Frame, Rows, Sample, Step, Tier, Topology
 from collectors.rates import derive
 from collectors.tables.block.averages import BlockAverages, TracedSum
 from collectors.tables.block.derive.traced import traced
@@ -89,6 +89,18 @@ def test_exact_figures_are_marked_and_counts_stay_the_kernels() -> None:
         assert tier(frame, field_id) is Tier.EXACT, field_id
     assert figures(frame)["iops"] == 1000
     assert "iops" not in frame.tables["disks"].tiers
+
+
+def test_busy_time_that_is_not_counted_is_that_of_the_next_tier() -> None:
+    """As on kernels without results of atomic operations: nothing is made up of what is missing, all else is exact."""
+    without = {"busy_ns": int(MISSING), "in_driver_peak": int(MISSING), "in_driver_peak_most": int(MISSING)}
+    before = traced_sample(0, SDA, without)
+    frame = derive(before, traced_sample(1, SDA, BUSY | without, disks=[COUNTED], cells=CELLS))
+    assert figures(frame)["busy_pct"] == pytest.approx(90.0)
+    assert tier(frame, "busy_pct") is Tier.KERNEL
+    assert math.isnan(figures(frame)["in_flight_peak"])
+    for field_id in ("queue_ms", "service_ms", "p99_ms", "max_ms"):
+        assert tier(frame, field_id) is Tier.EXACT, field_id
 
 
 def test_waits_for_tags_are_unknown_while_nobody_watches_them() -> None:

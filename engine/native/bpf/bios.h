@@ -3,17 +3,17 @@
 #pragma once
 #include "finish.h"
 
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_queue, struct bio *bio)
+PROGRAM(on_bio_queue, block_bio_queue)
 {
-	struct gendisk *disk = bio->bi_bdev->bd_disk;
-	struct request_queue *queue = disk->queue;
+	struct bio *bio = (void *)ONLY_ARGUMENT(context, btf_trace_block_bio_queue___queue_first);
+	struct gendisk *disk = disk_of_bio(bio);
+	struct request_queue *queue = READ(disk, queue);
 	u64 now, key;
 	struct io_set *set;
 	struct io *io;
 	u32 index;
 
-	if (queue->mq_ops)
+	if (READ(queue, mq_ops))
 		return 0;
 	now = bpf_ktime_get_ns();
 	key = key_of(bio);
@@ -27,7 +27,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	if (!index || !(io = claim(set, key)))
 		return 0;
 	note_submitter(io, index, now);
-	io->bytes = bio->bi_iter.bi_size;
+	io->bytes = READ(bio, bi_iter.bi_size);
 	io->state = state_of(index, IO_BIO, now);
 	enter(io, index, now);
 	return 0;
@@ -36,18 +36,20 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 /* Drivers may leave the bio's position as it was or advance it by what is done. */
 static __always_inline u64 first_sector(struct bio *bio, u32 bytes)
 {
-	u32 left = bio->bi_iter.bi_size;
-	return bio->bi_iter.bi_sector - (bytes > left ? bytes - left : 0) / 512;
+	u32 left = READ(bio, bi_iter.bi_size);
+	return READ(bio, bi_iter.bi_sector) - (bytes > left ? bytes - left : 0) / 512;
 }
 
-static __always_inline int complete_bio(struct request_queue *queue, struct bio *bio, bool again)
+static __always_inline int complete_bio(u64 *context, bool again)
 {
+	struct request_queue *queue = (void *)ARGUMENT(context, 0);
+	struct bio *bio = (void *)ARGUMENT(context, 1);
 	struct finished f = {};
 	u64 key;
 	struct io_set *set;
 	struct io *io;
 
-	if (queue->mq_ops)
+	if (READ(queue, mq_ops))
 		return 0;
 	key = key_of(bio);
 	set = set_of(key);
@@ -58,7 +60,7 @@ static __always_inline int complete_bio(struct request_queue *queue, struct bio 
 	if (again)
 		count(COUNT_RESCUED);
 	f.now = bpf_ktime_get_ns();
-	f.operation = bio->bi_opf & OP_MASK;
+	f.operation = READ(bio, bi_opf) & OP_MASK;
 	f.sector = first_sector(bio, io->bytes);
 	f.bio = bio;
 	if (take_out(io, &f))
@@ -66,14 +68,12 @@ static __always_inline int complete_bio(struct request_queue *queue, struct bio 
 	return 0;
 }
 
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio)
+PROGRAM(on_bio_complete, block_bio_complete)
 {
-	return complete_bio(queue, bio, false);
+	return complete_bio(context, false);
 }
 
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_complete_again, struct request_queue *queue, struct bio *bio)
+PROGRAM(on_bio_complete_again, block_bio_complete)
 {
-	return complete_bio(queue, bio, true);
+	return complete_bio(context, true);
 }

@@ -4,6 +4,17 @@
 #include "cells.h"
 #include "maximum.h"
 
+static __always_inline struct busy *group_at(u32 index)
+{
+	struct group *group = bpf_map_lookup_elem(&groups, &index);
+
+	return group ? &group->busy : 0;
+}
+
+/* Where additions have no results nobody notices that a leaf becomes busy or idle: there is neither busy time nor a peak, and
+ * figures of the kernel stand in for them. */
+#ifndef WITHOUT_FETCH
+
 /* The later of a time and of the departure in a root, which keeps 45 bits of it. Programs reach the root in another order
  * than they have read the clock. */
 static __always_inline u64 later_of(u64 now, u64 root)
@@ -54,13 +65,6 @@ departed:
 		return 0;
 	__sync_fetch_and_add(&b->sum_ns, end);
 	return end << 1 | (before & 1);
-}
-
-static __always_inline struct busy *group_at(u32 index)
-{
-	struct group *group = bpf_map_lookup_elem(&groups, &index);
-
-	return group ? &group->busy : 0;
 }
 
 VERIFIED_ONCE int group_arrives(u32 index, u64 now)
@@ -118,25 +122,49 @@ VERIFIED_ONCE int device_departs(u32 device, u64 now)
 	return 0;
 }
 
-static __always_inline void raise(u64 *maximum, u64 value)
+#endif
+
+static __always_inline void raise(u64 *maximum, u64 value, u32 lock)
 {
-	if (raise_to(maximum, value))
+	if (raise_to(maximum, value, lock))
 		count(COUNT_OVERTAKEN);
+}
+
+static __always_inline void add_to_leaf(struct cell *cell, u32 index, u32 device, u64 now)
+{
+#ifdef WITHOUT_FETCH
+	barrier_var(now); /* Used, as the verifier expects all arguments that a function is declared with. */
+	__sync_fetch_and_add(&cell->in_driver, 1);
+#else
+	u32 epoch = epoch_now() & 1, there = __sync_fetch_and_add(&cell->in_driver, 1) + 1;
+
+	if (there == 1)
+		device_arrives(device, now);
+	if (there > cell->in_driver_peak[epoch])
+		raise(&cell->in_driver_peak[epoch], there, LOCK_OF_CELL(index));
+#endif
+}
+
+static __always_inline void take_from_leaf(struct cell *cell, u32 device, u64 now)
+{
+#ifdef WITHOUT_FETCH
+	barrier_var(now);
+	__sync_fetch_and_add(&cell->in_driver, -1);
+#else
+	if (__sync_fetch_and_add(&cell->in_driver, -1) == 1)
+		device_departs(device, now);
+#endif
 }
 
 /* Returns the leaf. */
 VERIFIED_ONCE u32 enter_driver(u32 device, u64 now)
 {
-	u32 shard = shard_now(), index = touch_cell(device, shard), epoch = epoch_now() & 1, there;
+	u32 shard = shard_now(), index = touch_cell(device, shard);
 	struct cell *cell = cell_at(index);
 
 	if (!cell)
 		return 0;
-	there = __sync_fetch_and_add(&cell->in_driver, 1) + 1;
-	if (there == 1)
-		device_arrives(device, now);
-	if (there > cell->in_driver_peak[epoch])
-		raise(&cell->in_driver_peak[epoch], there);
+	add_to_leaf(cell, index, device, now);
 	return index == device ? 0 : shard + 1;
 }
 
@@ -144,8 +172,8 @@ VERIFIED_ONCE int leave_driver(u32 device, u32 leaf, u64 now)
 {
 	struct cell *cell = cell_of_leaf(device, leaf);
 
-	if (cell && __sync_fetch_and_add(&cell->in_driver, -1) == 1)
-		device_departs(device, now);
+	if (cell)
+		take_from_leaf(cell, device, now);
 	return 0;
 }
 

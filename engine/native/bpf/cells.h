@@ -2,6 +2,7 @@
 /* Cells by device and shard of CPUs: what an I/O counts lies on lines that other shards do not write. Shards that see few
  * I/Os of a device share the cell that every device has; a pool gives the others one of their own. */
 #pragma once
+#include "atomics.h"
 #include "maps.h"
 
 /* Whether a shard that shares has come often enough in this interval to get something of its own. */
@@ -22,13 +23,12 @@ static __always_inline u32 take_own(struct own *own, u32 shared, u32 *next, u32 
 {
 	u32 index;
 
-	if (*(volatile u32 *)next >= end)
-		return shared;
-	index = __sync_fetch_and_add(next, 1);
+	index = take_number(next, end);
 	if (index >= end)
 		return shared;
-	__sync_val_compare_and_swap(&own->index, 0, index);
-	return *(volatile u32 *)&own->index;
+	COMPARE_AND_SWAP(&own->index, 0, index, LOCK_OF_POOLS, 0);
+	index = *(volatile u32 *)&own->index;
+	return index ? index : shared;
 }
 
 VERIFIED_ONCE u32 ask_for_cell(u32 place, u32 device)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Which device an I/O belongs to; unknown ones register themselves, so a hot-plugged disk loses no I/O. */
 #pragma once
+#include "access.h"
+#include "atomics.h"
 #include "maps.h"
 
 struct name {
@@ -37,10 +39,10 @@ static __always_inline u32 known_device(u32 index, u32 number, const struct name
 
 /* The head of NVMe multipath is served by bios that come back as requests of the hidden path disks and never complete
  * themselves; it is the group of its paths. */
-static __always_inline bool is_multipath_head(const struct request_queue *queue, const struct name *name)
+static __always_inline bool is_multipath_head(bool has_requests, const struct name *name)
 {
 	const char *text = (const char *)name;
-	return !queue->mq_ops && text[0] == 'n' && text[1] == 'v' && text[2] == 'm' && text[3] == 'e';
+	return !has_requests && text[0] == 'n' && text[1] == 'v' && text[2] == 'm' && text[3] == 'e';
 }
 
 static __always_inline u32 new_device(u32 number, bool head, const struct name *name)
@@ -55,7 +57,9 @@ static __always_inline u32 new_device(u32 number, bool head, const struct name *
 		bpf_map_update_elem(&numbers, &number, &index, BPF_NOEXIST);
 		return 0;
 	}
-	index = __sync_fetch_and_add(&c->next_device, 1);
+	index = take_number(&c->next_device, NOT_NOW);
+	if (index == NOT_NOW)
+		return NOT_NOW;
 	identity = bpf_map_lookup_elem(&identities, &index);
 	if (!identity) {
 		__sync_fetch_and_add(&c->next_device, -1);
@@ -71,15 +75,17 @@ static __always_inline u32 new_device(u32 number, bool head, const struct name *
 	return index;
 }
 
-static __noinline u32 look_up_device(struct request_queue *queue, struct gendisk *disk)
+static __noinline u32 look_up_device(u32 number, u32 id, const char *disk_name, bool has_requests)
 {
-	u32 number = (u32)disk->major << 20 | (u32)disk->first_minor, id = queue->id, *known, index;
 	u64 *cached = bpf_map_lookup_elem(&queues, &id);
 	struct name name = {};
+	u32 *known, index;
 
-	bpf_probe_read_kernel_str(&name, sizeof(name), disk->disk_name);
+	bpf_probe_read_kernel_str(&name, sizeof(name), disk_name);
 	known = bpf_map_lookup_elem(&numbers, &number);
-	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(queue, &name), &name);
+	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(has_requests, &name), &name);
+	if (index == NOT_NOW)
+		return 0;
 	if (cached)
 		*cached = (u64)number << 32 | index;
 	return index;
@@ -93,19 +99,29 @@ static __always_inline u32 device_of(struct request_queue *queue, struct gendisk
 
 	if (!disk)
 		return 0;
-	id = queue->id;
-	number = (u32)disk->major << 20 | (u32)disk->first_minor;
+	id = READ(queue, id);
+	number = (u32)READ(disk, major) << 20 | (u32)READ(disk, first_minor);
 	cached = bpf_map_lookup_elem(&queues, &id);
 	if (cached && (u32)(*cached >> 32) == number && number)
 		return (u32)*cached;
-	return look_up_device(queue, disk);
+	return look_up_device(number, id, disk->disk_name, READ(queue, mq_ops));
 }
 
-static __always_inline struct gendisk *disk_of(struct request *request)
+static __always_inline u32 device_of_request(struct request *request)
 {
-	struct request___before_5_17 *old = (void *)request;
+	struct request___with_disk *old = (void *)request;
+	struct request_queue *queue = READ(request, q);
 
 	if (bpf_core_field_exists(old->rq_disk))
-		return old->rq_disk;
-	return request->q->disk;
+		return device_of(queue, READ(old, rq_disk));
+	return device_of(queue, READ(queue, disk));
+}
+
+static __always_inline struct gendisk *disk_of_bio(struct bio *bio)
+{
+	struct bio___with_disk *old = (void *)bio;
+
+	if (bpf_core_field_exists(old->bi_disk))
+		return READ(old, bi_disk);
+	return READ(READ(bio, bi_bdev), bd_disk);
 }

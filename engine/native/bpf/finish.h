@@ -6,20 +6,20 @@
 #include "sums.h"
 #include "under_way.h"
 
-static __always_inline void note_maxima(struct cell *cell, const struct finished *f)
+static __always_inline void note_maxima(struct cell *cell, u32 index, const struct finished *f)
 {
-	u32 epoch = epoch_now() & 1;
+	u32 epoch = epoch_now() & 1, lock = LOCK_OF_CELL(index);
 	struct device *d = device_at(f->device);
 	u64 latency_ns = f->queue_ns + f->service_ns;
 	bool is_maximum;
 
 	if (f->queue_ns > cell->queue_max_ns[epoch])
-		raise(&cell->queue_max_ns[epoch], f->queue_ns);
+		raise(&cell->queue_max_ns[epoch], f->queue_ns, lock);
 	if (f->service_ns > cell->service_max_ns[epoch])
-		raise(&cell->service_max_ns[epoch], f->service_ns);
+		raise(&cell->service_max_ns[epoch], f->service_ns, lock);
 	is_maximum = latency_ns > cell->latency_max_ns[epoch];
 	if (is_maximum)
-		raise(&cell->latency_max_ns[epoch], latency_ns);
+		raise(&cell->latency_max_ns[epoch], latency_ns, lock);
 	if (is_maximum || (d && d->slow_ns && latency_ns >= d->slow_ns))
 		record_slow(f, epoch, is_maximum);
 }
@@ -46,7 +46,7 @@ static __always_inline void account(const struct finished *f)
 	}
 	if (f->failed)
 		__sync_fetch_and_add(&cell->errors, 1);
-	note_maxima(cell, f);
+	note_maxima(cell, index, f);
 }
 
 /* Takes the I/O out and fills in its times; false if it was not seen to be in the driver. */

@@ -15,12 +15,14 @@ static __noinline u32 take_places(struct cell *cell, u32 index)
 	if (index >= first_own_cell)
 		number = index - first_own_cell;
 	else
-		number = __sync_fetch_and_add(&c->next_places, 1);
+		number = take_number(&c->next_places, NOT_NOW);
+	if (number == NOT_NOW)
+		return 0;
 	if (!bpf_map_lookup_elem(&places, &number)) {
 		count(LOSS_NO_HISTOGRAM);
 		number = NO_HISTOGRAM - 1;
 	}
-	__sync_val_compare_and_swap(&cell->places, 0, number + 1);
+	COMPARE_AND_SWAP(&cell->places, 0, number + 1, LOCK_OF_CELL(index), 0);
 	return *(volatile u32 *)&cell->places;
 }
 
@@ -31,13 +33,15 @@ static __noinline u32 take_octave(u32 *place)
 
 	if (!c || !place)
 		return NO_HISTOGRAM;
-	number = __sync_fetch_and_add(&c->next_octave, 1);
+	number = take_number(&c->next_octave, NOT_NOW);
+	if (number == NOT_NOW)
+		return 0;
 	if (!bpf_map_lookup_elem(&octaves, &number)) {
 		__sync_fetch_and_add(&c->next_octave, -1);
 		count(LOSS_NO_HISTOGRAM);
 		number = NO_HISTOGRAM - 1;
 	}
-	__sync_val_compare_and_swap(place, 0, number + 1);
+	COMPARE_AND_SWAP(place, 0, number + 1, LOCK_OF_POOLS, 0);
 	return *(volatile u32 *)place;
 }
 

@@ -59,7 +59,7 @@ struct request {
 	u64 start_time_ns;
 };
 
-struct request___before_5_17 {
+struct request___with_disk { /* Linux 5.16 and older */
 	struct gendisk *rq_disk;
 };
 
@@ -99,6 +99,10 @@ struct bio {
 	struct blkcg_gq *bi_blkg;
 };
 
+struct bio___with_disk { /* Linux 5.11 and older */
+	struct gendisk *bi_disk;
+};
+
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
@@ -135,8 +139,19 @@ enum rqf_flags { __RQF_IO_STAT = 8 };
 
 #pragma clang attribute pop
 
+/* Types of tracepoints that have the queue as their first argument (Linux 5.10 and older, but not all of 5.10). */
+typedef void (*btf_trace_block_rq_insert___queue_first)(void *, struct request_queue *, struct request *);
+typedef void (*btf_trace_block_rq_issue___queue_first)(void *, struct request_queue *, struct request *);
+typedef void (*btf_trace_block_rq_requeue___queue_first)(void *, struct request_queue *, struct request *);
+typedef void (*btf_trace_block_rq_merge___queue_first)(void *, struct request_queue *, struct request *);
+typedef void (*btf_trace_block_bio_queue___queue_first)(void *, struct request_queue *, struct bio *);
+typedef void (*btf_trace_block_getrq___queue_first)(void *, struct request_queue *, struct bio *, int);
+
 /* Flags of a task (sched.h); these values have never changed. */
 enum { TASK_WORKER = 0x20, TASK_KERNEL = 0x200000 };
 
 /* Operations (blk_types.h); these values have never changed. */
 enum { OP_READ = 0, OP_DISCARD = 3, OP_FIRST_DRIVER_PRIVATE = 32, OP_MASK = 0xff };
+
+/* Functions with numbers as arguments only, which the kernel verifies once each (5.6 and later) instead of at every call. */
+#define VERIFIED_ONCE __attribute__((noinline))

@@ -195,7 +195,7 @@ struct control {
 	u32 next_device;    /* device 0 is nobody */
 	u32 next_cell, next_places, next_octave, next_sums; /* the next of each pool */
 	u32 process_generation; /* grows when places of processes are taken away */
-	u32 unused_0;
+	u32 without_busy; /* set by user space: built WITHOUT_FETCH, neither busy time nor peaks are counted */
 	u64 tag_timing_since_ns; /* waits for tags that began before are not timed; 0: none is */
 	u64 unused_1[3];
 	u64 tag_sleeps;          /* times that a submitter slept for a tag, counted where the kernel has an event for it */

@@ -142,17 +142,16 @@ static __always_inline struct cell *cell_at(u32 index)
 }
 
 /* The address as a plain number. The verifier forbids arithmetic on pointers to kernel objects, but the difference of
- * two pointers is a number to it; the base is the same in all programs. */
+ * two pointers is a number to it; the base is the same in all programs. Without types they are numbers anyway. */
 static __always_inline u64 key_of(const void *object)
 {
 	u64 key = (u64)object;
+#ifndef RAW
 	const volatile void *base = &io_set_bits;
 	asm volatile("%0 -= %1" : "+r"(key) : "r"(base));
+#endif
 	return key;
 }
-
-/* Functions with numbers as arguments only, which the kernel verifies once each (5.6 and later) instead of at every call. */
-#define VERIFIED_ONCE __attribute__((noinline))
 
 static __always_inline u32 hash(u64 key, u32 bits)
 {

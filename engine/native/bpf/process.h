@@ -78,7 +78,7 @@ static __always_inline struct process *process_at(u32 place)
 	return bpf_map_lookup_elem(&processes, &place);
 }
 
-/* Place 0 is nobody's. */
+/* Place 0 is nobody's; NOT_NOW if another was faster at the only free one. */
 static __noinline u32 find_process(const struct submitter *s, u64 key)
 {
 	u32 first = hash(key, process_bits), free = 0;
@@ -103,10 +103,10 @@ static __noinline u32 find_process(const struct submitter *s, u64 key)
 	p = free ? process_at(free) : 0;
 	if (!p)
 		return 0;
-	there = __sync_val_compare_and_swap(&p->key, 0, key);
+	there = COMPARE_AND_SWAP(&p->key, 0, key, LOCK_OF_PROCESS(free), PROCESS_LEAVING);
 	if (!there)
 		write_process(p, s);
-	return !there || there == key ? free : 0;
+	return !there || there == key ? free : NOT_NOW;
 }
 
 static __noinline u32 look_up_process(struct submitter *s, u32 device, u32 generation)
@@ -120,6 +120,8 @@ static __noinline u32 look_up_process(struct submitter *s, u32 device, u32 gener
 	if (s->generation != generation || s->work != work)
 		renew(s, work, generation);
 	place = find_process(s, (u64)device << IO_DEVICE_SHIFT | s->what);
+	if (place == NOT_NOW)
+		return 0;
 	s->place[device & (PLACES_OF_THREAD - 1)] = device << 16 | place;
 	return place;
 }

@@ -7,9 +7,9 @@
 static __always_inline u64 stamped_start(struct request *request)
 {
 	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_IO_STAT) &&
-	    !(request->rq_flags & 1u << bpf_core_enum_value(enum rqf_flags, __RQF_IO_STAT)))
+	    !(READ(request, rq_flags) & 1u << bpf_core_enum_value(enum rqf_flags, __RQF_IO_STAT)))
 		return 0;
-	return request->start_time_ns;
+	return READ(request, start_time_ns);
 }
 
 static __always_inline u64 counted(u64 start_ns)
@@ -17,9 +17,9 @@ static __always_inline u64 counted(u64 start_ns)
 	return start_ns ? IO_COUNTED : 0;
 }
 
-SEC("tp_btf/block_rq_insert")
-int BPF_PROG(on_insert, struct request *request)
+PROGRAM(on_insert, block_rq_insert)
 {
+	struct request *request = (void *)ONLY_ARGUMENT(context, btf_trace_block_rq_insert___queue_first);
 	u64 now = bpf_ktime_get_ns(), key = key_of(request);
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
@@ -29,7 +29,7 @@ int BPF_PROG(on_insert, struct request *request)
 		return 0;
 	if (io)
 		forget(io, now);
-	index = device_of(request->q, disk_of(request));
+	index = device_of_request(request);
 	if (!index || !(io = claim(set, key)))
 		return 0;
 	note_submitter(io, index, now);
@@ -40,9 +40,9 @@ int BPF_PROG(on_insert, struct request *request)
 }
 
 /* From the queue, or directly when nothing made it wait. */
-SEC("tp_btf/block_rq_issue")
-int BPF_PROG(on_issue, struct request *request)
+PROGRAM(on_issue, block_rq_issue)
 {
+	struct request *request = (void *)ONLY_ARGUMENT(context, btf_trace_block_rq_issue___queue_first);
 	u64 now = bpf_ktime_get_ns(), key = key_of(request), start_ns;
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
@@ -53,7 +53,7 @@ int BPF_PROG(on_issue, struct request *request)
 		return 0;
 	if (io && !queued)
 		forget(io, now);
-	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of(request->q, disk_of(request));
+	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of_request(request);
 	if (!index)
 		return 0;
 	start_ns = stamped_start(request);
@@ -69,16 +69,16 @@ int BPF_PROG(on_issue, struct request *request)
 		io->bytes = 0;
 	}
 	if (!io->bytes)
-		io->bytes = request->__data_len;
+		io->bytes = READ(request, __data_len);
 	io->state = state_of(index, counted(start_ns), now);
 	enter(io, index, now);
 	return 0;
 }
 
 /* The driver gave it back: it waits again, and all until its last issue is queue time. */
-SEC("tp_btf/block_rq_requeue")
-int BPF_PROG(on_requeue, struct request *request)
+PROGRAM(on_requeue, block_rq_requeue)
 {
+	struct request *request = (void *)ONLY_ARGUMENT(context, btf_trace_block_rq_requeue___queue_first);
 	u64 now = bpf_ktime_get_ns(), key = key_of(request), state;
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
@@ -94,9 +94,9 @@ int BPF_PROG(on_requeue, struct request *request)
 }
 
 /* Another request took this one's bios; it never completes itself. */
-SEC("tp_btf/block_rq_merge")
-int BPF_PROG(on_merge, struct request *request)
+PROGRAM(on_merge, block_rq_merge)
 {
+	struct request *request = (void *)ONLY_ARGUMENT(context, btf_trace_block_rq_merge___queue_first);
 	u64 key = key_of(request), state;
 	struct io_set *set = set_of(key);
 	struct io *io = set ? find(set, key) : 0;
@@ -131,22 +131,22 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 		*(volatile u64 *)last = key;
 	else if (last && *(volatile u64 *)last == key)
 		return 0;
-	if (bytes < request->__data_len)
+	if (bytes < READ(request, __data_len))
 		return 0;
 	set = set_of(key);
 	io = set ? find(set, key) : 0;
 	if (!io) {
 		/* Request-based dm ends twice, the second time with no bytes. */
-		if (bytes && !again && device_of(request->q, disk_of(request)))
+		if (bytes && !again && device_of_request(request))
 			count(LOSS_UNSEEN);
 		return 0;
 	}
 	if (again)
 		count(COUNT_RESCUED);
 	f.now = bpf_ktime_get_ns();
-	f.operation = request->cmd_flags & OP_MASK;
-	f.sector = request->__sector;
-	f.bio = request->bio;
+	f.operation = READ(request, cmd_flags) & OP_MASK;
+	f.sector = READ(request, __sector);
+	f.bio = READ(request, bio);
 	f.is_request = true;
 	f.failed = error;
 	if (take_out(io, &f))
@@ -154,16 +154,14 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 	return 0;
 }
 
-SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_complete, struct request *request, u8 error, u32 bytes)
+PROGRAM(on_complete, block_rq_complete)
 {
-	return complete(request, error, bytes, false);
+	return complete((void *)ARGUMENT(context, 0), (u8)ARGUMENT(context, 1), ARGUMENT(context, 2), false);
 }
 
 /* The kernel skips a program that is already running on this CPU, which happens when an interrupt ends an I/O in the
  * midst of it. The second copy finds what the first was not let see, and nothing otherwise. */
-SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_complete_again, struct request *request, u8 error, u32 bytes)
+PROGRAM(on_complete_again, block_rq_complete)
 {
-	return complete(request, error, bytes, true);
+	return complete((void *)ARGUMENT(context, 0), (u8)ARGUMENT(context, 1), ARGUMENT(context, 2), true);
 }

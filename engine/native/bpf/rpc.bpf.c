@@ -133,7 +133,7 @@ static __always_inline void count(struct rpc_calls *mine, u32 series, u32 epoch,
 
 	__sync_fetch_and_add(&mine->sum_us[series], us);
 	if (us > mine->max_us[epoch][series])
-		raise_to(&mine->max_us[epoch][series], us);
+		raise_to(&mine->max_us[epoch][series], us, 0);
 	if (bucket < RPC_BUCKETS)
 		__sync_fetch_and_add(&mine->count[series][bucket], 1);
 }

@@ -11,10 +11,14 @@ static __always_inline void add_sums(struct sums *to, const struct sums *more)
 	__sync_fetch_and_add(&to->service_ns, more->service_ns);
 }
 
-/* Full barriers on every architecture, which a plain addition is not. */
+/* Full barriers on every architecture, which an addition is on x86 only. */
 static __always_inline void next_sequence(struct pending *p)
 {
+#ifdef WITHOUT_FETCH
+	__sync_fetch_and_add(&p->sequence, 1);
+#else
 	__sync_lock_test_and_set(&p->sequence, p->sequence + 1);
+#endif
 }
 
 static __noinline int move_pending(struct pending *p, u32 device, u32 direction)

@@ -27,8 +27,7 @@ int on_tag_sleep(void *context)
 }
 
 /* Before Linux 7.2: each I/O counts as a wait, however short. */
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_wait_begin, struct bio *bio)
+PROGRAM(on_wait_begin, block_bio_queue)
 {
 	struct submitter *s = current_submitter(bpf_get_current_pid_tgid());
 
@@ -55,12 +54,12 @@ static __noinline int note_tag_wait(u32 device, u64 key, u64 wait_ns)
 	return 0;
 }
 
-SEC("tp_btf/block_getrq")
-int BPF_PROG(on_wait_end, struct bio *bio)
+PROGRAM(on_wait_end, block_getrq)
 {
+	struct bio *bio = (void *)ONLY_ARGUMENT(context, btf_trace_block_getrq___queue_first);
 	u64 id = bpf_get_current_pid_tgid(), since_ns;
 	struct submitter *s = submitter_at((u32)id);
-	struct gendisk *disk = bio->bi_bdev->bd_disk;
+	struct gendisk *disk = disk_of_bio(bio);
 	struct control *c = the_control();
 	u32 index;
 
@@ -70,6 +69,6 @@ int BPF_PROG(on_wait_end, struct bio *bio)
 	s->waits_since_ns = 0;
 	if (since_ns < c->tag_timing_since_ns)
 		return 0;
-	index = device_of(disk->queue, disk);
+	index = device_of(READ(disk, queue), disk);
 	return index ? note_tag_wait(index, key_of(bio), bpf_ktime_get_ns() - since_ns) : 0;
 }

@@ -23,7 +23,7 @@ static __always_inline struct io *claim(struct io_set *set, u64 key)
 {
 #pragma unroll
 	for (u32 i = 0; i < WAYS; i++)
-		if (!set->way[i].key && !__sync_val_compare_and_swap(&set->way[i].key, 0, key))
+		if (!set->way[i].key && !COMPARE_AND_SWAP(&set->way[i].key, 0, key, LOCK_OF_SET(hash(key, io_set_bits)), 1))
 			return &set->way[i];
 	count(LOSS_TABLE_FULL);
 	return 0;

@@ -40,7 +40,10 @@ pub const COLUMNS: [&str; 23] = [
 const TAG_WAITS: usize = 9;
 const BUSY: usize = 11;
 const FIRST_OF_INTERVAL: usize = 12;
+const PEAK: usize = 14;
 const PEAK_MOST: usize = 21;
+/// As in collectors.model.MISSING.
+const MISSING: u64 = u64::MAX;
 
 #[derive(Default)]
 pub struct Counters {
@@ -163,4 +166,9 @@ fn fill(values: &mut [u64], maps: &Maps, device: usize, epoch: usize, leaves: &L
         sum(|cell| u64::from(cell.uncounted.load(Relaxed))),
     ];
     values[TAG_WAITS..].copy_from_slice(&filled);
+    if !maps.has_busy() {
+        for column in [BUSY, PEAK, PEAK_MOST] {
+            values[column] = MISSING;
+        }
+    }
 }

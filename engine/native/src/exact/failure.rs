@@ -1,6 +1,6 @@
 //! Why tracing cannot begin or go on.
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 use std::io;
 
 use pyo3::PyErr;
@@ -23,6 +23,14 @@ impl Failure {
         Self::Os {
             errno,
             text: format!("{step}: {text}"),
+        }
+    }
+
+    /// Something that the host lacks, in words.
+    pub fn missing(text: String) -> Self {
+        Self::Os {
+            errno: libc::EOPNOTSUPP,
+            text,
         }
     }
 
@@ -56,6 +64,13 @@ fn fix(errno: i32) -> &'static str {
         libc::EMFILE | libc::ENFILE => ": raise ulimit -n",
         libc::ENOMEM => ": free memory, or ask for fewer histograms",
         _ => "",
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        let (Self::Os { text, .. } | Self::Value(text)) = self;
+        formatter.write_str(text)
     }
 }
 

@@ -42,7 +42,8 @@ impl ReportedBusy {
     pub fn read(&mut self, maps: &Maps, slots: &[u16]) -> Vec<u64> {
         let mut values = Vec::with_capacity(slots.len() * 2);
         for slot in slots {
-            let Some(group) = maps.groups.get(usize::from(*slot)) else {
+            let group = maps.groups.get(usize::from(*slot));
+            let Some(group) = group.filter(|_| maps.has_busy()) else {
                 values.extend([u64::MAX; 2]);
                 continue;
             };
@@ -208,7 +209,7 @@ pub fn lose_from_driver(maps: &Maps, device: usize, leaf: usize, age_ns: u64) {
     one.busy.lose(began, now);
     let in_force = list(one.busy.root.load(Acquire));
     groups_of(maps, one, in_force).for_each(|group| group.lose(began, now));
-    if cell.in_driver.fetch_sub(1, AcqRel) != 1 {
+    if cell.in_driver.fetch_sub(1, AcqRel) != 1 || !maps.has_busy() {
         return;
     }
     if let Some((end, list)) = one.busy.depart(now) {

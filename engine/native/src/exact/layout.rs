@@ -218,7 +218,8 @@ pub struct Control {
     pub next_sums: AtomicU32,
     /// Grows when places of processes are taken away.
     pub process_generation: AtomicU32,
-    unused_0: u32,
+    /// Set by user space: the programs count neither busy time nor peaks of I/Os in the driver.
+    pub without_busy: AtomicU32,
     /// Waits for tags that began before (`CLOCK_MONOTONIC`) are not timed; 0: none is.
     pub tag_timing_since_ns: AtomicU64,
     unused_1: [u64; 3],

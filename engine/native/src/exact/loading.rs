@@ -1,29 +1,27 @@
 //! The embedded object: its maps created, its programs loaded.
 
-use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
 use aya::programs::Program;
-use aya::{Btf, Ebpf, EbpfLoader, Endianness};
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 
 use super::failure::Failure;
+use super::form::Form;
 use super::sizes::Sizes;
-
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lunscope.bpf.o");
+use super::types::Types;
 
 /// More threads would wait for the longest program.
 const MOST_THREADS: usize = 4;
 
 /// Creates the maps and loads `programs`, given by name and tracepoint; nothing runs yet.
 pub fn load<'name>(
-    sysfs: &Path,
+    types: &Types,
+    form: Form,
     sizes: &Sizes,
     programs: impl Iterator<Item = (&'name str, &'name str)>,
 ) -> Result<Ebpf, Failure> {
-    let path = sysfs.join("kernel/btf/vmlinux");
-    let btf = Btf::parse_file(&path, Endianness::default())
-        .map_err(|error| Failure::library(path.display(), &error))?;
+    let btf = types.parse()?;
     let mut loader = EbpfLoader::new();
     loader.btf(Some(&btf));
     loader.set_global("io_set_bits", &sizes.io_set_bits, true);
@@ -38,10 +36,49 @@ pub fn load<'name>(
         loader.set_max_entries(map, entries);
     }
     let mut ebpf = loader
-        .load(OBJECT)
-        .map_err(|error| Failure::library("creating the maps", &error))?;
+        .load(form.object())
+        .or_else(|error| {
+            if lock_more() {
+                loader.load(form.object())
+            } else {
+                Err(error)
+            }
+        })
+        .map_err(|error| not_created(&error))?;
     verify(&mut ebpf, &btf, programs)?;
     Ok(ebpf)
+}
+
+/// The right to create maps has been tried out before: what is not permitted then is as much of them.
+fn not_created(error: &EbpfError) -> Failure {
+    match Failure::library("creating the maps", error) {
+        Failure::Os { errno: libc::EPERM, .. } => Failure::Os {
+            errno: libc::ENOMEM,
+            text: "creating the maps: the kernel counts them as locked memory, which is limited: raise ulimit -l, or \
+                   run as root"
+                .to_owned(),
+        },
+        other => other,
+    }
+}
+
+/// Lets this process lock any amount of memory: before Linux 5.11 maps and programs count as such, for as long as they live,
+/// and too much is refused like a missing right. Whether anything has changed.
+fn lock_more() -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let unlimited = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: both are live structures of the right type.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+            && libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) == 0
+    }
 }
 
 /// Most of a start is the kernel's verification of the programs, each on its own: as many at once as there are cores.
@@ -87,11 +124,12 @@ fn verify_one(
     program: &mut Program,
     btf: &Btf,
 ) -> Result<(), Failure> {
-    let Program::BtfTracePoint(program) = program else {
-        return Err(missing(name));
+    let loaded = match program {
+        Program::BtfTracePoint(program) => program.load(tracepoint, btf),
+        Program::RawTracePoint(program) => program.load(),
+        _ => return Err(missing(name)),
     };
-    program
-        .load(tracepoint, btf)
+    loaded
         .map_err(|error| Failure::library(format_args!("loading {name} for {tracepoint}"), &error))
 }
 

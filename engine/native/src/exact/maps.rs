@@ -1,6 +1,7 @@
 //! The maps of the programs as memory.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::failure::Failure;
 use super::layout::{
@@ -80,6 +81,11 @@ impl Maps {
 
     pub fn control(&self) -> &Control {
         &self.control[0]
+    }
+
+    /// Whether the programs count busy time.
+    pub fn has_busy(&self) -> bool {
+        self.control().without_busy.load(Relaxed) == 0
     }
 }
 

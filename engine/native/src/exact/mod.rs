@@ -1,9 +1,11 @@
 //! The exact tier: programs in the kernel that time every block I/O, and their counters.
 
+mod btf_types;
 mod busy;
 mod cells;
 mod counters;
 mod failure;
+mod form;
 mod grouping;
 mod healing;
 mod histograms;
@@ -24,6 +26,7 @@ mod slowest;
 mod sums;
 mod throttle;
 mod tracer;
+mod types;
 mod view;
 
 pub use python::register;

@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::raw_trace_point::RawTracePointLink;
-use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::programs::{BtfTracePoint, RawTracePoint};
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{Program, RawTracePoint};
 
 use super::failure::Failure;
+use super::form::Form;
 use super::loading::{self, missing};
 use super::sizes::Sizes;
+use super::types::Types;
 
 /// Program and tracepoint, by name: no type information of the tracepoint is needed, so that it loads on any kernel.
 const TAG_SLEEP: (&str, &str) = ("on_tag_sleep", "block_rq_tag_wait");
@@ -71,13 +72,20 @@ pub fn tracepoints() -> impl Iterator<Item = &'static str> {
         .map(|(_, tracepoint)| *tracepoint)
 }
 
+/// Detaches when dropped.
+enum Link {
+    Typed(#[expect(dead_code, reason = "held")] BtfTracePointLink),
+    Raw(#[expect(dead_code, reason = "held")] RawTracePointLink),
+}
+
 struct Attached {
     part: Part,
     program: &'static str,
-    link: BtfTracePointLinkId,
+    link: Link,
 }
 
 pub struct Programs {
+    pub form: Form,
     ebpf: Ebpf,
     attached: Vec<Attached>,
     tag_sleeps: Option<RawTracePointLink>,
@@ -85,10 +93,11 @@ pub struct Programs {
 
 impl Programs {
     /// Creates the maps and loads all programs; nothing runs yet.
-    pub fn load(sysfs: &Path, sizes: &Sizes) -> Result<Self, Failure> {
+    pub fn load(types: &Types, form: Form, sizes: &Sizes) -> Result<Self, Failure> {
         let programs = Part::ALL.into_iter().flat_map(Part::programs).copied();
         Ok(Self {
-            ebpf: loading::load(sysfs, sizes, programs)?,
+            form,
+            ebpf: loading::load(types, form, sizes, programs)?,
             attached: Vec::new(),
             tag_sleeps: None,
         })
@@ -121,9 +130,7 @@ impl Programs {
             return Ok(());
         }
         for (name, tracepoint) in part.programs() {
-            let link = program(&mut self.ebpf, name)?.attach().map_err(|error| {
-                Failure::library(format_args!("attaching to {tracepoint}"), &error)
-            })?;
+            let link = attach(&mut self.ebpf, name, tracepoint)?;
             self.attached.push(Attached {
                 part,
                 program: name,
@@ -134,18 +141,12 @@ impl Programs {
     }
 
     /// Detaches in reverse order: what has begun may still end.
-    pub fn detach(&mut self, part: Part) -> Result<(), Failure> {
-        let (gone, kept) = std::mem::take(&mut self.attached)
+    pub fn detach(&mut self, part: Part) {
+        let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.attached)
             .into_iter()
             .partition(|one| one.part == part);
         self.attached = kept;
-        let gone: Vec<Attached> = gone;
-        for one in gone.into_iter().rev() {
-            program(&mut self.ebpf, one.program)?
-                .detach(one.link)
-                .map_err(|error| Failure::library("detaching", &error))?;
-        }
-        Ok(())
+        gone.into_iter().rev().for_each(|one| drop(one.link));
     }
 
     /// Sees submitters that sleep for a tag, if the kernel has the event (Linux 7.2); it costs nothing while none does.
@@ -192,7 +193,8 @@ impl Programs {
         self.attached
             .iter()
             .filter_map(|one| match self.ebpf.program(one.program)? {
-                aya::programs::Program::BtfTracePoint(program) => program.fd().ok(),
+                Program::BtfTracePoint(program) => program.fd().ok(),
+                Program::RawTracePoint(program) => program.fd().ok(),
                 _ => None,
             })
             .filter_map(|fd| recursion_misses_of(fd.as_fd()))
@@ -206,8 +208,17 @@ pub fn recursion_misses_of(program: BorrowedFd<'_>) -> Option<u64> {
         .find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
 }
 
-fn program<'ebpf>(ebpf: &'ebpf mut Ebpf, name: &str) -> Result<&'ebpf mut BtfTracePoint, Failure> {
-    ebpf.program_mut(name)
-        .and_then(|program| program.try_into().ok())
-        .ok_or_else(|| missing(name))
+fn attach(ebpf: &mut Ebpf, name: &str, tracepoint: &str) -> Result<Link, Failure> {
+    let link = match ebpf.program_mut(name) {
+        Some(Program::BtfTracePoint(program)) => program
+            .attach()
+            .and_then(|id| program.take_link(id))
+            .map(Link::Typed),
+        Some(Program::RawTracePoint(program)) => program
+            .attach(tracepoint)
+            .and_then(|id| program.take_link(id))
+            .map(Link::Raw),
+        _ => return Err(missing(name)),
+    };
+    link.map_err(|error| Failure::library(format_args!("attaching to {tracepoint}"), &error))
 }

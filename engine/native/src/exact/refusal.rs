@@ -4,63 +4,45 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::form::Form;
 use super::programs::tracepoints;
+use super::types::Types;
 
-const OLDEST_KERNEL: (u32, u32) = (5, 12);
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
 /// Empty if nothing speaks against it, neither the kernel nor what this process may do.
 pub fn refusal(procfs: &Path, sysfs: &Path) -> String {
-    let checks = [kernel_refusal(procfs, sysfs), rights(procfs), bpf_call()];
-    checks.into_iter().flatten().next().unwrap_or_default()
+    let refused = kernel_refusal(sysfs)
+        .or_else(|| rights(procfs))
+        .or_else(bpf_call)
+        .or_else(|| programs(sysfs));
+    refused.unwrap_or_default()
 }
 
 /// What no privilege would allow, and so no privileged helper either.
-pub fn kernel_refusal(procfs: &Path, sysfs: &Path) -> Option<String> {
-    kernel_age(procfs)
-        .or_else(|| type_information(sysfs))
-        .or_else(|| lockdown(sysfs))
+pub fn kernel_refusal(sysfs: &Path) -> Option<String> {
+    type_information(sysfs).or_else(|| lockdown(sysfs))
 }
 
-fn kernel_age(procfs: &Path) -> Option<String> {
-    let release = fs::read_to_string(procfs.join("sys/kernel/osrelease")).unwrap_or_default();
-    let release = release.trim();
-    let (major, minor) = version(release)?;
-    ((major, minor) < OLDEST_KERNEL)
-        .then(|| format!("kernel {release} is too old: the exact tier needs Linux 5.12 or newer"))
-}
-
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-/// It holds the names of all types as plain text, so a tracepoint that is missing is known without parsing.
 fn type_information(sysfs: &Path) -> Option<String> {
-    let path = sysfs.join("kernel/btf/vmlinux");
-    let btf = match fs::read(&path) {
-        Ok(btf) => btf,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Some(format!(
-                "{} is missing: the exact tier needs a kernel built with CONFIG_DEBUG_INFO_BTF",
-                path.display()
-            ));
-        }
-        Err(error) => return Some(format!("{}: {error}: run as root", path.display())),
+    let types = match Types::of_host(sysfs) {
+        Ok(types) => types,
+        Err(refusal) => return Some(refusal),
     };
-    let missing = tracepoints().find(|name| !has_name(&btf, &format!("btf_trace_{name}")))?;
+    let missing = tracepoints().find(|name| !types.has_name(&format!("btf_trace_{name}")))?;
     Some(format!(
         "the kernel has no tracepoint {missing}: the exact tier needs one built with CONFIG_BLOCK and CONFIG_TRACEPOINTS"
     ))
 }
 
-fn has_name(btf: &[u8], name: &str) -> bool {
-    let name = format!("\0{name}\0");
-    let (first, rest) = (b'b', name.as_bytes());
-    btf.windows(rest.len())
-        .any(|window| window[1] == first && window == rest)
+/// Whether the kernel accepts one of the forms of the programs.
+fn programs(sysfs: &Path) -> Option<String> {
+    let types = Types::of_host(sysfs).ok()?;
+    Form::of_kernel(&types)
+        .err()
+        .map(|failure| failure.to_string())
 }
 
 /// The mode in force is in brackets; only confidentiality forbids reading kernel memory.
@@ -97,6 +79,10 @@ fn bpf_call() -> Option<String> {
         Some(libc::ENOSYS) => {
             "the kernel has no bpf(): the exact tier needs one built with CONFIG_BPF_SYSCALL".to_owned()
         }
+        Some(libc::EINVAL) => {
+            "the kernel maps no BPF arrays into memory (BPF_F_MMAPABLE): the exact tier needs Linux 5.5 or newer"
+                .to_owned()
+        }
         _ => format!("bpf(): {error}"),
     })
 }
@@ -125,23 +111,4 @@ fn create_map() -> io::Result<()> {
     // SAFETY: the descriptor was just made and nothing else uses it.
     unsafe { libc::close(map) };
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_are_compared_by_number() {
-        assert_eq!(version("6.18.44-fc"), Some((6, 18)));
-        assert_eq!(version("5.4.0-200-generic"), Some((5, 4)));
-        assert_eq!(version("unknown"), None);
-    }
-
-    #[test]
-    fn a_name_is_found_whole() {
-        let btf = b"\0abc\0btf_trace_block_rq_issue\0x\0";
-        assert!(has_name(btf, "btf_trace_block_rq_issue"));
-        assert!(!has_name(btf, "btf_trace_block_rq"));
-    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::cells;
 use super::failure::Failure;
+use super::form::Form;
 use super::grouping::Grouping;
 use super::healing;
 use super::layout::EPOCHS;
@@ -16,6 +17,7 @@ use super::process_places::ProcessPlaces;
 use super::programs::{Part, Programs};
 use super::sizes::Sizes;
 use super::slowest;
+use super::types::Types;
 use super::view::{View, ended_epoch};
 use crate::load::clock::monotonic_ns;
 
@@ -34,11 +36,22 @@ pub struct Tracer {
 
 impl Tracer {
     /// Loads and attaches; what is counted can be seen through `Tracer::view`.
-    pub fn start(sysfs: PathBuf, histograms: u32, process_idle: Duration) -> Result<Self, Failure> {
+    /// Without `fetch` no atomic operation has a result, as on old kernels.
+    pub fn start(
+        sysfs: PathBuf,
+        histograms: u32,
+        process_idle: Duration,
+        fetch: bool,
+    ) -> Result<Self, Failure> {
         let sizes = Sizes::of_host(&sysfs, histograms);
-        let programs = Programs::load(&sysfs, &sizes)?;
+        let types = Types::of_host(&sysfs).map_err(Failure::missing)?;
+        let mut form = Form::of_kernel(&types)?;
+        form.fetch &= fetch;
+        let programs = Programs::load(&types, form, &sizes)?;
         let maps = Arc::new(Maps::new(|name| programs.map(name), true)?);
         sizes.begin(maps.control());
+        let without_busy = u32::from(!programs.form.fetch);
+        maps.control().without_busy.store(without_busy, Release);
         let mut tracer = Self {
             programs,
             maps,
@@ -81,7 +94,7 @@ impl Tracer {
             Part::Completions,
         ];
         for part in opening_first {
-            self.programs.detach(part)?;
+            self.programs.detach(part);
         }
         Ok(())
     }
@@ -97,7 +110,7 @@ impl Tracer {
 
     fn watch_bios(&mut self, on: bool) -> Result<(), Failure> {
         if !on {
-            self.programs.detach(Part::Bios)?;
+            self.programs.detach(Part::Bios);
         }
         self.switch(Part::BioCompletions, on)?;
         self.switch(Part::BioCompletionsAgain, on)?;
@@ -139,10 +152,10 @@ impl Tracer {
 
     fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
         if on {
-            self.programs.attach(part)
-        } else {
-            self.programs.detach(part)
+            return self.programs.attach(part);
         }
+        self.programs.detach(part);
+        Ok(())
     }
 
     /// Ends the interval and reads all counters.

@@ -35,7 +35,7 @@ fn tracer_refusal(py: Python<'_>, procfs: PathBuf, sysfs: PathBuf, rights: bool)
         if rights {
             refusal(&procfs, &sysfs)
         } else {
-            kernel_refusal(&procfs, &sysfs).unwrap_or_default()
+            kernel_refusal(&sysfs).unwrap_or_default()
         }
     })
 }

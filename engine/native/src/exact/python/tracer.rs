@@ -57,21 +57,22 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3000, process_idle_s = 60.0),
-        text_signature = "(sysfs='/sys', *, histograms=3000, process_idle_s=60.0)"
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3000, process_idle_s = 60.0, fetch = true),
+        text_signature = "(sysfs='/sys', *, histograms=3000, process_idle_s=60.0, fetch=True)"
     )]
     fn new(
         py: Python<'_>,
         sysfs: PathBuf,
         histograms: u32,
         process_idle_s: f64,
+        fetch: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         if histograms == 0 || histograms > 65_535 {
             return Err(PyValueError::new_err("histograms: not from 1 to 65535"));
         }
         let idle = Duration::try_from_secs_f64(process_idle_s)
             .map_err(|error| PyValueError::new_err(format!("process_idle_s: {error}")))?;
-        let tracer = py.detach(move || Tracer::start(sysfs, histograms, idle))?;
+        let tracer = py.detach(move || Tracer::start(sysfs, histograms, idle, fetch))?;
         let reader = TraceReader::of(tracer.view());
         Ok(PyClassInitializer::from(reader).add_subclass(Self {
             tracer: Mutex::new(Some(tracer)),
@@ -105,6 +106,14 @@ impl BlockTracer {
             losses.insert("recursion_misses", tracer.programs.recursion_misses());
             losses.extend(tracer.tag_sleeps().map(|sleeps| ("tag_sleeps", sleeps)));
             losses
+        })
+    }
+
+    /// Whether programs have typed arguments, and atomic operations results.
+    fn form(&self, py: Python<'_>) -> PyResult<(bool, bool)> {
+        self.with(py, |tracer| {
+            let form = tracer.programs.form;
+            (form.typed, form.fetch)
         })
     }
 
