@@ -30,6 +30,7 @@ from engine._native import read_attributes
 
 _AT = {name: position for position, name in enumerate(PROCESS_COLUMNS)}
 _COMMAND = slice(_AT["command_0"], _AT["command_3"] + 1)
+_IDENTITY = [_AT[name] for name in ("kind", "process", "started_ns")] + list(range(*_COMMAND.indices(99)))
 _TICKS = os.sysconf("SC_CLK_TCK")
 _READ_AGAIN = 3
 """Readings of a new process in which its name is read: it is that of its parent until it calls execve(2)."""
@@ -83,6 +84,8 @@ class ProcessTables:
 
     def __init__(self, procfs: str) -> None:
         self._names = ProcessNames(procfs)
+        self._known: dict[tuple[int, ...], _Process] = {}
+        """Processes of the last reading by what identifies them."""
         self._rows = Rows((), ())
         self._left = Rows(("left",), ("left",))
 
@@ -100,7 +103,7 @@ class ProcessTables:
         values, cells = ios
         disk = position(values[:, _AT["row"]].astype(np.uint32))
         chosen = busiest(values, disk)
-        processes = [_process(values[row]) for row in chosen.tolist()]
+        processes = self._processes(values[chosen])
         names = self._names.of({process.key: process for process in processes})
         keys = [row_key(disks.keys[disk[row]], one.key) for row, one in zip(chosen.tolist(), processes, strict=True)]
         order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -114,6 +117,13 @@ class ProcessTables:
             PROCESS_LEFT.name: Table(PROCESS_LEFT, self._left, np.array([left], np.uint64)),
         }
         return tables, _histograms(rows, chosen, cells, len(values))
+
+    def _processes(self, values: NDArray[np.uint64]) -> list[_Process]:
+        """Return the processes of rows; those that were there at the last reading are the same objects."""
+        identities = list(map(tuple, values[:, _IDENTITY].tolist()))
+        known = self._known
+        self._known = {identity: known.get(identity) or _process(identity) for identity in dict.fromkeys(identities)}
+        return [self._known[identity] for identity in identities]
 
     def _rows_of(self, keys: tuple[str, ...], names: tuple[str, ...]) -> Rows:
         if self._rows.keys != keys or self._rows.names != names:
@@ -137,10 +147,11 @@ def busiest(values: NDArray[np.uint64], disk: NDArray[np.intp]) -> NDArray[np.in
     return chosen
 
 
-def _process(row: NDArray[np.uint64]) -> _Process:
-    command = row[_COMMAND].astype("<u8").tobytes().split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
-    kind, pid, started_ns = (int(row[_AT[name]]) for name in ("kind", "process", "started_ns"))
-    return _Process(kind, pid, started_ns, storable_name(command))
+def _process(identity: Sequence[int]) -> _Process:
+    """Make the process that the columns _IDENTITY of a row identify."""
+    kind, pid, started_ns, *words = identity
+    command = b"".join(word.to_bytes(8, "little") for word in words).split(b"\0", 1)[0]
+    return _Process(kind, pid, started_ns, storable_name(command.decode("utf-8", "surrogateescape")))
 
 
 def _ios(values: NDArray[np.uint64]) -> int:

@@ -14,14 +14,22 @@ from collectors.latency.slow_calls import NO_CALLS, SlowCall, SlowCalls, slow_ca
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import SOURCES, LatencySubject
 from collectors.latency.summary import Peak, largest, peaks_of
-from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, RowPeaks, row_peaks
+from collectors.latency.ticks import (
+    MOST_TICKS,
+    LatencyTick,
+    LatencyTicks,
+    LatencyTrack,
+    PackedPeaks,
+    pack_peaks,
+    row_peaks,
+)
 from collectors.latency.waterfall import MatchedIo
 from collectors.model import Histograms, Step
 
-BUDGET_BYTES = 16 << 20
-"""Memory for the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
+BUDGET_BYTES = 6 << 20
+"""Memory for the histograms of all rows: a quarter of an hour of a hundred busy disks, a minute of many thousand."""
 _TICK_BYTES = 600
-"""Of a tick beside its arrays."""
+"""Of a tick beside its bytes."""
 
 
 class _KeptTick(Struct, frozen=True, eq=False):
@@ -30,15 +38,15 @@ class _KeptTick(Struct, frozen=True, eq=False):
     time_ns: int
     span_ns: int
     cells: PackedCells
-    peaks: RowPeaks
+    peaks: PackedPeaks
 
     @property
     def size_bytes(self) -> int:
-        return self.cells.size_bytes + self.peaks.row.nbytes + self.peaks.peak_ns.nbytes + _TICK_BYTES
+        return self.cells.size_bytes + len(self.peaks.data) + _TICK_BYTES
 
     @property
     def tick(self) -> LatencyTick:
-        return LatencyTick(self.time_ns, self.span_ns, self.cells.histograms, self.peaks)
+        return LatencyTick(self.time_ns, self.span_ns, self.cells.histograms, self.peaks.peaks)
 
 
 class _Source(Struct):
@@ -52,7 +60,7 @@ class _Source(Struct):
 
     def add(self, tick: LatencyTick, budget_bytes: int) -> None:
         self.newest = tick.histograms
-        kept = _KeptTick(tick.time_ns, tick.span_ns, pack_cells(tick.histograms), tick.peaks)
+        kept = _KeptTick(tick.time_ns, tick.span_ns, pack_cells(tick.histograms), pack_peaks(tick.peaks))
         self.ticks.append(kept)
         self.size_bytes += kept.size_bytes
         while len(self.ticks) > 1 and (self.size_bytes > budget_bytes or len(self.ticks) > MOST_TICKS):

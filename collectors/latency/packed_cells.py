@@ -3,62 +3,45 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from collectors.model import Histograms, HistogramScale, Rows
+from engine import _native
 
-_NARROW_ROW, _NARROW_COUNT = np.dtype(np.uint16), np.dtype(np.uint32)
-_ROW, _COUNT, _BUCKET, _SERIES = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.uint16), np.dtype(np.uint8)
+_MOST_AT_ONCE = 1 << 21
+"""Cells that the encoder takes."""
 _OVERHEAD_BYTES = 200
 """Of an object and its bytes beside the cells."""
 
 
 class PackedCells(Struct, frozen=True, eq=False):
-    """Histograms whose four arrays are one string of bytes: 9 per cell as a rule, in place of 15 and four arrays."""
+    """Histograms as a recording stores them: a byte per cell as a rule, in place of 15."""
 
     scale: HistogramScale
     rows: Rows
     series: tuple[str, ...]
-    cells: int
-    data: bytes
-    row_type: np.dtype[Any]
-    count_type: np.dtype[Any]
+    data: tuple[bytes, ...]
 
     @property
     def size_bytes(self) -> int:
         """Memory that it takes, without its rows."""
-        return len(self.data) + _OVERHEAD_BYTES
+        return sum(map(len, self.data)) + _OVERHEAD_BYTES
 
     @property
     def histograms(self) -> Histograms:
-        """The histograms as they were packed."""
-        found: list[NDArray[Any]] = []
-        start = 0
-        for kind in (self.count_type, self.row_type, _BUCKET, _SERIES):
-            found.append(np.frombuffer(self.data, kind, self.cells, start))
-            start += found[-1].nbytes
-        count, row, bucket, series = found
-        return Histograms(self.scale, self.rows, self.series, row.astype(_ROW), series, bucket, count.astype(_COUNT))
+        """The histograms, their cells in the order of row, series and bucket."""
+        parts = zip(*map(_native.decode_cells, self.data), strict=True)
+        row, series, bucket, count = (part[0] if len(part) == 1 else np.concatenate(part) for part in parts)
+        return Histograms(self.scale, self.rows, self.series, row, series, bucket, count)
 
 
 @lru_cache(maxsize=8)
 def pack_cells(histograms: Histograms) -> PackedCells:
     """Pack histograms; of the newest ones the result is kept, so that two histories have the same object."""
-    row_type = _NARROW_ROW if len(histograms.rows) <= np.iinfo(_NARROW_ROW).max else _ROW
-    largest = int(histograms.count.max(initial=0))
-    count_type = _NARROW_COUNT if largest <= np.iinfo(_NARROW_COUNT).max else _COUNT
-    arrays: tuple[NDArray[Any], ...] = (
-        histograms.count.astype(count_type),
-        # A number beyond the rows must stay one.
-        np.minimum(histograms.row, np.iinfo(row_type).max).astype(row_type),
-        histograms.bucket,
-        histograms.series_index,
-    )
-    data = b"".join(array.tobytes() for array in arrays)
-    return PackedCells(
-        histograms.scale, histograms.rows, histograms.series, len(histograms.row), data, row_type, count_type
-    )
+    arrays = histograms.row, histograms.series_index, histograms.bucket, histograms.count
+    row, series, bucket, count = map(np.ascontiguousarray, arrays)
+    parts = [slice(first, first + _MOST_AT_ONCE) for first in range(0, max(1, len(row)), _MOST_AT_ONCE)]
+    data = tuple(_native.encode_cells(row[part], series[part], bucket[part], count[part]) for part in parts)
+    return PackedCells(histograms.scale, histograms.rows, histograms.series, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from collectors.model import MISSING, Device, Sample, Table
 from collectors.sampling.slow_rows import command_text
 from collectors.tables.block.schema import SLOW_IO
+from engine import _native
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
@@ -50,16 +51,31 @@ class SlowIo(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlowIos(Sequence[SlowIo]):
-    """I/Os of a sample, slowest first, as numbers: a history of an hour holds many thousand of them."""
+    """I/Os of a sample, slowest first, as compressed numbers: a history of an hour holds many thousand of them."""
 
-    values: NDArray[np.uint64]
-    """Shape (I/Os, columns of SLOW_IO); MISSING where unknown."""
+    data: bytes
+    ios: int
     ahead_ns: int
     """Wall time less CLOCK_MONOTONIC."""
     devices: Mapping[tuple[int, int], Device]
 
+    @classmethod
+    def of(cls, values: NDArray[np.uint64], ahead_ns: int, devices: Mapping[tuple[int, int], Device]) -> SlowIos:
+        """Pack I/Os of the shape that `values` has."""
+        return cls(_native.compress(values.T.tobytes()), len(values), ahead_ns, devices)
+
+    @property
+    def values(self) -> NDArray[np.uint64]:
+        """Shape (I/Os, columns of SLOW_IO); MISSING where unknown."""
+        size = self.ios * len(_COLUMNS)
+        flat = np.frombuffer(_native.decompress(self.data, size * np.dtype(np.uint64).itemsize), np.uint64)
+        return flat.reshape(len(_COLUMNS), self.ios).T
+
     def __len__(self) -> int:
-        return len(self.values)
+        return self.ios
+
+    def __iter__(self) -> Iterator[SlowIo]:
+        return (self._made(row) for row in self.values.tolist())
 
     @overload
     def __getitem__(self, position: int) -> SlowIo: ...
@@ -68,7 +84,9 @@ class SlowIos(Sequence[SlowIo]):
     def __getitem__(self, position: int | slice) -> SlowIo | Sequence[SlowIo]:
         if isinstance(position, slice):
             return [self[each] for each in range(len(self))[position]]
-        row: list[int] = self.values[position].tolist()
+        return self._made(self.values[position].tolist())
+
+    def _made(self, row: Sequence[int]) -> SlowIo:
         known = {name: None if value == _UNKNOWN else value for name, value in zip(_COLUMNS, row, strict=True)}
         return _slow_io(known, self.ahead_ns, self.devices)
 
@@ -80,7 +98,7 @@ def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> SlowI
         return NO_IOS
     values = _in_order(table)
     slowest_first = np.argsort(-latencies_ns(values), kind="stable")
-    return SlowIos(values[slowest_first], sample.time_ns - sample.monotonic_ns, devices)
+    return SlowIos.of(values[slowest_first], sample.time_ns - sample.monotonic_ns, devices)
 
 
 def latencies_ns(values: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -105,7 +123,7 @@ def by_number(devices: Mapping[str, Device]) -> dict[tuple[int, int], Device]:
     return {(device.major, device.minor): device for device in devices.values()}
 
 
-NO_IOS = SlowIos(np.zeros((0, len(_COLUMNS)), np.uint64), 0, {})
+NO_IOS = SlowIos.of(np.zeros((0, len(_COLUMNS)), np.uint64), 0, {})
 
 
 def _in_order(table: Table) -> NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.latency.subjects import LatencySubject
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Table
+from engine import _native
 from engine.replacing import replace
 
 Item = TypeVar("Item", bound=np.generic)
@@ -44,6 +45,30 @@ class RowPeaks(Struct, frozen=True, eq=False):
     columns: tuple[str, ...]
     row: NDArray[np.int64]
     peak_ns: NDArray[np.float64]
+
+
+class PackedPeaks(Struct, frozen=True, eq=False):
+    """Peaks of an interval, compressed."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+    count: int
+    data: bytes
+
+    @property
+    def peaks(self) -> RowPeaks:
+        """The peaks as they were packed."""
+        columns = 1 + len(self.columns)
+        data = _native.decompress(self.data, self.count * columns * np.dtype(np.int64).itemsize)
+        row, *peaks = np.frombuffer(data, np.int64).reshape(columns, self.count)
+        peak_ns = np.array(peaks, np.float64).reshape(len(peaks), self.count).T
+        return RowPeaks(self.rows, self.columns, row, peak_ns)
+
+
+def pack_peaks(peaks: RowPeaks) -> PackedPeaks:
+    """Compress peaks, which are whole nanoseconds."""
+    values = np.concatenate([peaks.row[:, np.newaxis], peaks.peak_ns], axis=1).astype(np.int64)
+    return PackedPeaks(peaks.rows, peaks.columns, len(values), _native.compress(values.T.tobytes()))
 
 
 class LatencyTick(Struct, frozen=True, eq=False):

@@ -43,7 +43,11 @@ def _as_textual(line: TextLine) -> list[Strip]:
 
 
 def _cells(strips: list[Strip]) -> list[list[tuple[str, object]]]:
-    return [[(char, segment.style) for segment in strip for char in segment.text] for strip in strips]
+    """Characters with their looks: Textual notes the place of each besides, for text that can be selected."""
+    return [
+        [(char, segment.style and segment.style.clear_meta_and_links()) for segment in strip for char in segment.text]
+        for strip in strips
+    ]
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])

@@ -15,8 +15,8 @@ from collectors.model import Frame, Histograms, SeekableSource, Step
 from collectors.series import Series
 from tui.history.packed import IntervalPacker, PackedInterval
 
-BUDGET_BYTES = 8 << 20
-"""Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
+BUDGET_BYTES = 4 << 20
+"""Memory for figures and histograms: a quarter of an hour of seconds of thirty disks, minutes of hundreds of paths."""
 MOST_INTERVALS = 36_000
 
 

@@ -1,4 +1,4 @@
-"""Intervals in little memory: one array for all their figures, one description for those that are alike."""
+"""Intervals in little memory: their figures compressed as one array, one description for those that are alike."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from collectors.latency.packed_cells import PackedCells, pack_cells
 from collectors.model import Frame, FrameTable, Histograms, Rows
+from engine import _native
 from engine.replacing import replace
 
 Number = TypeVar("Number", bound=np.generic)
@@ -96,12 +97,12 @@ class _Tables(Mapping[str, FrameTable]):
 
 
 class PackedInterval(Struct, frozen=True, eq=False):
-    """A frame without its figures, these as one array of bytes, and the histograms of the interval."""
+    """A frame without its figures, these as one compressed array, and the histograms of the interval."""
 
     bare: Frame
     layout: _Layout
     cells: Mapping[str, PackedCells]
-    packed: NDArray[np.uint8]
+    data: bytes
     new_rows: int
     """Rows that the interval before does not share."""
 
@@ -109,21 +110,25 @@ class PackedInterval(Struct, frozen=True, eq=False):
     def size_bytes(self) -> int:
         """Memory that the interval takes."""
         cells_bytes = sum(cells.size_bytes for cells in self.cells.values())
-        return self.packed.nbytes + cells_bytes + _OVERHEAD_BYTES + _ROW_BYTES * self.new_rows
+        return len(self.data) + cells_bytes + _OVERHEAD_BYTES + _ROW_BYTES * self.new_rows
 
     @property
     def frame(self) -> Frame:
         """The frame with its figures."""
+        figures = self._figures()
         usual = {
-            name: _at(self.packed, start, length, _FIGURE).astype(np.float64)
+            name: _at(figures, start, length, _FIGURE).astype(np.float64)
             for name, (start, length) in self.layout.usual.items()
         }
-        return replace(self.bare, tables=self.tables, usual_ms=usual)
+        return replace(self.bare, tables=_Tables(self.layout, figures), usual_ms=usual)
 
     @property
     def tables(self) -> Mapping[str, FrameTable]:
         """The tables with their figures."""
-        return _Tables(self.layout, self.packed)
+        return _Tables(self.layout, self._figures())
+
+    def _figures(self) -> NDArray[np.uint8]:
+        return np.frombuffer(_native.decompress(self.data, self.layout.size), np.uint8)
 
     @property
     def histograms(self) -> Mapping[str, Histograms]:
@@ -143,11 +148,11 @@ class IntervalPacker:
         self._layout = layout
         packed = np.zeros(layout.size, np.uint8)
         _fill(packed, layout, frame)
-        packed.flags.writeable = False
+        data = _native.compress(packed.tobytes())
         known = {id(table.rows) for table in before.tables.values()}
         new_rows = sum(len(table.rows) for table in layout.tables.values() if id(table.rows) not in known)
         cells = {name: pack_cells(one) for name, one in histograms.items()}
-        return PackedInterval(replace(frame, tables={}, usual_ms={}), layout, cells, packed, new_rows)
+        return PackedInterval(replace(frame, tables={}, usual_ms={}), layout, cells, data, new_rows)
 
     def _layout_of(self, frame: Frame) -> _Layout:
         last = self._layout

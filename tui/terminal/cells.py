@@ -115,17 +115,18 @@ class ScreenCells:
         if not changed:
             return
         line[x : x + len(cells)] = cells
-        shortest = frame.fork()
-        shortest.draw(y, x, changed, line)
         start, end = changed[0], changed[-1] + 1
-        if columns := self._shifted_by(before[start:end], cells[start:end], len(changed)):
-            shifted = frame.fork()
-            shifted.move(y, x + start, line)
-            shifted.shift_left(columns, end - start, at_end=x + end == self._width)
-            now = [*before[start + columns : end], *[None] * columns]
-            shifted.draw(y, x, [i for i, old in enumerate(now, start) if old is not cells[i]], line)
-            shortest = min(shortest, shifted, key=FrameSequences.count_bytes)
-        frame.join(shortest)
+        columns = self._shifted_by(before[start:end], cells[start:end], len(changed))
+        if not columns:
+            frame.draw(y, x, changed, line)
+            return
+        plain, shifted = frame.fork(), frame.fork()
+        plain.draw(y, x, changed, line)
+        shifted.move(y, x + start, line)
+        shifted.shift_left(columns, end - start, at_end=x + end == self._width)
+        now = [*before[start + columns : end], *[None] * columns]
+        shifted.draw(y, x, [i for i, old in enumerate(now, start) if old is not cells[i]], line)
+        frame.join(min(plain, shifted, key=FrameSequences.count_bytes))
 
     def _shifted_by(self, before: list[Cell | None], cells: list[Cell], changed: int) -> int:
         """By how many columns to the left a curve may have moved, 0 if no move explains most of the changes."""

@@ -123,4 +123,5 @@ def _lines(
         lines = Region(left - region.x, top - region.y, width, bottom - top)
         for y, strip in enumerate(widget.render_lines(lines), top):
             for part in showing[y]:
-                yield Piece(part.x, y, strip.crop(part.x - left, part.right - left))
+                is_whole = part.x == left and part.width == strip.cell_length
+                yield Piece(part.x, y, strip if is_whole else strip.crop(part.x - left, part.right - left))
