@@ -110,5 +110,5 @@ class Shown(TypedDict, total=False):
     since_start: bool
 
 
-TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
+TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " ", Tier.AT_LEAST: "+"}
 """One character behind a figure that says how it was obtained."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from enum import IntEnum, StrEnum
 from functools import cached_property
@@ -35,12 +36,17 @@ class Kind(StrEnum):
 
 
 class Tier(IntEnum):
-    """How a figure was obtained; larger is better, and every figure is shown with it."""
+    """How a figure was obtained; every figure is shown with it.
+
+    Of the first four larger is better. With AT_LEAST it is exact for what was seen, but I/Os were lost: the true value
+    is as large or larger.
+    """
 
     NONE = 0
     KERNEL = 1
     SAMPLED = 2
     EXACT = 3
+    AT_LEAST = 4
 
 
 class Column(Struct, frozen=True):
@@ -247,6 +253,35 @@ class FrameTable(Struct, frozen=True, eq=False):
         return float("nan") if column is None else float(column[row])
 
 
+class Looking(Struct, frozen=True):
+    """CPU time that looking took in an interval, over all CPUs."""
+
+    elapsed_s: float
+    sampling_s: float
+    """Of the threads that take samples."""
+    programs_s: float
+    """Of the programs of exact time in the kernel; NaN where exact time was not measured for the whole interval."""
+    ios: float
+    """I/Os that they traced, likewise."""
+    is_measured: bool
+    """Whether the kernel measured the programs; else it is an estimate."""
+
+    @property
+    def sampling_pct(self) -> float:
+        """Share of one CPU."""
+        return 100.0 * self.sampling_s / self.elapsed_s
+
+    @property
+    def programs_pct(self) -> float:
+        """Share of one CPU."""
+        return 100.0 * self.programs_s / self.elapsed_s
+
+    @property
+    def ns_per_io(self) -> float:
+        """Time of the programs per I/O; NaN without I/O."""
+        return 1e9 * self.programs_s / self.ios if self.ios else math.nan
+
+
 class Frame(Struct, frozen=True, eq=False):
     """Figures for screens, exports and reports: derived from two samples, immutable.
 
@@ -264,6 +299,8 @@ class Frame(Struct, frozen=True, eq=False):
     late_s: float = 0.0
     cost_pct: float = float("nan")
     """CPU of the monitor itself, in percent of one core."""
+    looking: Looking | None = None
+    """What looking cost in the interval; None if its length is not known."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Losses of exact time since it began, by column of the raw table tracer; empty without exact time."""
     states_age_s: float = float("nan")

@@ -19,7 +19,7 @@ from engine.sweep.trial import Trial
 _BAR_CELLS = 20
 _MOST_LANES = 32
 _MOST_CURVES = 8
-_MARKS = {Tier.KERNEL: ":", Tier.SAMPLED: "~"}
+_MARKS = {Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.AT_LEAST: "+"}
 _MARKED = ("queue_ms", "service_ms", "await_ms", "busy_pct")
 """Figures whose tier varies."""
 _DEVICES = ("Q ms", "S ms", "await ms", "busy %", "outst", "IOPS", "MB/s", "")

@@ -102,10 +102,16 @@ def _mean(values: Values, ios: Values, of: _Members) -> Values:
 
 
 def _worst(codes: Codes, values: Values, of: _Members, rolled: Values) -> Codes:
-    """Tier of a group: the lowest tier of its figures."""
-    worth = np.where(np.isnan(values), np.nan, -codes.astype(np.float64))
+    """Tier of a group: the lowest tier of its figures; what is at least so much lies just below what is exact."""
+    worth = np.where(np.isnan(values), np.nan, -_RANKS[codes])
     worst = -of.largest(worth)
-    return np.where(np.isnan(worst) | np.isnan(rolled), np.float64(Tier.NONE), worst).astype(np.uint8)
+    known = ~(np.isnan(worst) | np.isnan(rolled))
+    return np.where(known, _OF_RANK[np.where(known, worst, 0).astype(np.intp)], np.uint8(Tier.NONE)).astype(np.uint8)
+
+
+_BY_WORTH = (Tier.NONE, Tier.KERNEL, Tier.SAMPLED, Tier.AT_LEAST, Tier.EXACT)
+_OF_RANK = np.array(_BY_WORTH, np.uint8)
+_RANKS = np.argsort(_OF_RANK).astype(np.float64)
 
 
 def _with_own(frame: Frame, groups: PathGroups, rolled: FrameTable) -> FrameTable:

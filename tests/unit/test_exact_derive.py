@@ -167,22 +167,31 @@ def test_a_tracer_that_began_anew_gives_no_interval() -> None:
         ({"unseen": 20, "stale": 20, "healed": 20}, False),
     ],
 )
-def test_an_interval_that_lost_too_much_is_left_to_the_next_tier(losses: dict[str, int], speaks: bool) -> None:
+def test_of_an_interval_that_lost_too_much_only_lower_bounds_are_known(losses: dict[str, int], speaks: bool) -> None:
     """Of 1,000 I/Os; one that found no room is not seen to end either."""
     before = traced_sample(0, SDA, {}, losses=dict.fromkeys(losses, 7))
     after = {name: count + 7 for name, count in losses.items()}
     frame = derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS, losses=after))
-    assert unmarked(frame) is not speaks
+    assert (tier(frame, "service_ms") is Tier.EXACT) is speaks
+    for field_id in ("busy_pct", "service_max_ms"):
+        assert tier(frame, field_id) is (Tier.EXACT if speaks else Tier.AT_LEAST)
+    assert figures(frame)["busy_pct"] == pytest.approx(25.0)
 
 
-@pytest.mark.parametrize(("lost_ns", "is_exact"), [(0, True), (12 * MS, True), (13 * MS, False), (400 * MS, False)])
-def test_busy_time_that_lost_ios_may_have_added_to_is_left_to_the_next_tier(lost_ns: int, *, is_exact: bool) -> None:
-    """Of 250 ms; times of I/Os that were seen from issue to completion do not depend on those that were lost."""
+@pytest.mark.parametrize(
+    ("lost_ns", "busy_pct", "is_exact"),
+    [(0, 25.0, True), (2 * MS, 24.8, True), (3 * MS, 24.7, False), (100 * MS, 15.0, False), (400 * MS, 0.0, False)],
+)
+def test_busy_time_beside_lost_ios_is_at_least_that_of_those_that_were_seen(
+    lost_ns: int, busy_pct: float, *, is_exact: bool
+) -> None:
+    """Of 250 ms with the lost ones; never the 90 % of the kernel's ticks."""
     before = traced_sample(0, SDA, {"lost_in_driver_ns": 5 * MS})
     lossy = BUSY | {"lost_in_driver_ns": 5 * MS + lost_ns}
     frame = derive(before, traced_sample(1, SDA, lossy, disks=[COUNTED], cells=CELLS))
-    assert tier(frame, "busy_pct") is (Tier.EXACT if is_exact else Tier.KERNEL)
-    assert figures(frame)["busy_pct"] == pytest.approx(25.0 if is_exact else 90.0)
+    assert tier(frame, "busy_pct") is (Tier.EXACT if is_exact else Tier.AT_LEAST)
+    assert figures(frame)["busy_pct"] == pytest.approx(busy_pct)
+    assert tier(frame, "service_max_ms") is (Tier.AT_LEAST if lost_ns else Tier.EXACT)
     assert tier(frame, "service_ms") is Tier.EXACT
 
 
@@ -193,7 +202,6 @@ def test_a_lost_io_leaves_the_peak_in_the_driver_to_the_next_tier(lost_ns: int) 
     lossy = BUSY | {"lost_in_driver_ns": 5 * MS + lost_ns}
     frame = derive(before, traced_sample(1, SDA, lossy, disks=[COUNTED], cells=CELLS))
     assert math.isnan(figures(frame)["in_flight_peak"]) is bool(lost_ns)
-    assert tier(frame, "busy_pct") is Tier.EXACT
 
 
 def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
@@ -210,12 +218,12 @@ def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
         report.add(interval)
     total = report.total()
     assert total is not None
-    assert total.values["busy_ns"].tolist() == [500 * MS]
+    assert total.values["busy_ns"].tolist() == [460 * MS]
     assert total.values["lost_in_driver_ns"].tolist() == [40 * MS]
 
 
-def test_averages_leave_out_the_intervals_to_which_lost_ios_added_busy_time() -> None:
-    """As that of the second of two is not known, busy time is 25 %, as in the first, and the peak is not known."""
+def test_averages_add_up_what_was_seen_beside_lost_ios() -> None:
+    """250 ms of the first second, 650 ms less 400 of the second."""
     lossy = {name: 2 * value for name, value in BUSY.items()} | {"lost_in_driver_ns": 400 * MS, "busy_ns": 900 * MS}
     samples = [
         traced_sample(at, SDA, values, disks=[{name: at * value for name, value in COUNTED.items()}])
@@ -226,8 +234,24 @@ def test_averages_leave_out_the_intervals_to_which_lost_ios_added_busy_time() ->
         report.add(Step(before, now))
     disks = report.tables()["disks"]
     assert disks.columns["busy_pct"][0] == pytest.approx(25.0)
-    assert disks.tiers["busy_pct"][0] == Tier.EXACT
+    assert disks.tiers["busy_pct"][0] == Tier.AT_LEAST
     assert np.isnan(disks.columns["in_flight_peak"][0])
+
+
+def test_a_report_of_which_much_was_lost_has_lower_bounds_only() -> None:
+    """One of two intervals lost a tenth of its I/Os: means are those of the kernel's counters."""
+    twice = {name: 2 * value for name, value in BUSY.items()}
+    samples = [
+        traced_sample(at, SDA, values, losses={"unseen": unseen}, disks=[{n: at * v for n, v in COUNTED.items()}])
+        for at, (values, unseen) in enumerate((({}, 0), (BUSY, 0), (twice, 100)))
+    ]
+    report = BlockAverages()
+    for before, now in itertools.pairwise(samples):
+        report.add(Step(before, now))
+    disks = report.tables()["disks"]
+    assert disks.columns["busy_pct"][0] == pytest.approx(25.0)
+    assert Tier(int(disks.tiers["busy_pct"][0])) is Tier.AT_LEAST
+    assert Tier(int(disks.tiers["service_ms"][0])) is not Tier.EXACT
 
 
 def test_busy_time_of_a_session_without_the_time_of_lost_ios_is_exact() -> None:

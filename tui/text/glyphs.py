@@ -22,7 +22,7 @@ class Glyphs(Struct, frozen=True):
 
     braille: bool
     """Whether curves are drawn in braille dots, two by four to a cell."""
-    tier_marks: tuple[str, str, str, str]
+    tier_marks: tuple[str, str, str, str, str]
     """By value of Tier: none, kernel, sampled, exact; exact has no mark."""
     hot: str
     warm: str
@@ -76,7 +76,7 @@ class Glyphs(Struct, frozen=True):
 
 UNICODE = Glyphs(
     braille=True,
-    tier_marks=(" ", "·", "~", " "),
+    tier_marks=(" ", "·", "~", " ", "+"),
     hot="▲",
     warm="△",
     cursor="▸",
@@ -139,7 +139,7 @@ UNICODE = Glyphs(
 
 ASCII = Glyphs(
     braille=False,
-    tier_marks=(" ", ":", "~", " "),
+    tier_marks=(" ", ":", "~", " ", "+"),
     hot="!",
     warm="*",
     cursor=">",

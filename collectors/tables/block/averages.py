@@ -10,16 +10,13 @@ from numpy.typing import NDArray
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_samples
 from collectors.derive.known_sums import KnownSums, enlarged
-from collectors.graph import Graph
 from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.block_tables import block_interval, block_tables
 from collectors.tables.block.derive.disk_figures import with_hotness
 from collectors.tables.block.derive.exact import with_exact
-from collectors.tables.block.derive.traced import LARGEST, Traced, TracedCells
-from collectors.tables.block.derive.traced_levels import levels
-from collectors.tables.block.schema import DISK, LOST_BUSY_SHARE
-from engine.replacing import replace
+from collectors.tables.block.derive.traced import LARGEST, Traced, TracedCells, bounds_only
+from collectors.tables.block.schema import DISK
 
 _MOST_CELLS = 1 << 20
 """Cells buffered before equal ones are merged."""
@@ -46,10 +43,13 @@ class TracedSum:
         self._tag_wait = True
         self.elapsed_s = 0.0
         """Total traced time."""
+        self._whole_s = 0.0
+        """Of it, time in which not too many I/Os were lost."""
 
     def add(self, interval: Traced) -> None:
         """Add one interval."""
         self.elapsed_s += interval.elapsed_s
+        self._whole_s += 0.0 if interval.is_lossy else interval.elapsed_s
         self._tag_wait &= interval.tag_wait
         at = self._devices.of(interval.rows)
         self._devices.add(at[interval.at], interval.values, interval.elapsed_s)
@@ -61,16 +61,19 @@ class TracedSum:
         """Return the sum as one interval; None if nothing was traced."""
         if not self.elapsed_s:
             return None
-        values = self._devices.values(self.elapsed_s)
+        values, is_lossy = self._devices.values(self.elapsed_s), self._whole_s < _SPEAKS * self.elapsed_s
+        if is_lossy:
+            values = bounds_only(values, self.elapsed_s)
         return Traced(
             rows=self._devices.rows(),
             at=np.arange(len(values["reads"])),
             values=values,
-            cells=self._total_cells(),
+            cells=None if is_lossy else self._total_cells(),
             group_rows=self._groups.rows(),
             group_busy_ns=self._groups.values(self.elapsed_s)["busy_ns"],
             elapsed_s=self.elapsed_s,
             tag_wait=self._tag_wait,
+            is_lossy=is_lossy,
         )
 
     def _add_cells(self, cells: TracedCells, at: NDArray[np.intp]) -> None:
@@ -139,26 +142,6 @@ class _KeyedSums:
         return self._sums.totals(np.full(slots, elapsed_s)) | largest
 
 
-def _without_doubt(interval: Traced, disk_rows: Rows, graph: Graph) -> Traced:
-    """Leave out the busy time of devices to which lost I/Os may have added too much, and that of their groups.
-
-    The rule is that of a single interval, `exact_figures`: what is unknown there is not known here.
-    """
-    lost_ns, busy_ns = (interval.values[name] for name in ("lost_in_driver_ns", "busy_ns"))
-    doubtful = lost_ns > LOST_BUSY_SHARE * busy_ns
-    if not doubtful.any():
-        return interval
-    hidden = {name: np.where(doubtful, np.nan, interval.values[name]) for name in _DOUBTFUL}
-    group_busy_ns = interval.group_busy_ns.copy()
-    for level in levels(interval.rows, interval.group_rows, disk_rows, graph).values():
-        rows = level.row_of_device[interval.at[doubtful]]
-        groups = level.group_at[rows[rows >= 0]]
-        group_busy_ns[groups[groups >= 0]] = np.nan
-    return replace(interval, values={**interval.values, **hidden}, group_busy_ns=group_busy_ns)
-
-
-_DOUBTFUL = ("busy_ns", "lost_in_driver_ns", "in_driver_peak")
-
 _SPEAKS = 0.9
 """Share of a report that exact counters must cover to be used for it, and in which a disk must have been present."""
 
@@ -195,7 +178,7 @@ class BlockAverages:
         self._elapsed_s[self._at] += elapsed_s
         self._sampled_groups = added_group_samples(self._sampled_groups, reduced.sampled_groups)
         if reduced.traced is not None:
-            self._traced.add(_without_doubt(reduced.traced, table.rows, self._topology.graph))
+            self._traced.add(reduced.traced)
         for interval in reduced.moved:
             self._add(interval, elapsed_s)
 

@@ -64,12 +64,15 @@ TRACER = Schema(
         Column("series_without_histogram", Kind.COUNTER),
         Column("recursion_misses", Kind.COUNTER),
         Column("rescued", Kind.COUNTER),
+        Column("program_time_ns", Kind.COUNTER),
+        Column("program_runs", Kind.COUNTER),
     ),
 )
 """One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), what is known of waits for
 tags, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
 taken as completed, devices and ranges of latencies that found the tables full, program runs that the kernel skipped,
-and I/Os that the second copy of a program traced instead."""
+and I/Os that the second copy of a program traced instead; last the kernel's statistics of the programs (run_time_ns,
+run_cnt), which stand still unless kernel.bpf_stats_enabled is set."""
 
 SLOW_IO = Schema(
     "slow_io",
@@ -98,10 +101,10 @@ CLOCK_MONOTONIC, the operation is of `enum req_op`, the wait for a tag is missin
 bytes of the kernel's `comm` as two little-endian numbers."""
 
 LOST_SHARE = 0.05
-"""Largest share of lost I/Os of the host in an interval; with more, means, maxima and busy time are unreliable."""
+"""Largest share of lost I/Os of the host in an interval; with more only lower bounds of busy time and maxima hold."""
 
-LOST_BUSY_SHARE = 0.05
-"""Largest share of the busy time of a device that lost I/Os may have added to it; with more, it is unreliable."""
+LOST_BUSY_SHARE = 0.01
+"""Largest share of the busy time of a device by which lost I/Os leave it open; with more it is marked as at least."""
 
 
 def group_key(kind: str, key: str) -> str:

@@ -13,7 +13,7 @@ from collectors.derive.counter_deltas import Values, instant, ratio
 from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
 from collectors.graph import Graph
 from collectors.model import FrameTable, Histograms, Rows, Sample, Step, Table
-from collectors.tables.block.derive.traced import Traced, traced
+from collectors.tables.block.derive.traced import Traced, traced_wholly
 from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_SCALE, SUMS, TABLE, parts_of, row_key
 
 _NS_PER_MS = 1e6
@@ -32,7 +32,7 @@ class ProcessSums(Struct, frozen=True, eq=False):
 
 def interval_sums(previous: Sample | None, current: Sample, table: Table) -> ProcessSums:
     """Compute the sums of the interval between two samples; NaN unless exact time was measured for all of it."""
-    found = traced(previous, current)
+    found = traced_wholly(previous, current)
     columns, values = table.schema.columns, table.values
     sums = {name: instant(columns, values, name) for name in (*SUMS, *_FACTS)}
     if found is None:
@@ -46,7 +46,7 @@ def interval_sums(previous: Sample | None, current: Sample, table: Table) -> Pro
 
 def device_times(previous: Sample | None, current: Sample) -> dict[str, float]:
     """Time of all reads and writes of each device in an interval, in nanoseconds; empty where it is not known."""
-    found = traced(previous, current)
+    found = traced_wholly(previous, current)
     return {} if found is None else _device_times(found)
 
 

@@ -264,7 +264,7 @@ class RowPainter:
         return (self._style.glyphs.hot + text).rjust(width) + mark, "hot"
 
 
-_TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))
+_TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT, Tier.EXACT))
 """Style by tier code; adjacent cells of one tier form one segment, to keep repaints small."""
 
 

@@ -19,8 +19,11 @@ from collectors.tables.block.schema import LOST_BUSY_SHARE
 
 _NS_PER_MS = 1e6
 _PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
-_BUSY = ("busy_pct", "busy_low_pct", "busy_high_pct")
+_LEAST_BUSY = ("busy_pct", "busy_low_pct")
+_BUSY = (*_LEAST_BUSY, "busy_high_pct")
 """Fields for the range of a port's busy time, which is empty where busy time is exact."""
+_MAXIMA = frozenset({"service_max_ms", "max_ms", "queue_max_ms"})
+"""A lost I/O may have been slower than all others."""
 
 
 def with_exact(
@@ -71,10 +74,13 @@ def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, 
     columns, tiers = dict(table.columns), dict(table.tiers)
     _put_idle(columns, tiers, _idle(table, sums, level, rows))
     if len(sums.at):
+        lossy = busy_bounds(sums, traced.elapsed_s).are_apart, sums.sums["lost_in_driver_ns"] > 0
         for field_id, values in exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait).items():
             if field_id in ids:
                 known = np.flatnonzero(~np.isnan(values) & speaks)
-                _put(columns, tiers, field_id, sums.at[known], values[known])
+                at_least = lossy[0] if field_id in _LEAST_BUSY else lossy[1] if field_id in _MAXIMA else None
+                codes = Tier.EXACT if at_least is None else np.where(at_least, Tier.AT_LEAST, Tier.EXACT)[known]
+                _put(columns, tiers, field_id, sums.at[known], values[known], codes=codes)
         if level.disk_at is not None:
             _put_uncounted(columns, sums, rows.silent[level.disk_at[sums.at]], traced.elapsed_s)
     return FrameTable(table.rows, columns, tiers)
@@ -82,7 +88,8 @@ def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, 
 
 def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
     """Active rows with exact figures: not those with I/O in the kernel's counters only."""
-    moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
+    ios = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"]
+    moved = (ios > 0) | np.isnan(ios)
     speaks = moved | ~(table.columns["iops"][sums.at] > 0)
     if level.disk_at is not None and rows.whole is not None:
         speaks &= rows.whole[level.disk_at[sums.at]]
@@ -106,14 +113,20 @@ def _put_idle(columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], i
 
 
 def _put(
-    columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], field_id: str, at: NDArray[np.intp], values: Values
+    columns: dict[str, Values],
+    tiers: dict[str, NDArray[np.uint8]],
+    field_id: str,
+    at: NDArray[np.intp],
+    values: Values,
+    *,
+    codes: Tier | NDArray[np.int64],
 ) -> None:
-    """Put exact values into some rows of a field, without modifying existing arrays."""
+    """Put values of these tiers into some rows of a field, without modifying existing arrays."""
     if not len(at):
         return
     tiers[field_id] = _tiers_of(columns, tiers, field_id).copy()
     columns[field_id] = columns[field_id].copy()
-    tiers[field_id][at] = Tier.EXACT
+    tiers[field_id][at] = codes
     columns[field_id][at] = values
 
 
@@ -127,23 +140,23 @@ def _tiers_of(
 def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
     """Figures of the rows of a level by field id; NaN where there was no I/O, or too few.
 
-    Mean queue time is over the I/Os with a known queue time, NaN if there is none. Busy time is NaN where lost I/Os may
-    have added too much, the peak of I/Os in the driver where any was lost: each can add one to it, however short.
+    Mean queue time is over the I/Os with a known queue time, NaN if there is none. Where I/Os were lost, busy time is
+    the least that it can have been, and the peak of I/Os in the driver NaN: each can add one to it, however short.
     """
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
     queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
     service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
-    lost_ns = sums["lost_in_driver_ns"]
-    overstated = lost_ns > LOST_BUSY_SHARE * level.busy_ns
-    busy_pct = np.where(overstated, np.nan, share_pct(level.busy_ns / 1e9, elapsed_s))
+    lost_ns, busy = sums["lost_in_driver_ns"], busy_bounds(level, elapsed_s)
+    least_pct, most_pct = (share_pct(each_ns / 1e9, elapsed_s) for each_ns in (busy.least_ns, busy.most_ns))
     return {
         "queue_ms": queue_ms,
         "service_ms": service_ms,
         "await_ms": queue_ms + service_ms,
         **_directions(sums),
         "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
-        **dict.fromkeys(_BUSY, busy_pct),
+        **dict.fromkeys(_LEAST_BUSY, least_pct),
+        "busy_high_pct": np.where(busy.are_apart, most_pct, least_pct),
         "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), _peak_in_driver(level), np.nan),
         **_distribution(level, ios),
     }
@@ -153,6 +166,26 @@ def _peak_in_driver(level: LevelSums) -> Values:
     """Most I/Os in the driver at once; NaN where several groups of CPUs issued, whose sum over time is not known."""
     peak, most = level.largest["in_driver_peak"], level.largest["in_driver_peak_most"]
     return np.where(most > peak, np.nan, peak)
+
+
+class BusyBounds(Struct, frozen=True, eq=False):
+    """Least and most time that rows can have been busy; they differ where I/Os were lost."""
+
+    least_ns: Values
+    most_ns: Values
+    are_apart: NDArray[np.bool_]
+    """Whether they differ by more than LOST_BUSY_SHARE."""
+
+
+def busy_bounds(level: LevelSums, elapsed_s: float) -> BusyBounds:
+    """Bound busy time: by the union of the I/Os that were seen, and that with all lost ones, within the interval.
+
+    The time of a group of devices may have the lost time of its members in it, or not.
+    """
+    lost_ns, least_ns = level.sums["lost_in_driver_ns"], level.busy_ns
+    most_ns = np.minimum(least_ns + lost_ns, np.maximum(1e9 * elapsed_s, least_ns))
+    least_ns = np.where(level.are_several, np.maximum(least_ns - lost_ns, level.busiest_ns), least_ns)
+    return BusyBounds(least_ns, most_ns, most_ns - least_ns > LOST_BUSY_SHARE * least_ns)
 
 
 def _mean_ms(total_ns: Values, ios: Values) -> Values:
@@ -175,7 +208,9 @@ def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
     The maximum of the whole time is unknown if any queue time is, percentiles if a histogram had no room for a time.
     """
     unstamped = level.sums["unstamped"]
-    known = {"service": ios > 0, "queue": ios > unstamped, "latency": (ios > 0) & (unstamped == 0)}
+    # How many there were is not known where too many were lost.
+    some = (ios > 0) | (np.isnan(ios) & (level.largest["service_max_ns"] > 0))
+    known = {"service": some, "queue": some & ~(ios <= unstamped), "latency": some & (unstamped == 0)}
     service_max, queue_max, latency_max = (
         np.where(known[part], level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
     )

@@ -44,6 +44,9 @@ LARGEST = ("in_driver_peak", "in_driver_peak_most", "queue_max_ns", "service_max
 """Quantities merged by taking the maximum."""
 
 
+_BUSY_IS_LEAST = "in_driver_peak_most"
+"""Without this column `busy_ns` has the time of lost I/Os in it, which is left out here: it is what was seen."""
+
 _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
 """At least one of these columns changes with any activity of a device; an ongoing busy interval grows too."""
 
@@ -63,7 +66,8 @@ class Traced(Struct, frozen=True, eq=False):
     """Deltas of TRACE, TRACE_GROUP and the histograms over one interval, or over several merged.
 
     `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where unknown; rows that
-    are not in `at` were idle. A group's time is the time in which any of its devices was busy, NaN for a new group.
+    are not in `at` were idle. Busy time is the least it can have been, and at most longer by `lost_in_driver_ns`. A
+    group's time is the time in which any of its devices was busy, NaN for a new group.
     `elapsed_s` is the time between the two readings of the counters.
     """
 
@@ -76,9 +80,11 @@ class Traced(Struct, frozen=True, eq=False):
     elapsed_s: float
     tag_wait: bool
     """Whether waits for tags were timed during the whole interval."""
+    is_lossy: bool = False
+    """Whether so many I/Os were lost that only busy time and maxima are known, as lower bounds."""
 
 
-_NO_LOSSES = frozenset({"started_ns", "clock_ns", "tag_wait_on"})
+_NO_LOSSES = frozenset({"started_ns", "clock_ns", "tag_wait_on", "program_time_ns", "program_runs"})
 
 
 def losses_of(sample: Sample) -> dict[str, int]:
@@ -94,7 +100,8 @@ def losses_of(sample: Sample) -> dict[str, int]:
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
     """Compute the traced sums between two samples; the last result is kept, as several tables are derived from it.
 
-    None if the tracepoints were not attached for the whole interval, or too many I/Os were lost.
+    None if the tracepoints were not attached for the whole interval. Of an interval in which too many I/Os were lost
+    only busy time and maxima are known, as lower bounds.
     """
     if previous is None:
         return None
@@ -106,12 +113,18 @@ def traced(previous: Sample | None, current: Sample) -> Traced | None:
     elapsed_s, tag_wait = clock
     at, values = _row_deltas(before, now, elapsed_s)
     ios = sum(float(np.nansum(values[name])) for name in ("reads", "writes", "others"))
+    cells, is_lossy = _cells(now.rows, current.histograms.get(TRACE.name)), False
     if _lost(tracer_before, tracer_now, elapsed_s) > LOST_SHARE * ios:
-        return None
+        values, cells, is_lossy = bounds_only(values, elapsed_s), None, True
     old_groups, new_groups = (sample.tables.get(TRACE_GROUP.name) for sample in (previous, current))
     group_rows, group_busy_ns = _groups(old_groups, new_groups, elapsed_s)
-    cells = _cells(now.rows, current.histograms.get(TRACE.name))
-    return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait)
+    return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait, is_lossy)
+
+
+def traced_wholly(previous: Sample | None, current: Sample) -> Traced | None:
+    """Compute the traced sums between two samples; None also if too many I/Os were lost."""
+    found = traced(previous, current)
+    return None if found is None or found.is_lossy else found
 
 
 def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None:
@@ -154,7 +167,20 @@ def _row_deltas(before: Table, now: Table, elapsed_s: float) -> tuple[NDArray[np
     at = np.flatnonzero(moved)
     deltas = column_deltas(columns, old[at], now.values[at], elapsed_s=elapsed_s)
     unknown = np.full(len(at), np.nan)
-    return at, {name: deltas.get(name, unknown) for name in (*SUMMED, *LARGEST)}
+    values = {name: deltas.get(name, unknown) for name in (*SUMMED, *LARGEST)}
+    if "lost_in_driver_ns" not in deltas:
+        values["lost_in_driver_ns"] = np.zeros(len(at))
+    if all(column.id != _BUSY_IS_LEAST for column in columns):
+        values["busy_ns"] = np.maximum(values["busy_ns"] - values["lost_in_driver_ns"], 0.0)
+    return at, values
+
+
+def bounds_only(values: Mapping[str, Values], elapsed_s: float) -> dict[str, Values]:
+    """Keep what bounds the true values from below: an I/O may have been lost on any device, at any time."""
+    nothing = np.full(len(values["busy_ns"]), np.nan)
+    left_ns = np.maximum(1e9 * elapsed_s - values["busy_ns"], values["lost_in_driver_ns"])
+    bounds = {name: values[name] for name in ("busy_ns", "unstamped", *LARGEST)}
+    return {**dict.fromkeys(values, nothing), **bounds, "lost_in_driver_ns": left_ns}
 
 
 def _from_zero(before: Table, now: Table) -> Raw:

@@ -44,6 +44,10 @@ class LevelSums(Struct, frozen=True, eq=False):
     largest: Mapping[str, Values]
     busy_ns: Values
     """Time with any device of the row busy; NaN if there are several devices and no group for them."""
+    busiest_ns: Values
+    """The longest such time of one of its devices."""
+    are_several: NDArray[np.bool_]
+    """Whether the row has several devices."""
     cells: Mapping[str, RowCells]
     """Histograms of "queue" and "service" time, rows in the order of `at`; empty if there are none."""
 
@@ -88,12 +92,13 @@ def level_sums(traced: Traced, level: TracedLevel) -> LevelSums:
     else:
         sums, largest = _together(traced, ours, group, len(at))
     several = level.devices[at] > 1
-    busy_ns = sums["busy_ns"]
+    busy_ns = busiest_ns = sums["busy_ns"]
     if several.any():
+        busiest_ns = _largest(group, traced.values["busy_ns"][ours], len(at))
         together = np.append(traced.group_busy_ns, np.nan)[level.group_at[at]]
         busy_ns = np.where(several, together, busy_ns)
         largest["in_driver_peak"] = np.where(several, np.nan, largest["in_driver_peak"])
-    return LevelSums(at, sums, largest, busy_ns, _cells_of(traced, level, at))
+    return LevelSums(at, sums, largest, busy_ns, busiest_ns, several, _cells_of(traced, level, at))
 
 
 _Sums = dict[str, Values]
