@@ -7,6 +7,7 @@ import math
 from collectors.all_subjects import derive_tables
 from collectors.model import Frame, Sample
 from collectors.subject import Interval, interval_s
+from collectors.tables.block.derive.looking import looking_of
 from collectors.tables.block.derive.traced import losses_of
 from collectors.topology.state_age import state_age_s
 
@@ -35,6 +36,7 @@ def derive(previous: Sample | None, current: Sample) -> Frame:
         events=current.events,
         late_s=current.late_ns / 1e9,
         cost_pct=100.0 * current.cost_ns / 1e9 / elapsed_s,
+        looking=looking_of(previous, current, elapsed_s),
         losses=losses_of(current),
         states_age_s=state_age_s(current.tables),
     )

@@ -85,6 +85,13 @@ class SettingsActions(PaletteActions, Reloading):
             ", ".join(_ON_OFF),
         )
         yield ShownSetting(
+            "exact_time",
+            f"most_cost_pct {start.reading.most_cost_pct:g}",
+            self._from_start("exact_time"),
+            "Share of a CPU above which exact time stops, 0 never; also --most-cost. From the next start on.",
+            "[exact_time] with most_cost_pct = 0 to 100",
+        )
+        yield ShownSetting(
             "mouse",
             str(start.asks_for_mouse).lower(),
             Origin.OPTION if start.no_mouse else self._from_start("mouse"),

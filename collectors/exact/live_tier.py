@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
-from collectors.model import Rows, Tier, Topology
+from collectors.exact.governor import Governor, Verdict
+from collectors.model import Rows, Sample, Tier, Topology
+from collectors.sampling.settings import LONGEST_ATTACH_S
 from engine.errors import LunscopeError
 from engine.replacing import replace
 
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
     from collectors.exact.collector import ExactCollector
     from collectors.exact.tracer import Tracer
     from collectors.exact.tracer_supervisor import TracerSupervisor
+
+SAID_AFTER_S = 2.0
+"""Where exact time is required: how long attaching may take until it is said that it is waited for."""
+_STOP_CHECK_S = 0.2
 
 
 class HostTier:
@@ -39,7 +47,7 @@ class LiveTier:
     """Attaches a tracer if `wanted` is "auto" or "exact"; before the first sample only if that sample may wait.
 
     Attaching takes 0.1 s of CPU. A first screen does not wait for it; a report waits up to `patience_s`, so that all
-    its figures are of one tier.
+    its figures are of one tier, and where exact time was asked for as long as attaching takes on this host.
     """
 
     def __init__(
@@ -51,9 +59,14 @@ class LiveTier:
         topology: Callable[[], Topology],
         *,
         procfs: str = "/proc",
+        say: Callable[[str], None] = lambda _text: None,
+        most_cost_pct: float = 0.0,
     ) -> None:
         self._wanted = wanted
         self._patience_s = patience_s
+        self._say = say
+        self._governor = Governor(most_cost_pct)
+        self._has_warned = False
         self._open_tracer = open_tracer
         self._read_from = disks, topology, procfs
         self._host_tier = HostTier()
@@ -101,21 +114,48 @@ class LiveTier:
         """Whether the last reading had exact busy time."""
         return self.collector.counts_busy
 
-    def before_first_sample(self) -> None:
-        """Attach now if the first sample may wait for it.
+    def before_first_sample(self, stop: StopFlag) -> None:
+        """Attach now if the first sample may wait for it; ends early when `stop` is set.
 
         Raises:
             LunscopeError: the exact tier is required and unavailable.
         """
         if not self._patience_s or not self._start():
             return
-        if not self._supervisor.wait(self._patience_s) and self._wanted == "exact":
-            late = f"not attached in {self._patience_s:g} s (busy host?): try again, or use --tier auto"
+        if self._wanted != "exact":
+            self._await(stop, self._patience_s)
+            return
+        if not self._await(stop, SAID_AFTER_S) and not self._supervisor.refusal and not stop.is_set():
+            self._say(f"attaching for exact time takes longer than {SAID_AFTER_S:g} s on this host; waiting")
+            self._await(stop, LONGEST_ATTACH_S - SAID_AFTER_S)
+        if self._supervisor.tracer is None and not stop.is_set():
+            late = f"not attached in {LONGEST_ATTACH_S:g} s (busy host?): try again, or use --tier auto"
             raise LunscopeError(f"tier exact: {self._supervisor.refusal or late}")
+
+    def _await(self, stop: StopFlag, patience_s: float) -> bool:
+        """Wait for the end of the first attempt to attach; return whether there is a tracer."""
+        end_s = time.monotonic() + patience_s
+        while not self._supervisor.wait(min(_STOP_CHECK_S, max(0.0, end_s - time.monotonic()))):
+            if self._supervisor.refusal or stop.is_set() or time.monotonic() >= end_s:
+                return False
+        return True
 
     def after_first_sample(self) -> None:
         """Attach in the background."""
         self._start()
+
+    def govern(self, sample: Sample) -> None:
+        """Stop exact time where it costs too much, and begin again when it would not; required, it only says so."""
+        if self._made is None:
+            return
+        verdict = self._governor.judge(sample, is_stopped=self._supervisor.rests)
+        if verdict is Verdict.BEGIN_AGAIN:
+            self._supervisor.resume()
+        elif verdict is Verdict.STOP and self._wanted != "exact":
+            self._supervisor.rest(f"it was stopped, as {self._governor.reason}")
+        elif verdict is Verdict.STOP and not self._has_warned:
+            self._has_warned = True
+            self._supervisor.say(f"exact time goes on, as --tier exact asks for it, but {self._governor.reason}")
 
     def with_tier(self, topology: Topology, otherwise: Tier) -> Topology:
         """Return the topology with the current tier; `otherwise` is the tier without exact counters."""

@@ -62,7 +62,7 @@ class TracerSupervisor:
         self._events: list[Event] = []
         self._reported = ""
         self._attempts = 0
-        self._closed = False
+        self._closed = self._rests = False
         self.tracer: Tracer | None = None
         self.refusal = ""
         """Why there is no tracer, in one line; empty before the first attempt ends and while there is one."""
@@ -98,6 +98,28 @@ class TracerSupervisor:
         if tracer is not None:
             tracer.close()
 
+    @property
+    def rests(self) -> bool:
+        """Whether there is no tracer because none is wanted for now."""
+        return self._rests
+
+    def rest(self, reason: str) -> None:
+        """Detach, and attach no more until `resume`."""
+        with self._changed:
+            self._rests = True
+        self.lost(reason)
+
+    def resume(self) -> None:
+        """Attach again."""
+        with self._changed:
+            self._rests = False
+            self._changed.notify_all()
+
+    def say(self, text: str) -> None:
+        """Report an event."""
+        with self._changed:
+            self._report(text)
+
     def close(self) -> None:
         """Detach and stop the thread; may be called twice."""
         with self._changed:
@@ -113,10 +135,16 @@ class TracerSupervisor:
     def _run(self, stop: threading.Event) -> None:
         pause_s = self._first_pause_s
         while not stop.is_set():
+            with self._changed:
+                self._changed.wait_for(lambda: not self._rests or stop.is_set())
+            if stop.is_set():
+                return
             if self._attempt():
                 pause_s = self._first_pause_s
                 with self._changed:
                     self._changed.wait_for(lambda: self.tracer is None or stop.is_set())
+                if self._rests:
+                    continue
             if stop.wait(pause_s):
                 return
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -134,11 +162,11 @@ class TracerSupervisor:
         took_ms = 1e3 * (time.monotonic() - started_s)
         with self._changed:
             self._attempts += 1
-            if not self._closed:
+            if not self._closed and not self._rests:
                 self.tracer, self.refusal, self._reported = tracer, "", ""
                 self._report(f"exact time: block tracepoints are watched, ready after {took_ms:.0f} ms")
             self._changed.notify_all()
-        if self._closed:
+        if self.tracer is not tracer:
             tracer.close()
         return True
 

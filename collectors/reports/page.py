@@ -43,7 +43,7 @@ def report_fields(report: Report, *, split: bool, distribution: bool = False) ->
     return report.split_columns if split else report.columns
 
 
-LEGEND = "~ sampled (estimate), : kernel counters, + at least, - not known; exact bears no mark"
+LEGEND = "~ estimate, : kernel counters, + at least, - not known; exact bears no mark"
 
 _NAME_WIDTH, _NAME_LIMIT = 8, 32
 _READ_AS = {

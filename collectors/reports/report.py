@@ -11,11 +11,12 @@ from collectors.all_subjects import REPORTED, SUBJECTS, averages_of
 from collectors.derive.downsample import downsample
 from collectors.exact.live_tier import HostTier
 from collectors.latency.average_peaks import AveragePeaks
-from collectors.model import MISSING, Frame, FrameTable, Sample, Step, Table, Tier, Topology
+from collectors.model import MISSING, Frame, FrameTable, Looking, Sample, Step, Table, Tier, Topology
 from collectors.rates import derive
 from collectors.registry import subject_of
 from collectors.reports.page import PageOptions, ReportPage
 from collectors.session.time_format import iso_time
+from collectors.tables.block.derive.looking import added_up, looking_lines
 from collectors.tables.block.schema import DISK
 from engine.replacing import replace
 from engine.strict_json import dump_json
@@ -79,7 +80,19 @@ def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES) -> dict[str, o
         "interval_s": _number(frame.elapsed_s),
         "tier": frame.topology.host.tier.name.lower(),
         "states_age_s": _number(frame.states_age_s),
+        "looking": None if frame.looking is None else looking_document(frame.looking),
         **{name: _rows(frame, name) if name in tables else [] for name in ALL_TABLES},
+    }
+
+
+def looking_document(cost: Looking) -> dict[str, object]:
+    """Write what looking cost: shares are of one CPU, `basis` says how the time of the programs is known."""
+    known = not math.isnan(cost.programs_s)
+    return {
+        "sampling_pct": _number(cost.sampling_pct),
+        "programs_pct": _number(cost.programs_pct),
+        "ns_per_io": _number(cost.ns_per_io),
+        "basis": ("measured" if cost.is_measured else "estimated") if known else None,
     }
 
 
@@ -138,10 +151,12 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     page_options = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
     page = ReportPage(options.tables or ("disks",), page_options)
     averages, peaks, topology = averages_of(options.tables), AveragePeaks(), Topology()
+    cost: Looking | None = None
     if options.interval_s is not None:
         steps = downsample(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
         topology = step.current.topology
+        cost = added_up(part for part in (cost, frame.looking) if part is not None)
         for added in averages:
             added.add(step)
         if options.interval_s is None:
@@ -151,6 +166,9 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     for added in averages:
         tables |= added.tables()
     yield from page.averages(tables, topology)
+    if cost is not None and cost.ios > 0:
+        yield ""
+        yield from looking_lines(cost)
     if options.distribution:
         yield from page.average_peaks(tables, peaks, topology)
 

@@ -11,11 +11,17 @@ from engine.config import config_file
 from engine.text import safe_text, short_text
 from engine.toml_text import read_toml
 
-SECTIONS = frozenset({"aliases", "fabric_counters"})
+SECTIONS = frozenset({"aliases", "exact_time", "fabric_counters"})
 """Settings read here; all others belong to the screens."""
 LONGEST_ALIAS = 64
 TIERS = ("auto", "exact", "sampled", "kernel")
 """What may be asked for; "auto" is the best available."""
+LONGEST_ATTACH_S = 30.0
+"""How long attaching may take where exact time is required, until it is given up."""
+
+
+MOST_COST_PCT = 5.0
+"""Default of the share of a CPU, and of the CPU time that is used, which exact time may take."""
 
 
 class ReadingSettings(Struct, frozen=True):
@@ -26,6 +32,8 @@ class ReadingSettings(Struct, frozen=True):
     fabric_counters: bool = True
     """Whether error counters of FC, SAS and NVMe ports may be read: some drivers query their firmware for each."""
     problems: tuple[str, ...] = ()
+    most_cost_pct: float = MOST_COST_PCT
+    """Share of a CPU, and of all CPU time that is used, above which exact time is stopped; 0: never."""
 
     def alias_of(self, *identities: str) -> str:
         """Return the alias of one of these identities; empty if there is none."""
@@ -63,7 +71,17 @@ def load_reading_settings(path: Path | None = None) -> ReadingSettings:
     if not isinstance(fabric, bool):
         problems.append(f"{file}: fabric_counters must be true or false")
         fabric = False
-    return ReadingSettings(aliases, fabric, tuple(problems))
+    most_cost_pct = _most_cost_pct(document.get("exact_time", {}), file, problems)
+    return ReadingSettings(aliases, fabric, tuple(problems), most_cost_pct)
+
+
+def _most_cost_pct(section: object, file: Path, problems: list[str]) -> float:
+    value = section.get("most_cost_pct", MOST_COST_PCT) if isinstance(section, dict) else None
+    unknown = sorted(section.keys() - {"most_cost_pct"}) if isinstance(section, dict) else []
+    if unknown or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        problems.append(f"{file}: [exact_time] has most_cost_pct only, a percentage from 0 (never stopped) to 100")
+        return MOST_COST_PCT
+    return float(value)
 
 
 def _aliases(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -53,10 +53,10 @@ class LiveSource:
     """Samples this host; implements collectors.model.Source.
 
     `tier` is one of TIERS; "auto" is the best available. `extra_collectors` are read at every tick after the disks and
-    closed with the source. The first sample waits up to `patience_s` for exact counters and up to `first_topology_s`
-    for the device graph; with `sample_at_once` another one is taken before, when the source is created, against which
-    nothing is derived. `settings` are those of the operator for reading. Events of `alerts` are part of the samples,
-    and so of a recording; the source closes it.
+    closed with the source. The first sample waits up to `patience_s` for exact counters (with tier "exact" up to 30 s,
+    which `say` is told after two) and up to `first_topology_s` for the device graph; with `sample_at_once` another one
+    is taken before, when the source is created, against which nothing is derived. `settings` are those of the operator
+    for reading. Events of `alerts` are part of the samples, and so of a recording; the source closes it.
     """
 
     seekable = False
@@ -73,6 +73,7 @@ class LiveSource:
         first_topology_s: float = FIRST_TOPOLOGY_S,
         sample_at_once: bool = False,
         patience_s: float = 0.0,
+        say: Callable[[str], None] = lambda _text: None,
         open_tracer: Callable[[str, str], Tracer] | None = None,
         settings: ReadingSettings | None = None,
         alerts: AlertService | None = None,
@@ -98,6 +99,8 @@ class LiveSource:
             lambda: self._block.rows,
             self._topology,
             procfs=str(procfs),
+            say=say,
+            most_cost_pct=(settings or ReadingSettings()).most_cost_pct,
         )
         self._extra = extra_collectors
         self._loads = [one for one in extra_collectors if isinstance(one, DrivenTargets)]
@@ -123,7 +126,7 @@ class LiveSource:
         if self._first is not None:
             yield Step(None, self._first)
             self._first = None
-        self._exact.before_first_sample()
+        self._exact.before_first_sample(stop)
         self._await_topology(host, stop, self._first_topology_s)
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous, requested = schedule.start_ns, 0, None, False
@@ -230,6 +233,7 @@ class LiveSource:
             late_ns=max(0, monotonic_ns - due_ns),
         )
         with_tier = (*events, *host.path_watch.compare(sample))
+        self._exact.govern(sample)
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
         return replace(sample, events=with_tier, cost_ns=cost_ns)
 

@@ -200,7 +200,7 @@ def _fill(past: LatencyHistory, steps: list[Step]) -> None:
 
 def test_another_subject_reaches_as_far_back_as_the_budget() -> None:
     steps = list(ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS))
-    whole, small = LatencyHistory(), LatencyHistory(budget_bytes=30_000)
+    whole, small = LatencyHistory(), LatencyHistory(budget_bytes=18_000)
     for past in (whole, small):
         assert past.follow(LatencySubject("all", "load", frozenset()))
         _fill(past, steps)

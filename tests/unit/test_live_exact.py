@@ -9,14 +9,18 @@ from threading import Event as StopFlag
 
 import pytest
 
+from collectors.exact import live_tier
 from collectors.exact.live_tier import LiveTier
 from collectors.exact.tracer import Tracer
 from collectors.model import Rows, Sample, Tier, Topology
 from collectors.sources.live import LiveSource
 from engine.errors import LunscopeError
+from engine.replacing import replace
 from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.kernel.backends import eventually
 from tests.unit.hand_tracer import HandTracer
 from tests.unit.test_live import HandClock
+from tests.unit.test_looking import busy_host
 
 PATIENCE_S = 10.0
 
@@ -149,13 +153,79 @@ def test_who_wants_a_sample_at_once_has_it_before_anything_is_waited_for(kernel:
     source.close()
 
 
-def test_a_required_tier_that_comes_too_late_ends_with_what_helps() -> None:
+def test_a_required_tier_that_comes_late_is_waited_for_and_this_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_tier, "SAID_AFTER_S", 0.05)
+    opener, said = Opener(), list[str]()
+    opener.allowed.clear()
+
+    def say(text: str) -> None:
+        said.append(text)
+        opener.allowed.set()
+
+    tier = LiveTier("exact", 0.01, lambda: opener("", ""), lambda: Rows((), ()), Topology, say=say)
+    try:
+        tier.before_first_sample(threading.Event())
+        assert opener.opened == 1
+    finally:
+        tier.close()
+    assert said == ["attaching for exact time takes longer than 0.05 s on this host; waiting"]
+
+
+def test_a_required_tier_that_comes_too_late_ends_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_tier, "SAID_AFTER_S", 0.02)
+    monkeypatch.setattr(live_tier, "LONGEST_ATTACH_S", 0.05)
     opener = Opener()
     opener.allowed.clear()
-    tier = LiveTier("exact", 0.05, lambda: opener("", ""), lambda: Rows((), ()), Topology)
+    tier = LiveTier("exact", 3.0, lambda: opener("", ""), lambda: Rows((), ()), Topology)
     try:
         with pytest.raises(LunscopeError, match=r"not attached in 0\.05 s .*--tier auto"):
-            tier.before_first_sample()
+            tier.before_first_sample(threading.Event())
     finally:
         opener.allowed.set()
+        tier.close()
+
+
+def test_who_stops_does_not_wait_for_a_required_tier() -> None:
+    opener, stop = Opener(), threading.Event()
+    opener.allowed.clear()
+    stop.set()
+    tier = LiveTier("exact", 3.0, lambda: opener("", ""), lambda: Rows((), ()), Topology)
+    try:
+        tier.before_first_sample(stop)
+    finally:
+        opener.allowed.set()
+        tier.close()
+
+
+def test_exact_time_that_costs_too_much_is_stopped_and_begins_again() -> None:
+    opener = Opener()
+    tier = LiveTier("auto", PATIENCE_S, lambda: opener("", ""), lambda: Rows((), ()), Topology, most_cost_pct=5.0)
+    try:
+        tier.before_first_sample(threading.Event())
+        load = busy_host(share_pct=10.0)
+        while not opener.tracer.closed:
+            tier.govern(next(load))
+        topology = tier.with_tier(Topology(), Tier.SAMPLED)
+        assert topology.host.tier is Tier.SAMPLED
+        assert any("it was stopped, as its programs took 30.0 % of a CPU" in notice for notice in topology.host.notices)
+        idle = next(load)
+        for at in range(1, 100):
+            later = idle.monotonic_ns + at * 1_000_000_000
+            tier.govern(replace(idle, monotonic_ns=later))
+        eventually(lambda: opener.opened == 2, "exact time begins again")
+    finally:
+        tier.close()
+
+
+def test_exact_time_that_was_asked_for_goes_on_whatever_it_costs() -> None:
+    opener = Opener()
+    tier = LiveTier("exact", PATIENCE_S, lambda: opener("", ""), lambda: Rows((), ()), Topology, most_cost_pct=5.0)
+    try:
+        tier.before_first_sample(threading.Event())
+        for sample in itertools.islice(busy_host(share_pct=10.0), 30):
+            tier.govern(sample)
+        assert not opener.tracer.closed
+        told = [event.text for event in tier.collector.read().events if "asks for it" in event.text]
+        assert len(told) == 1
+    finally:
         tier.close()

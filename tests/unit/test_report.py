@@ -58,7 +58,7 @@ def run() -> list[Step]:
 
 GOLDEN = """\
 Linux 6.18.44 (lab)  2025-11-21  x86_64  (4 CPU)
-~ sampled (estimate), : kernel counters, - not known; exact bears no mark
+~ estimate, : kernel counters, + at least, - not known; exact bears no mark
 
 04:40:01 disk         IOPS       B/s   await       Q        S   aqu-sz   Busy
                        1/s     KiB/s      ms      ms       ms               %
@@ -264,6 +264,7 @@ GOLDEN_JSON = {
     "interval_s": 1.0,
     "tier": "kernel",
     "states_age_s": None,
+    "looking": {"sampling_pct": 0.0, "programs_pct": None, "ns_per_io": None, "basis": None},
     "disks": [
         {
             "name": "vda",

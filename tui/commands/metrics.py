@@ -16,7 +16,7 @@ from tui.headless.metrics import serve, write_textfile
 from tui.headless.metrics_file import require_textfile
 from tui.headless.metrics_server import DEFAULT_PORT, parse_address
 from tui.options.numbers import DECIMAL, FROM_ONE
-from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
 
 MOST_SERIES = 20_000
 
@@ -65,6 +65,7 @@ MOST_SERIES = 20_000
     help="Export what has a name of node_exporter; default: with --listen, because beside it they are there already.",
 )
 @tier_option
+@cost_option
 @root_options
 def command(
     *,
@@ -108,6 +109,7 @@ def command(
             "kernel" if once else tier,
             first_topology_s=WHOLE_TOPOLOGY_S,
             patience_s=PATIENCE_S,
+            say=say_waiting,
             settings=reading_settings(),
         )
 

@@ -16,7 +16,7 @@ from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
-from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
 
 
 @click.command(short_help="record this host to a session file, without a screen")
@@ -25,6 +25,7 @@ from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier
 @click.option("--duration", metavar="TIME", help="Duration: seconds, or 90s, 10m, 8h; default: until interrupted.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
 @tier_option
+@cost_option
 @alert_options
 @root_options
 def command(
@@ -54,6 +55,7 @@ def command(
         first_topology_s=WHOLE_TOPOLOGY_S,
         sample_at_once=True,
         patience_s=PATIENCE_S,
+        say=say_waiting,
         settings=reading_settings(),
         alerts=alerts,
     )

@@ -27,7 +27,7 @@ from engine.text import decimal_number, safe_text, short_text
 from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import FROM_ONE, Decimal
-from tui.options.reading import PATIENCE_S, reading_settings, root_options, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """Reading limits for recordings."""
@@ -82,6 +82,7 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
 @click.option("--md", type=click.Path(path_type=Path), metavar="FILE", help="The same as Markdown.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --html or --md names if it is such a report.")
 @tier_option
+@cost_option
 @click.argument("interval", type=_Interval(), required=False)
 @click.argument("count", type=FROM_ONE, required=False)
 @root_options
@@ -184,6 +185,7 @@ def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[I
         tier,
         first_topology_s=WHOLE_TOPOLOGY_S,
         patience_s=PATIENCE_S,
+        say=say_waiting,
         settings=reading_settings(),
     )
     try:

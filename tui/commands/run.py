@@ -25,7 +25,7 @@ from tui.headless.run_output import ResultOutput
 from tui.headless.runs import run_headless
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
-from tui.options.reading import root_options, tier_option
+from tui.options.reading import cost_option, root_options, tier_option
 from tui.options.session import load_metrics_option, session_options
 from tui.options.watching import Watching, open_source
 from tui.options.work import (
@@ -53,6 +53,7 @@ SCREEN_TARGETS = 4
 @load_metrics_option
 @file_options
 @tier_option
+@cost_option
 @alert_options
 @root_options
 def command(

@@ -40,7 +40,7 @@ from tui.options.job import (
     precondition_option,
     with_scratch_targets,
 )
-from tui.options.reading import root_options, tier_option
+from tui.options.reading import cost_option, root_options, tier_option
 from tui.options.session import session_options
 from tui.options.watching import Watching
 from tui.options.work import choose_scratch_folder, read_work, section_option, with_unreported_times
@@ -110,6 +110,7 @@ from tui.options.work import choose_scratch_folder, read_work, section_option, w
 @precondition_option
 @permission_options
 @tier_option
+@cost_option
 @alert_options
 @root_options
 def command(

@@ -10,7 +10,7 @@ from tui.garbage import loading
 from tui.headless.leaving import go_on_in_child
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
-from tui.options.reading import root_options, tier_option
+from tui.options.reading import cost_option, root_options, tier_option
 from tui.standard_streams import require_terminal
 
 
@@ -19,6 +19,7 @@ from tui.standard_streams import require_terminal
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
 @tier_option
+@cost_option
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
 @alert_options

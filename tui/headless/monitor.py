@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from collectors.model import Source, Step
 from collectors.sampling.schedule import SampleFlag
+from tui.options.reading import longest_first_sample_s
 
 READING_S = 2.0
 """How long the reading of a sample may take on a busy machine."""
@@ -19,8 +20,16 @@ class Monitor:
     `observe` is called with every step, in the thread that samples.
     """
 
-    def __init__(self, source: Source, observe: Callable[[Step], None] = lambda _step: None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        observe: Callable[[Step], None] = lambda _step: None,
+        *,
+        first_sample_s: float = longest_first_sample_s("auto"),
+    ) -> None:
         self._source = source
+        self.first_sample_s = first_sample_s
+        """How long the first sample may take."""
         self._observe = observe
         self._stop = SampleFlag()
         self._changed = threading.Condition()

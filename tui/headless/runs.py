@@ -31,7 +31,7 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import HeadlessGroup, HeadlessRun, exit_code, group_exit_code
-from tui.options.reading import PATIENCE_S
+from tui.options.reading import PATIENCE_S, longest_first_sample_s, say_waiting
 from tui.options.watching import Watching, open_source
 
 if TYPE_CHECKING:
@@ -60,10 +60,14 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
     control, series = GroupControl(), _PhaseSeries(with_times=output.fio_json is not None)
     runs: list[FioRun] = []
     with EndingSignals() as signals:
-        opened, recording = open_source(watching, control, patience_s=PATIENCE_S)
+        opened, recording = open_source(watching, control, patience_s=PATIENCE_S, say=say_waiting)
         source = metered(opened, watching.metrics_file, lambda: _knobs(control), on_screen=False)
         samples = RunSamples()
-        monitor = Monitor(source, lambda step: _observe(step, series, samples))
+        monitor = Monitor(
+            source,
+            lambda step: _observe(step, series, samples),
+            first_sample_s=longest_first_sample_s(watching.tier),
+        )
         code = 0
         try:
             monitor.start()

@@ -22,7 +22,6 @@ from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.driven_run import DrivenLoads, DrivenRun, ReportProgress
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
-from tui.options.reading import PATIENCE_S
 
 if TYPE_CHECKING:
     from engine.job.group import LoadGroup
@@ -33,8 +32,6 @@ _OPENING_S = 0.005
 _ENDED_S = 0.5
 """How long the end of a load that refused a turn may take to be known."""
 _REPORT_S = 1.0
-_FIRST_SAMPLE_S = PATIENCE_S + 1.0
-"""How long the first sample may hold up a load: it waits for exact counters."""
 _SAMPLE_S = 1.0
 """How long a sample may hold up its start or end."""
 
@@ -49,7 +46,7 @@ class HostSamples:
     def await_counters(self) -> None:
         """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
         if self._samples is not None and self._monitor.step is None:
-            self._monitor.wait_for_next(_FIRST_SAMPLE_S)
+            self._monitor.wait_for_next(self._monitor.first_sample_s)
 
     def begin(self) -> None:
         """Begin; takes the first sample."""

@@ -55,10 +55,12 @@ TIER_TEXTS = (
     (Tier.EXACT, "measured for every I/O, by the kernel's tracepoints or the engine's own clock"),
     (Tier.SAMPLED, "estimated from many samples of the I/Os in flight; accurate to a few percent when busy"),
     (Tier.KERNEL, "from the kernel's counters alone: means over the interval, %busy over-reports on parallel devices"),
+    (Tier.AT_LEAST, "exact for what was seen, but I/Os were lost: the true value is as large or larger"),
 )
 
 _TOP_LINE = (
     ("cost", "CPU time of sampling, in % of one CPU; without drawing and the load"),
+    ("kernel", "the same of exact time in the kernel, and per I/O; ~ where the kernel does not measure it"),
     ("late", "delay of the last sample"),
 )
 _PALETTE = ("^p", "Commands: everything that works here, by groups")

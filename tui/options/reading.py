@@ -8,12 +8,24 @@ from typing import Any, TypeVar
 
 import click
 
-from collectors.sampling.settings import TIERS, ReadingSettings, load_reading_settings
+from collectors.sampling.settings import LONGEST_ATTACH_S, TIERS, ReadingSettings, load_reading_settings
+from engine.replacing import replace
 from engine.text import safe_text
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
+_MOST_COST = "lunscope.most_cost_pct"
 PATIENCE_S = 3.0
-"""How long a verb without a screen waits for exact counters before its first sample."""
+"""How long a verb without a screen waits for exact counters before its first sample, unless they are required."""
+
+
+def longest_first_sample_s(tier: str) -> float:
+    """How long the first sample of a verb without a screen may take: it waits for exact counters."""
+    return (LONGEST_ATTACH_S if tier == "exact" else PATIENCE_S) + 1.0
+
+
+def say_waiting(text: str) -> None:
+    """Say on stderr what the first sample waits for."""
+    click.echo(f"lunscope: {text}", err=True)
 
 
 def root_options(verb: Verb) -> Verb:
@@ -37,9 +49,34 @@ def tier_option(verb: Verb) -> Verb:
     return option(verb)
 
 
+def cost_option(verb: Verb) -> Verb:
+    """Add --most-cost to a verb, whose settings of reading then have it."""
+
+    def keep(context: click.Context, _option: click.Parameter, value: float | None) -> None:
+        context.meta[_MOST_COST] = value
+
+    option = click.option(
+        "--most-cost",
+        type=click.FloatRange(0, 100),
+        metavar="PCT",
+        expose_value=False,
+        callback=keep,
+        help="Stop exact time where it takes more of a CPU, and of the CPU time used; 0: never.  [default: 5]",
+    )
+    return option(verb)
+
+
+def settings_with_options() -> ReadingSettings:
+    """Read the settings, and put what the options of the running verb say in their place."""
+    context = click.get_current_context(silent=True)
+    asked = None if context is None else context.meta.get(_MOST_COST)
+    settings = load_reading_settings()
+    return settings if asked is None else replace(settings, most_cost_pct=asked)
+
+
 def reading_settings() -> ReadingSettings:
     """Read them, and report invalid ones on stderr."""
-    settings = load_reading_settings()
+    settings = settings_with_options()
     for problem in settings.problems:
         click.echo(f"lunscope: {safe_text(problem)}", err=True)
     return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,11 @@ import click
 from msgspec import Struct
 
 from collectors.model import Source
-from collectors.sampling.settings import load_reading_settings
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
 from engine.running.status import ReadLoad
 from engine.text import safe_text
+from tui.options.reading import settings_with_options
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
@@ -43,11 +44,15 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
 
 
 def open_source(
-    watching: Watching, control: ReadLoad, *, patience_s: float = 0.0
+    watching: Watching,
+    control: ReadLoad,
+    *,
+    patience_s: float = 0.0,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> tuple[Source, RecordingSource | None]:
     """Open this host and the load of `control` as a source, with a recording if requested.
 
-    The first sample waits up to `patience_s` for exact counters.
+    The first sample waits up to `patience_s` for exact counters; `say` is told if it waits for long.
 
     Raises:
         LunscopeError: the kernel cannot be read, or the session file cannot be created.
@@ -60,7 +65,8 @@ def open_source(
         watching.tier,
         [load],
         patience_s=patience_s,
-        settings=load_reading_settings(),
+        say=say,
+        settings=settings_with_options(),
         alerts=watching.alerts,
     )
     if watching.record is None:

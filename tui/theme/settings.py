@@ -115,7 +115,8 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         wrong[name] = [f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}"]
     reading = load_reading_settings(file)
     for problem in reading.problems:
-        wrong.setdefault("fabric_counters" if "fabric_counters" in problem else "aliases", []).append(problem)
+        section = next((name for name in ("fabric_counters", "exact_time") if name in problem), "aliases")
+        wrong.setdefault(section, []).append(problem)
     if "alerts" in document:
         from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 

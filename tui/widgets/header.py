@@ -93,6 +93,7 @@ class HeaderLine(TextLine):
             _interval(frame, app_state),
             (_tier_text(frame.topology.host.tier), ""),
             _cost(frame),
+            _programs_cost(frame, glyphs_of(self).tier_marks[Tier.SAMPLED]),
             _lateness(frame, app_state),
         ]
         content = Content.assemble(*left)
@@ -137,6 +138,18 @@ def _cost(frame: Frame) -> tuple[str, str]:
     return (
         f"cost {format_quantity(frame.cost_pct, Unit.PERCENT, 4)} %",
         "$warning" if frame.cost_pct > COSTLY_PCT else "",
+    )
+
+
+def _programs_cost(frame: Frame, estimated: str) -> tuple[str, str]:
+    """Write what exact time costs in the kernel; an estimate has the mark of one."""
+    cost = frame.looking
+    if cost is None or not cost.ios > 0:
+        return "", ""
+    mark = "" if cost.is_measured else estimated
+    share = format_quantity(cost.programs_pct, Unit.PERCENT, 4)
+    return f"kernel {share}{mark} %, {cost.ns_per_io:.0f}{mark} ns/IO", (
+        "$warning" if cost.programs_pct > COSTLY_PCT else ""
     )
 
 

@@ -184,7 +184,7 @@ def busy_bounds(level: LevelSums, elapsed_s: float) -> BusyBounds:
     """
     lost_ns, least_ns = level.sums["lost_in_driver_ns"], level.busy_ns
     most_ns = np.minimum(least_ns + lost_ns, np.maximum(1e9 * elapsed_s, least_ns))
-    least_ns = np.where(level.are_several, np.maximum(least_ns - lost_ns, level.busiest_ns), least_ns)
+    least_ns = np.where(level.are_several & (lost_ns > 0), np.maximum(least_ns - lost_ns, level.busiest_ns), least_ns)
     return BusyBounds(least_ns, most_ns, most_ns - least_ns > LOST_BUSY_SHARE * least_ns)
 
 

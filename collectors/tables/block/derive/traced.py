@@ -178,7 +178,7 @@ def _row_deltas(before: Table, now: Table, elapsed_s: float) -> tuple[NDArray[np
 def bounds_only(values: Mapping[str, Values], elapsed_s: float) -> dict[str, Values]:
     """Keep what bounds the true values from below: an I/O may have been lost on any device, at any time."""
     nothing = np.full(len(values["busy_ns"]), np.nan)
-    left_ns = np.maximum(1e9 * elapsed_s - values["busy_ns"], values["lost_in_driver_ns"])
+    left_ns = np.fmax(1e9 * elapsed_s - np.nan_to_num(values["busy_ns"]), values["lost_in_driver_ns"])
     bounds = {name: values[name] for name in ("busy_ns", "unstamped", *LARGEST)}
     return {**dict.fromkeys(values, nothing), **bounds, "lost_in_driver_ns": left_ns}
 

@@ -188,8 +188,8 @@ impl Programs {
         self.tag_sleeps.is_some()
     }
 
-    /// How often the kernel skipped a program because it was running on that CPU already.
-    pub fn recursion_misses(&self) -> u64 {
+    /// What the kernel says of all programs together.
+    pub fn statistics(&self) -> Statistics {
         self.attached
             .iter()
             .filter_map(|one| match self.ebpf.program(one.program)? {
@@ -197,15 +197,43 @@ impl Programs {
                 Program::RawTracePoint(program) => program.fd().ok(),
                 _ => None,
             })
-            .filter_map(|fd| recursion_misses_of(fd.as_fd()))
-            .sum()
+            .filter_map(|fd| statistics_of(fd.as_fd()))
+            .fold(Statistics::default(), |all, one| Statistics {
+                recursion_misses: all.recursion_misses + one.recursion_misses,
+                run_time_ns: all.run_time_ns + one.run_time_ns,
+                runs: all.runs + one.runs,
+            })
     }
 }
 
-pub fn recursion_misses_of(program: BorrowedFd<'_>) -> Option<u64> {
+/// The kernel's statistics of a program; times and runs are counted only while `kernel.bpf_stats_enabled` is set.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// How often the kernel skipped it because it was running on that CPU already.
+    pub recursion_misses: u64,
+    pub run_time_ns: u64,
+    pub runs: u64,
+}
+
+impl Statistics {
+    /// From the text of `bpf_prog_show_fdinfo` (kernel/bpf/syscall.c).
+    fn parse(text: &str) -> Self {
+        let number = |name: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            recursion_misses: number("recursion_misses:"),
+            run_time_ns: number("run_time_ns:"),
+            runs: number("run_cnt:"),
+        }
+    }
+}
+
+pub fn statistics_of(program: BorrowedFd<'_>) -> Option<Statistics> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
+    Some(Statistics::parse(&text))
 }
 
 fn attach(ebpf: &mut Ebpf, name: &str, tracepoint: &str) -> Result<Link, Failure> {

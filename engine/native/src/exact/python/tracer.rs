@@ -103,7 +103,10 @@ impl BlockTracer {
         with_view(this, |tracer, view| {
             let mut losses: HashMap<_, _> = view.losses().into_iter().collect();
             losses.insert("healed", tracer.healed);
-            losses.insert("recursion_misses", tracer.programs.recursion_misses());
+            let programs = tracer.programs.statistics();
+            losses.insert("recursion_misses", programs.recursion_misses);
+            losses.insert("program_time_ns", programs.run_time_ns);
+            losses.insert("program_runs", programs.runs);
             losses.extend(tracer.tag_sleeps().map(|sleeps| ("tag_sleeps", sleeps)));
             losses
         })

@@ -11,7 +11,7 @@ use super::format::{CATEGORY, TRACEPOINT, read};
 use super::layout::{RpcCalls, RpcControl, RpcSlow};
 use crate::exact::failure::Failure;
 use crate::exact::mapping::{Mapping, Shared};
-use crate::exact::programs::recursion_misses_of;
+use crate::exact::programs::statistics_of;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/rpc.bpf.o");
 const PROGRAM: &str = "on_call";
@@ -63,8 +63,8 @@ impl RpcPrograms {
             .program(PROGRAM)
             .and_then(|program| <&TracePoint>::try_from(program).ok())
             .and_then(|program| program.fd().ok())
-            .and_then(|fd| recursion_misses_of(fd.as_fd()))
-            .unwrap_or(0)
+            .and_then(|fd| statistics_of(fd.as_fd()))
+            .map_or(0, |found| found.recursion_misses)
     }
 
     fn mapped<T: Shared>(&self, name: &str) -> Result<Mapping<T>, Failure> {
