@@ -147,10 +147,12 @@ def rate_answers(search: RateSearch, trials: Sequence[RateTrial]) -> RateAnswers
 
 def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
     phase, rounds = search.phases[-1], rounds_by_rate(trials)
-    groups = {rate: each[-1] for rate, each in rounds.items() if grid.has(rate)}
+    groups = {rate: each[-1] for rate, each in rounds.items()}
     classes = {rate: classify(group, limit, phase, search.goal.exceed_ratio) for rate, group in groups.items()}
     found = Bounds.of(grid, classes)
-    lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
+    # Not by the grid: a recording of an earlier version may have another.
+    rates = {grid.nearest(rate): rate for rate in groups}
+    lower, upper = (None if index is None else rates[index] for index in (found.lower, found.upper))
     low, high = lower or 0.0, math.inf if upper is None else upper
     undecided = sorted(rate for rate, each in classes.items() if low < rate < high and each is LoadClass.UNDECIDED)
     bounds = [rate for rate in (lower, upper) if rate is not None] or undecided

@@ -31,10 +31,6 @@ class RateGrid(Struct, frozen=True):
         """Index of a rate of the grid, or of the one nearest to a rate."""
         return _nearest(self.highest, self.lowest, self.width, rate)
 
-    def has(self, rate: float) -> bool:
-        """Whether a rate is of this grid, not of another that was laid below another maximum."""
-        return self.rate(self.nearest(rate)) == rate
-
     def ladder(self) -> tuple[int, ...]:
         """Few rates over the whole range, ascending: one trial of each shows the curve and where to search."""
         shares = (0.0, 1 / 16, 1 / 4, 1 / 2, 0.7, 0.85, 1.0)

@@ -33,7 +33,7 @@ class Bounds(Struct, frozen=True):
     @classmethod
     def of(cls, grid: RateGrid, by_rate: Mapping[float, LoadClass]) -> Bounds:
         """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
-        classes = {grid.nearest(rate): found for rate, found in by_rate.items() if grid.has(rate)}
+        classes = {grid.nearest(rate): found for rate, found in by_rate.items()}
         upper = max((index for index, found in classes.items() if found is LoadClass.UPPER), default=None)
         below = -1 if upper is None else upper
         lower = min(
@@ -79,6 +79,8 @@ class KnownTrials:
         self.on_grid: dict[float, list[RateTrial]] = {}
         """Those of the newest round at each rate."""
         self._rounds: Rounds = {}
+        self.is_maximum_again = False
+        """Whether the maximum was measured again after rates of the grid."""
         self._classes: dict[tuple[Limit, Phase, float], _Classes] = {}
 
     def follow(self, trials: Sequence[RateTrial]) -> None:
@@ -92,11 +94,19 @@ class KnownTrials:
     def _forget(self) -> None:
         for each in (self._trials, self._rates, self.to_maximum, self.on_grid, self._rounds, self._classes):
             each.clear()
+        self.is_maximum_again = False
+
+    def _forget_grid(self) -> None:
+        """Forget what was measured below a maximum that is measured again."""
+        self.is_maximum_again = self.is_maximum_again or bool(self._rates)
+        for each in (self._rates, self.on_grid, self._rounds, self._classes):
+            each.clear()
 
     def _add(self, trials: Iterable[RateTrial]) -> None:
         for trial in trials:
             self._trials.append(trial)
             if trial.stage == RateStage.MAXIMUM:
+                self._forget_grid()
                 self.to_maximum.setdefault(trial.rate, []).append(trial)
                 continue
             add_to_round(self._rounds, trial)
@@ -110,19 +120,18 @@ class KnownTrials:
             classes.grid, classes.bounds = grid, Bounds.of(grid, classes.by_rate)
         return classes.bounds
 
-    def disputed(self, grid: RateGrid, limit: Limit, phase: Phase, exceed_ratio: float) -> Disputed | None:
+    def disputed(self, limit: Limit, phase: Phase, exceed_ratio: float) -> Disputed | None:
         """Return the lowest rate that exceeds the limit although a higher one keeps it, if it is to be measured again.
 
         One that was begun to be measured again goes on until it is decided.
         """
         classes = self._updated(limit, phase, exceed_ratio).by_rate
-        for rate in sorted(rate for rate, rounds in self._rounds.items() if len(rounds) > 1 and grid.has(rate)):
+        for rate in sorted(rate for rate, rounds in self._rounds.items() if len(rounds) > 1):
             if classes[rate] is LoadClass.UNDECIDED and not is_out_of_time(self.on_grid[rate], limit, phase):
                 before = (classify(each, limit, phase, exceed_ratio) for each in self._rounds[rate][:-1])
                 if LoadClass.UPPER in before:
                     return Disputed(rate, is_new=False)
-        uppers = (rate for rate, found in classes.items() if found is LoadClass.UPPER and grid.has(rate))
-        upper = min(uppers, default=None)
+        upper = min((rate for rate, found in classes.items() if found is LoadClass.UPPER), default=None)
         if upper is None or not self._may_be_again(upper):
             return None
         return Disputed(upper, is_new=True) if is_contradicted(upper, self.on_grid, classes, limit, phase) else None

@@ -27,10 +27,12 @@ Rounds: TypeAlias = dict[float, list[list[RateTrial]]]
 
 
 def rounds_by_rate(trials: Iterable[RateTrial]) -> Rounds:
-    """Group the trials of ladder and search by their rate and round."""
+    """Group the trials of ladder and search by their rate and round, from the last one to the maximum on."""
     rounds: Rounds = {}
     for trial in trials:
-        if trial.stage != RateStage.MAXIMUM:
+        if trial.stage == RateStage.MAXIMUM:
+            rounds.clear()
+        else:
             add_to_round(rounds, trial)
     return rounds
 

@@ -124,7 +124,7 @@ class RateSearch(Struct, frozen=True):
         *_, overloads = known.to_maximum.values()
         if len(overloads) >= 2 * _OVERLOADS + 1:  # the first may be too short to count
             return False
-        return any(
+        return known.is_maximum_again or any(
             known.bounds(grid, limit, phase, self.goal.exceed_ratio).lower == 0
             for limit in self.limits
             for phase in phases
@@ -178,7 +178,7 @@ class RateSearch(Struct, frozen=True):
     ) -> tuple[int | None, bool]:
         """Choose the rate to measure next for one limit in a phase, and whether that is a new round at it."""
         limit, phase = of
-        disputed = known.disputed(grid, limit, phase, self.goal.exceed_ratio)
+        disputed = known.disputed(limit, phase, self.goal.exceed_ratio)
         if disputed is not None:
             return grid.nearest(disputed.rate), disputed.is_new
         index = _next_index(grid, now, before, phase.steps)

@@ -13,6 +13,7 @@ import pytest
 from engine.job.spec import JobSpec
 from engine.rate_search.answer import RateAnswer, RateVerdict, rate_answers
 from engine.rate_search.document import open_loop
+from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import make_rate_plan
 from engine.rate_search.rounds import MOST_ROUNDS, on_grid
 from engine.rate_search.runner import RateCurve, RateResult
@@ -132,6 +133,17 @@ def test_a_limit_that_the_maximum_keeps_is_answered_after_it_was_measured_twice(
     trials = search_all(search, model)
     assert sum(trial.stage == RateStage.MAXIMUM for trial in trials) <= 9
     assert rate_answers(search, trials).maximum == pytest.approx(20_000, rel=0.001)
+
+
+def test_trials_on_the_grid_of_an_earlier_version_have_the_same_answer() -> None:
+    """Rates differed by half the width: 2.5 % where they differ by 2.4 % now."""
+    earlier = RateSearch((P99,), RateGoal(width=0.0517))
+    trials = search_all(earlier, OpenModel((P99,)))
+    (then,), (now,) = (rate_answers(each, trials).limits for each in (earlier, SEARCH))
+    assert now.verdict is then.verdict is RateVerdict.FOUND
+    assert now.lower is not None
+    assert now.lower == then.lower
+    assert now.upper == then.upper
 
 
 def test_a_rate_that_exceeds_its_limit_each_time_is_believed() -> None:
