@@ -202,8 +202,16 @@ def reading(folder: Path) -> None:
 
 
 def locked_bytes(descriptor: int) -> int:
-    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("memlock:"))
+    return figure_of(descriptor, "memlock:")
+
+
+def entries_of(descriptor: int) -> int:
+    return figure_of(descriptor, "max_entries:")
+
+
+def figure_of(map_descriptor: int, name: str) -> int:
+    lines = Path(f"/proc/self/fdinfo/{map_descriptor}").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def read_all(tracer: BlockTracer, descriptors: dict[str, int]) -> None:
@@ -213,7 +221,7 @@ def read_all(tracer: BlockTracer, descriptors: dict[str, int]) -> None:
     own = ACTIVE * SHARDS
     with mmap.mmap(descriptors["control"], 4096) as control:
         struct.pack_into("<I", control, 4, DEVICES + 1)
-        (first_cell,) = struct.unpack_from("<I", control, 8)
+    first_cell = entries_of(descriptors["cell_of"]) // SHARDS
     cells = mapped(descriptors["cells"], CELL, first_cell + own)[first_cell:]
     cell_of = mapped(descriptors["cell_of"], OWN, (ACTIVE + 1) * SHARDS)[SHARDS:]
     touched = mapped(descriptors["touched"], TOUCHED, ACTIVE + 1)[1:]

@@ -64,6 +64,9 @@ class Load:
 QUEUED = Load(Knobs(queue_depth=200, read_pct=70), "threads", "mq-deadline", 0.15, CLOCK_US)
 """Above the 128 requests of the driver: many wait in the queue for as long as others are served."""
 
+MIGRATING = Load(Knobs(queue_depth=16, read_pct=70), "threads", start_us=CLOCK_US)
+"""More threads than CPUs: they issue on any, and others complete what they issue."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -142,6 +145,7 @@ def whole_run(watched: Watched, load: Load) -> tuple[Seen, Truth]:
         pytest.param(Load(Knobs(queue_depth=1, rate_iops=RATE)), id="one-at-a-time"),
         pytest.param(Load(Knobs(queue_depth=16, read_pct=70, rate_iops=RATE)), id="reads-and-writes"),
         pytest.param(QUEUED, id="many-are-queued"),
+        pytest.param(MIGRATING, id="sixteen-threads"),
     ],
 )
 def test_every_io_is_timed_as_the_kernel_logs_it(load: Load, watched: Watched) -> None:

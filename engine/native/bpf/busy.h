@@ -11,6 +11,12 @@ static __always_inline struct busy *group_at(u32 index)
 	return group ? &group->busy : 0;
 }
 
+static __always_inline void raise(u64 *maximum, u64 value, u32 lock)
+{
+	if (raise_to(maximum, value, lock))
+		count(COUNT_OVERTAKEN);
+}
+
 /* Where additions have no results nobody notices that a leaf becomes busy or idle: there is neither busy time nor a peak, and
  * figures of the kernel stand in for them. */
 #ifndef WITHOUT_FETCH
@@ -30,12 +36,12 @@ static __always_inline u64 members_of(u64 root)
 }
 
 /* Busy begins with the first member, no earlier than it has ended before. Returns begin << 1 | list; 0: no edge. */
-static __always_inline u64 arrive(struct busy *b, u64 now)
+static __always_inline u64 arrive(struct busy *b, u64 now, u64 *members)
 {
-	u64 before, begin;
+	u64 before = __sync_fetch_and_add(&b->root, ROOT_MEMBER), begin;
 
-	before = __sync_fetch_and_add(&b->root, ROOT_MEMBER);
-	if (members_of(before))
+	*members = members_of(before) + 1;
+	if (*members > 1)
 		return 0;
 	begin = later_of(now, before);
 	__sync_fetch_and_add(&b->sum_ns, -begin);
@@ -70,9 +76,10 @@ departed:
 VERIFIED_ONCE int group_arrives(u32 index, u64 now)
 {
 	struct busy *group = group_at(index);
+	u64 members;
 
 	if (group)
-		arrive(group, now);
+		arrive(group, now, &members);
 	return 0;
 }
 
@@ -89,9 +96,15 @@ VERIFIED_ONCE int group_departs(u32 index, u64 now)
 VERIFIED_ONCE int device_arrives(u32 device, u64 now)
 {
 	struct device *d = device_at(device);
-	u64 edge = d ? arrive(&d->busy, now) : 0;
+	u32 epoch = epoch_now() & 1;
+	u64 edge, leaves;
 
-	if (!d || !edge)
+	if (!d)
+		return 0;
+	edge = arrive(&d->busy, now, &leaves);
+	if (leaves > d->leaves_peak[epoch])
+		raise(&d->leaves_peak[epoch], leaves, LOCK_OF_CELL(device));
+	if (!edge)
 		return 0;
 #pragma unroll
 	for (u32 i = 0; i < GROUPS_OF_DEVICE; i++) {
@@ -123,12 +136,6 @@ VERIFIED_ONCE int device_departs(u32 device, u64 now)
 }
 
 #endif
-
-static __always_inline void raise(u64 *maximum, u64 value, u32 lock)
-{
-	if (raise_to(maximum, value, lock))
-		count(COUNT_OVERTAKEN);
-}
 
 static __always_inline void add_to_leaf(struct cell *cell, u32 index, u32 device, u64 now)
 {

@@ -36,7 +36,8 @@ struct busy {
 struct device {
 	/* Written when a leaf becomes busy or idle. */
 	struct busy busy;
-	u64 unused_0[4];
+	u64 leaves_peak[EPOCHS]; /* most leaves that were busy at once */
+	u64 unused_0[2];
 
 	/* Read by every I/O, written by user space. */
 	u64 slow_ns; /* I/Os that take longer are recorded one by one; 0: new maxima of the interval only */

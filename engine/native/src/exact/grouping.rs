@@ -198,14 +198,13 @@ fn groups_of<'maps>(
     of_list(&maps.groups, list)
 }
 
-/// The completion of an I/O of the device was missed: what the programs do in this case, as of now.
-pub fn lose_from_driver(maps: &Maps, device: usize, leaf: usize, age_ns: u64) {
+/// The completion of an I/O that was issued at `began` was missed: what the programs do in this case, as of now.
+pub fn lose_from_driver(maps: &Maps, device: usize, leaf: usize, began: u64) {
     let (Some(one), Some(cell)) = (maps.devices.get(device), cells::of_leaf(maps, device, leaf))
     else {
         return;
     };
     let now = monotonic_ns();
-    let began = now.saturating_sub(age_ns);
     one.busy.lose(began, now);
     let in_force = list(one.busy.root.load(Acquire));
     groups_of(maps, one, in_force).for_each(|group| group.lose(began, now));

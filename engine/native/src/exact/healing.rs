@@ -32,6 +32,8 @@ struct Entry {
     key: u64,
     state: u64,
     age_ns: u64,
+    /// Issue or insert (`CLOCK_MONOTONIC`).
+    began_ns: u64,
 }
 
 impl Entry {
@@ -80,6 +82,7 @@ fn entries(maps: &Maps, now_ns: u64) -> impl Iterator<Item = Entry> + '_ {
             key,
             state,
             age_ns,
+            began_ns: now_ns.saturating_sub(age_ns),
         })
     })
 }
@@ -203,7 +206,7 @@ fn take_out(maps: &Maps, entry: &Entry) -> bool {
         return false;
     }
     if entry.is_in_driver() {
-        lose_from_driver(maps, entry.device(), leaf as usize, entry.age_ns);
+        lose_from_driver(maps, entry.device(), leaf as usize, entry.began_ns);
     } else if let Some(cell) = maps.cells.get(entry.device()) {
         cell.queued.fetch_sub(1, AcqRel);
     }
@@ -221,6 +224,7 @@ mod tests {
             key: age_ns,
             state: flags,
             age_ns,
+            began_ns: 0,
         }
     }
 

@@ -71,7 +71,9 @@ pub struct Busy {
 #[repr(C)]
 pub struct Device {
     pub busy: Busy,
-    unused_0: [u64; 4],
+    /// Most leaves that were busy at once.
+    pub leaves_peak: [AtomicU64; EPOCHS],
+    unused_0: [u64; 2],
     pub slow_ns: AtomicU64,
     pub groups: [[AtomicU16; GROUPS_OF_DEVICE]; 2],
     unused_1: [u64; 3],

@@ -76,17 +76,28 @@ impl<T: Shared> Mapping<T> {
         } else {
             libc::PROT_READ
         };
+        let (flags, fd) = (libc::MAP_SHARED, map.as_raw_fd());
+        Self::mapped(entries, bytes, protection, flags, fd)
+    }
+
+    /// Memory that no program writes, for tests.
+    #[cfg(test)]
+    pub fn anonymous(entries: usize) -> io::Result<Self> {
+        let bytes = (entries * size_of::<T>()).next_multiple_of(4096);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        Self::mapped(entries, bytes, protection, flags, -1)
+    }
+
+    fn mapped(
+        entries: usize,
+        bytes: usize,
+        protection: i32,
+        flags: i32,
+        fd: i32,
+    ) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                libc::MAP_SHARED,
-                map.as_raw_fd(),
-                0,
-            )
-        };
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -79,6 +79,31 @@ impl Maps {
         })
     }
 
+    /// Maps of these sizes that no program writes.
+    #[cfg(test)]
+    pub fn anonymous(sizes: &super::sizes::Sizes) -> Self {
+        let maps = Self {
+            control: anonymous(sizes, "control"),
+            devices: anonymous(sizes, "devices"),
+            cells: anonymous(sizes, "cells"),
+            cell_of: anonymous(sizes, "cell_of"),
+            touched: anonymous(sizes, "touched"),
+            counts: anonymous(sizes, "counts"),
+            pending: anonymous(sizes, "pending"),
+            identities: anonymous(sizes, "identities"),
+            groups: anonymous(sizes, "groups"),
+            under_way: anonymous(sizes, "under_way"),
+            places: anonymous(sizes, "places"),
+            octaves: anonymous(sizes, "octaves"),
+            slow_ios: anonymous(sizes, "slow_ios"),
+            processes: anonymous(sizes, "processes"),
+            process_sums: anonymous(sizes, "process_sums"),
+            sums_of: anonymous(sizes, "sums_of"),
+        };
+        sizes.begin(maps.control());
+        maps
+    }
+
     pub fn control(&self) -> &Control {
         &self.control[0]
     }
@@ -96,4 +121,11 @@ fn map<'fd, T: Shared>(
 ) -> Result<Mapping<T>, Failure> {
     Mapping::new(descriptor(name)?, writable)
         .map_err(|error| Failure::os(&format!("mapping {name}"), &error))
+}
+
+#[cfg(test)]
+fn anonymous<T: Shared>(sizes: &super::sizes::Sizes, name: &str) -> Mapping<T> {
+    let of_maps = sizes.of_maps();
+    let entries = of_maps.iter().find(|one| one.0 == name);
+    Mapping::anonymous(entries.map_or(1, |one| one.1 as usize)).unwrap()
 }

@@ -177,6 +177,7 @@ impl Tracer {
     fn turn(&mut self) {
         let next = ended_epoch(&self.maps);
         for device in self.peaked[next].drain(..) {
+            self.maps.devices[device].leaves_peak[next].store(0, Relaxed);
             for cell in cells::of_device(&self.maps, device) {
                 cell.in_driver_peak[next].store(0, Relaxed);
                 cell.queue_max_ns[next].store(0, Relaxed);
