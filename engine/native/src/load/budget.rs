@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Bytes of one target that may be issued, those that were, and those of them that completed.
+/// Bytes of one target that may be issued, those that were, and those of them that completed; on a cache line of its own.
+#[repr(align(64))]
 pub struct Budget {
     total: u64,
     issued: AtomicU64,

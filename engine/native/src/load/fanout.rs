@@ -24,9 +24,12 @@ pub struct FanOut {
     waiting: Mutex<Waiting>,
 }
 
+/// Its lists do not grow in the hands of a worker: their memory would lie between what only that worker writes.
 struct Waiting {
     parts: Vec<VecDeque<Part>>,
     held: Option<Logical>,
+    /// Where the parts of the next logical I/O are gathered.
+    gathered: Vec<Part>,
     rng: Rng,
     mirror: Option<Mirror>,
 }
@@ -40,14 +43,18 @@ struct Logical {
 
 impl FanOut {
     pub fn new(layout: Layout, settings: &Settings, rng: Rng, ios: Arc<LogicalIos>) -> Self {
-        let parts = vec![VecDeque::new(); settings.width];
+        let lookahead = settings.deepest().max(16);
+        // One logical I/O is queued whole, with one part for a target and a retry of another in front of it.
+        let queue = || VecDeque::with_capacity(2 * lookahead);
+        ios.reserve(settings.width * (lookahead + settings.deepest()));
         Self {
             layout,
-            lookahead: settings.deepest().max(16),
+            lookahead,
             ios,
             waiting: Mutex::new(Waiting {
-                parts,
+                parts: (0..settings.width).map(|_| queue()).collect(),
                 held: None,
+                gathered: Vec::with_capacity(settings.width),
                 rng,
                 mirror: Mirror::new(&layout, settings),
             }),
@@ -103,11 +110,16 @@ impl FanOut {
         order: &Order<'_>,
         waiting: &mut Waiting,
     ) -> Logical {
-        let Waiting { rng, mirror, .. } = waiting;
+        let Waiting {
+            rng,
+            mirror,
+            gathered,
+            ..
+        } = waiting;
         let (direction, block_bytes) = settings.draw(rng);
         let bytes = u64::from(block_bytes);
         let start = order.next(rng, direction, self.layout.capacity_bytes(), bytes);
-        let mut parts = Vec::new();
+        let mut parts = std::mem::take(gathered);
         for extent in self.layout.extents(start, bytes) {
             let offset = settings.offset_bytes + extent.offset;
             let part = |target| Part::alone(target, direction, offset, extent.length as u32);
@@ -135,6 +147,7 @@ impl FanOut {
         let wanted = self.columns(&parts);
         parts.retain(|part| waiting.parts[part.target].is_empty() || !failing(part.target));
         if parts.is_empty() {
+            waiting.gathered = parts;
             return;
         }
         // Without one of its columns it is incomplete; without a failing copy it is not.
@@ -156,6 +169,8 @@ impl FanOut {
             }
             waiting.parts[part.target].push_back(Part { logical, ..*part });
         }
+        parts.clear();
+        waiting.gathered = parts;
     }
 
     /// How many columns parts lie on; those of one column are neighbours.

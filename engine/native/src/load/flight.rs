@@ -55,9 +55,13 @@ impl<'a> Flights<'a> {
         }
     }
 
-    /// Returns numbers below this only, which is at least what can be in flight.
+    /// Returns numbers below this only, which is at least what can be in flight, and takes memory for them.
     pub fn keep_below(&mut self, limit: usize) {
         self.limit = limit;
+        let more = limit.saturating_sub(self.all.len());
+        self.all.reserve(more);
+        self.words.reserve(more);
+        self.free.reserve(limit.saturating_sub(self.free.len()));
         self.free.append(&mut self.spare);
         let kept = |number: &usize| *number < limit;
         (self.free, self.spare) = std::mem::take(&mut self.free).into_iter().partition(kept);

@@ -49,7 +49,9 @@ pub struct Fsyncs {
     targets: Box<[Owing]>,
 }
 
+/// On a cache line of its own, as workers write it per I/O.
 #[derive(Default)]
+#[repr(align(64))]
 struct Owing {
     writes: AtomicU64,
     fsyncs: AtomicU32,

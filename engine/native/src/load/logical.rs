@@ -51,6 +51,15 @@ struct Slots {
 }
 
 impl LogicalIos {
+    /// Takes memory for this many in flight, so that no worker has to.
+    pub fn reserve(&self, ios: usize) {
+        let mut slots = lock(&self.0);
+        let more = ios.saturating_sub(slots.all.len());
+        slots.all.reserve(more);
+        let more = ios.saturating_sub(slots.free.len());
+        slots.free.reserve(more);
+    }
+
     /// Begins one of this many parts; its number, which every part carries.
     pub fn begin(&self, direction: Direction, bytes: u64, parts: u32, failed: bool) -> u32 {
         let pending = Pending {

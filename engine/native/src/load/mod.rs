@@ -23,6 +23,7 @@ mod coordinator;
 mod counted;
 mod cpu;
 mod cpu_span;
+mod crowd;
 mod dealing;
 mod direct_io;
 mod engine;
@@ -88,5 +89,8 @@ mod worker_handle;
 mod worker_threads;
 mod worker_uring;
 mod workers;
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod written_lines;
 
 pub use python::register;

@@ -18,6 +18,7 @@ use self::user_data::CANCELLED;
 use self::worker::Worker;
 use super::arrival::Arrival;
 use super::clock;
+use super::crowd::Crowd;
 use super::ring::Ring;
 use super::ring_setup;
 use super::run::Run;
@@ -71,6 +72,7 @@ pub fn work(
         clock::wake_in_time();
     }
     run.life.wait_for_start();
+    worker.crowd = Some(Crowd::join());
     let outcome = worker.run();
     let lost = worker.free_slots.in_flight();
     if lost > 0 {

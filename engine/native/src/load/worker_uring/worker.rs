@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::verifying::Verifying;
 use crate::load::buffers::Arena;
+use crate::load::crowd::Crowd;
 use crate::load::epoch::Epoch;
 use crate::load::flight::Flights;
 use crate::load::knobs::{Settings, share};
@@ -34,6 +35,8 @@ pub(super) struct Worker<'a> {
     pub(super) rngs: Vec<Rng>,
     pub(super) gate: Gate,
     pub(super) spin: Spin,
+    /// Once it has begun to issue.
+    pub(super) crowd: Option<Crowd>,
     pub(super) epoch: Arc<Epoch>,
     /// Whether the whole share of the epoch was taken.
     pub(super) redistributed: bool,
@@ -67,6 +70,7 @@ impl<'a> Worker<'a> {
                 .collect(),
             gate: Gate::default(),
             spin: Spin::new(run.clock.ticks(SPIN_NS)),
+            crowd: None,
             epoch,
             redistributed: true,
             older: 0,
