@@ -13,6 +13,7 @@ import sys
 PARTS = {
     "engine": "IOPS and CPU per I/O against fio, by interrupt and polling",
     "ceiling": "no-ops per second and core: the engine without storage, and its memory",
+    "cores": "N workers of one process against N processes and fio, by processors, exact time off and on",
     "arrival": "open loops: accuracy of rates, and latencies from the arrival against queueing theory",
     "buffered": "the threads engine against fio psync where reads block",
     "policies": "cost of each path policy per I/O, and 64 targets at their queue depth",
