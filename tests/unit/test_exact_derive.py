@@ -390,6 +390,21 @@ def test_a_port_is_busy_while_any_of_its_paths_is_and_has_percentiles() -> None:
     assert paths.columns["service_ms"].tolist() == pytest.approx([0.1, 2.0])
 
 
+def test_ports_and_luns_have_both_bounds_of_busy_time_beside_lost_ios() -> None:
+    """The group of a LUN may have the 100 ms of the lost I/O in its 700 ms, or not."""
+    lossy = {"reads": 500, "service_read_ns": 500 * 100 * US, "busy_ns": 400 * MS, "lost_in_driver_ns": 100 * MS}
+    whole = {"reads": 500, "service_read_ns": 500 * 2 * MS, "busy_ns": 500 * MS}
+    names = (f"lun {NVME.keys[0]}", "hba p0", "hba p1", "target t0")
+    groups = dict(zip(names, (700 * MS, 400 * MS, 500 * MS, 700 * MS), strict=True))
+    frame = derive(multipath(0, {}, {}, dict.fromkeys(names, 0)), multipath(1, lossy, whole, groups))
+    ports = frame.tables["hbas"]
+    assert ports.columns["busy_low_pct"].tolist() == pytest.approx([40.0, 50.0])
+    assert ports.columns["busy_high_pct"].tolist() == pytest.approx([50.0, 50.0])
+    assert ports.tiers["busy_pct"].tolist() == [Tier.AT_LEAST, Tier.EXACT]
+    assert figures(frame)["busy_pct"] == pytest.approx(60.0)
+    assert tier(frame, "busy_pct") is Tier.AT_LEAST
+
+
 def test_a_group_whose_devices_changed_has_no_busy_time_of_its_own() -> None:
     one_port = nvme_topology()
     graph = Graph(

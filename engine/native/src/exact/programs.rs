@@ -250,3 +250,19 @@ fn attach(ebpf: &mut Ebpf, name: &str, tracepoint: &str) -> Result<Link, Failure
     };
     link.map_err(|error| Failure::library(format_args!("attaching to {tracepoint}"), &error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Statistics;
+
+    #[test]
+    fn statistics_are_found_by_name_and_what_a_kernel_does_not_have_is_none() {
+        let text = "prog_type:\t26\nrun_time_ns:\t4711\nrun_cnt:\t12\nrecursion_misses:\t3\n";
+        let found = Statistics::parse(text);
+        assert_eq!(
+            (found.run_time_ns, found.runs, found.recursion_misses),
+            (4711, 12, 3)
+        );
+        assert_eq!(Statistics::parse("prog_type:\t26\n"), Statistics::default());
+    }
+}
