@@ -19,7 +19,7 @@ LONGEST_CALM_S = 3600.0
 """How long it would have to: twice as long after each time, so that it does not come and go."""
 
 
-class Verdict(Enum):
+class CostRuling(Enum):
     """What is to be done about exact time."""
 
     GO_ON = auto()
@@ -43,42 +43,42 @@ class Governor:
         self.reason = ""
         """Why exact time was stopped last."""
 
-    def judge(self, sample: Sample, *, is_stopped: bool) -> Verdict:
+    def judge(self, sample: Sample, *, is_stopped: bool) -> CostRuling:
         """Judge the interval that a sample ends; without a limit all goes on."""
         previous, self._previous = self._previous, sample
         if previous is None or not self._most_pct:
-            return Verdict.GO_ON
+            return CostRuling.GO_ON
         elapsed_s = (sample.monotonic_ns - previous.monotonic_ns) / 1e9
         if is_stopped:
             return self._judge_load(previous, sample, elapsed_s)
         cost = looking_of(previous, sample, elapsed_s)
-        return Verdict.GO_ON if cost is None else self._judge_cost(cost, _spent_s(previous, sample, elapsed_s))
+        return CostRuling.GO_ON if cost is None else self._judge_cost(cost, _spent_s(previous, sample, elapsed_s))
 
-    def _judge_cost(self, cost: Looking, spent_s: float) -> Verdict:
+    def _judge_cost(self, cost: Looking, spent_s: float) -> CostRuling:
         share_pct = 100.0 * cost.programs_s / spent_s if spent_s > 0 else 0.0
         if not min(cost.programs_pct, share_pct) > self._most_pct:
             self._over_s = 0.0
-            return Verdict.GO_ON
+            return CostRuling.GO_ON
         self._over_s += cost.elapsed_s
         if self._over_s < OVER_S:
-            return Verdict.GO_ON
+            return CostRuling.GO_ON
         self._ns_per_io, self._over_s, self._calm_s = cost.ns_per_io, 0.0, 0.0
         basis = "measured" if cost.is_measured else "estimated"
         self.reason = (
             f"its programs took {cost.programs_pct:.1f} % of a CPU, {share_pct:.1f} % of the CPU time of the host "
             f"({basis}, {cost.ns_per_io:.0f} ns per I/O), more than exact_time.most_cost_pct = {self._most_pct:g}"
         )
-        return Verdict.STOP
+        return CostRuling.STOP
 
-    def _judge_load(self, previous: Sample, sample: Sample, elapsed_s: float) -> Verdict:
+    def _judge_load(self, previous: Sample, sample: Sample, elapsed_s: float) -> CostRuling:
         would_take_s = (_ios(sample) - _ios(previous)) * self._ns_per_io / 1e9
         is_calm = elapsed_s > 0 and 100.0 * would_take_s / elapsed_s < CALM_SHARE * self._most_pct
         self._calm_s = self._calm_s + elapsed_s if is_calm else 0.0
         if self._calm_s < self._needed_calm_s:
-            return Verdict.GO_ON
+            return CostRuling.GO_ON
         self._needed_calm_s = min(2 * self._needed_calm_s, LONGEST_CALM_S)
         self._calm_s = 0.0
-        return Verdict.BEGIN_AGAIN
+        return CostRuling.BEGIN_AGAIN
 
 
 def _spent_s(previous: Sample, sample: Sample, elapsed_s: float) -> float:

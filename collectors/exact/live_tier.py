@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
-from collectors.exact.governor import Governor, Verdict
+from collectors.exact.governor import CostRuling, Governor
 from collectors.model import Rows, Sample, Tier, Topology
 from collectors.sampling.settings import LONGEST_ATTACH_S
 from engine.errors import LunscopeError
@@ -149,11 +149,11 @@ class LiveTier:
         if self._made is None:
             return
         verdict = self._governor.judge(sample, is_stopped=self._supervisor.rests)
-        if verdict is Verdict.BEGIN_AGAIN:
+        if verdict is CostRuling.BEGIN_AGAIN:
             self._supervisor.resume()
-        elif verdict is Verdict.STOP and self._wanted != "exact":
+        elif verdict is CostRuling.STOP and self._wanted != "exact":
             self._supervisor.rest(f"it was stopped, as {self._governor.reason}")
-        elif verdict is Verdict.STOP and not self._has_warned:
+        elif verdict is CostRuling.STOP and not self._has_warned:
             self._has_warned = True
             self._supervisor.say(f"exact time goes on, as --tier exact asks for it, but {self._governor.reason}")
 

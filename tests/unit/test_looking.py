@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from collectors.exact.governor import CALM_S, LONGEST_CALM_S, OVER_S, Governor, Verdict
+from collectors.exact.governor import CALM_S, LONGEST_CALM_S, OVER_S, CostRuling, Governor
 from collectors.exact.losses import tracer_table
 from collectors.model import Looking, Rows, Sample, Table
 from collectors.tables.block.derive.looking import ESTIMATED_NS, added_up, looking_lines, looking_of
@@ -71,6 +71,15 @@ def test_intervals_add_up_and_one_without_tracing_does_not_count() -> None:
     assert total.ns_per_io == pytest.approx(200)
 
 
+def test_intervals_that_the_kernel_measured_speak_for_the_others() -> None:
+    measured = Looking(1.0, 0.0, 0.02, 50_000.0, is_measured=True)
+    stated = Looking(1.0, 0.0, 0.015, 50_000.0, is_measured=False)
+    total = added_up([stated, measured, stated])
+    assert total is not None
+    assert (total.is_measured, total.ios) == (True, 150_000)
+    assert total.ns_per_io == pytest.approx(400)
+
+
 def busy_host(share_pct: float, iops: int = 1_000_000, ns_per_io: int = 300) -> Iterator[Sample]:
     """Samples of a host on which the programs take a share of the CPU time."""
     programs_s = iops * ns_per_io / 1e9
@@ -88,7 +97,7 @@ def busy_host(share_pct: float, iops: int = 1_000_000, ns_per_io: int = 300) -> 
 def stopped_at(governor: Governor, samples: Iterator[Sample], most: int) -> int | None:
     """Number of the sample at which it stopped exact time."""
     for number in range(most):
-        if governor.judge(next(samples), is_stopped=False) is Verdict.STOP:
+        if governor.judge(next(samples), is_stopped=False) is CostRuling.STOP:
             return number
     return None
 
@@ -112,22 +121,22 @@ def test_a_burst_stops_nothing() -> None:
     governor, ios = Governor(5.0), 0
     for at in range(40):
         ios += 1_000_000 if at % 5 else 0
-        assert governor.judge(traced_at(at, ios, cpu_s=float(at)), is_stopped=False) is Verdict.GO_ON
+        assert governor.judge(traced_at(at, ios, cpu_s=float(at)), is_stopped=False) is CostRuling.GO_ON
 
 
 def test_it_begins_again_when_the_load_is_gone_and_waits_longer_each_time() -> None:
     governor, at, ios = Governor(5.0), 0, 0
     waits = []
     for _ in range(9):
-        verdict = Verdict.GO_ON
-        while verdict is not Verdict.STOP:
+        verdict = CostRuling.GO_ON
+        while verdict is not CostRuling.STOP:
             at, ios = at + 1, ios + 1_000_000
             verdict = governor.judge(traced_at(at, ios, cpu_s=float(at), counted=ios), is_stopped=False)
         stopped = at
         for _ in range(10):  # the load goes on: nothing changes
             at, ios = at + 1, ios + 1_000_000
-            assert governor.judge(traced_at(at, 0, counted=ios), is_stopped=True) is Verdict.GO_ON
-        while verdict is not Verdict.BEGIN_AGAIN:
+            assert governor.judge(traced_at(at, 0, counted=ios), is_stopped=True) is CostRuling.GO_ON
+        while verdict is not CostRuling.BEGIN_AGAIN:
             at += 1
             verdict = governor.judge(traced_at(at, 0, counted=ios), is_stopped=True)
         waits.append(at - stopped - 10)

@@ -31,18 +31,23 @@ def looking_of(previous: Sample | None, current: Sample, elapsed_s: float) -> Lo
 
 
 def added_up(parts: Iterable[Looking]) -> Looking | None:
-    """Add up intervals; those without tracing have no part in what the programs took. None without any."""
+    """Add up intervals; None without any.
+
+    Those without tracing have no part in what the programs took. If the kernel measured some, these speak for all.
+    """
     known = list(parts)
     if not known:
         return None
     traced = [part for part in known if not np.isnan(part.ios)]
-    nothing = 0.0 if traced else np.nan
+    measured = [part for part in traced if part.is_measured]
+    ios, spoken_for = (sum(part.ios for part in parts) for parts in (traced, measured or traced))
+    programs_s = sum(part.programs_s for part in measured or traced)
     return Looking(
         sum(part.elapsed_s for part in known),
         sum(part.sampling_s for part in known),
-        sum((part.programs_s for part in traced), nothing),
-        sum((part.ios for part in traced), nothing),
-        bool(traced) and all(part.is_measured for part in traced),
+        programs_s * ios / spoken_for if spoken_for else programs_s if traced else np.nan,
+        ios if traced else np.nan,
+        bool(measured),
     )
 
 
