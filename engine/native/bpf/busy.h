@@ -164,7 +164,7 @@ static __always_inline void take_from_leaf(struct cell *cell, u32 device, u64 no
 }
 
 /* Returns the leaf. */
-VERIFIED_ONCE u32 enter_driver(u32 device, u64 now)
+static __always_inline u32 enter_driver(u32 device, u64 now)
 {
 	u32 shard = shard_now(), index = touch_cell(device, shard);
 	struct cell *cell = cell_at(index);
@@ -175,13 +175,12 @@ VERIFIED_ONCE u32 enter_driver(u32 device, u64 now)
 	return index == device ? 0 : shard + 1;
 }
 
-VERIFIED_ONCE int leave_driver(u32 device, u32 leaf, u64 now)
+static __always_inline void leave_driver(u32 device, u32 leaf, u64 now)
 {
 	struct cell *cell = cell_of_leaf(device, leaf);
 
 	if (cell)
 		take_from_leaf(cell, device, now);
-	return 0;
 }
 
 static __always_inline void lose(struct busy *b, u64 began, u64 now)

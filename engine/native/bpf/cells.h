@@ -31,12 +31,26 @@ static __always_inline u32 take_own(struct own *own, u32 shared, u32 *next, u32 
 	return index ? index : shared;
 }
 
+/* Index of the cell of a shard, or of that of all: for a while, or because the pool is empty. Marks the device, as readers
+ * look at those alone that were touched, and the shard's place, so that this is done once in an interval. */
 VERIFIED_ONCE u32 ask_for_cell(u32 place, u32 device)
 {
 	struct own *own = bpf_map_lookup_elem(&cell_of, &place);
+	struct touched *at = bpf_map_lookup_elem(&touched, &device);
 	struct control *c = the_control();
+	u32 epoch = epoch_now(), index;
 
-	return own && c && has_asked(own) ? take_own(own, device, &c->next_cell, cells_end) : device;
+	if (!own || !c || !at)
+		return device;
+	if (*(volatile u32 *)&at->epoch != epoch)
+		*(volatile u32 *)&at->epoch = epoch;
+	index = *(volatile u32 *)&own->index;
+	if (!index && has_asked(own))
+		index = take_own(own, 0, &c->next_cell, cells_end);
+	if (!index)
+		return device;
+	*(volatile u32 *)&own->asked = epoch;
+	return index;
 }
 
 VERIFIED_ONCE u32 ask_for_sums(u32 place, u32 process)
@@ -47,25 +61,14 @@ VERIFIED_ONCE u32 ask_for_sums(u32 place, u32 process)
 	return own && c && has_asked(own) ? take_own(own, process, &c->next_sums, sums_end) : process;
 }
 
-/* Index of the cell of a shard; that of all, for a while or because the pool is empty. */
-static __always_inline u32 cell_index(u32 device, u32 shard)
+/* Index of the cell that is about to be written. */
+static __always_inline u32 touch_cell(u32 device, u32 shard)
 {
 	u32 place = device * shards + shard, index;
 	struct own *own = bpf_map_lookup_elem(&cell_of, &place);
 
-	index = own ? *(volatile u32 *)&own->index : device;
-	return index ? index : ask_for_cell(place, device);
-}
-
-/* A cell that is about to be written: readers look at devices that were touched. */
-static __always_inline u32 touch_cell(u32 device, u32 shard)
-{
-	struct touched *at = bpf_map_lookup_elem(&touched, &device);
-	u32 epoch = epoch_now();
-
-	if (at && *(volatile u32 *)&at->epoch != epoch)
-		*(volatile u32 *)&at->epoch = epoch;
-	return cell_index(device, shard);
+	index = own ? *(volatile u32 *)&own->index : 0;
+	return index && *(volatile u32 *)&own->asked == epoch_now() ? index : ask_for_cell(place, device);
 }
 
 static __always_inline struct cell *cell_now(u32 device)

@@ -34,9 +34,7 @@ static __always_inline void account(const struct finished *f)
 		return;
 	sum_up(cell, f->device, direction, &io);
 	if (direction < 2) {
-		if (f->timed)
-			count_latency(index, direction, f->queue_ns);
-		count_latency(index, 2 + direction, f->service_ns);
+		count_times(index, direction, f->queue_ns, f->service_ns, f->timed);
 		count_process(f->process, direction, f->bytes, f->queue_ns + f->service_ns);
 		/* Flushes never have a stamp. */
 		if (!f->timed && f->is_request) {

@@ -72,7 +72,7 @@ struct places {
 /* What a shard has of its own of a device (a cell), or of a process on a device (sums). */
 struct own {
 	u32 index; /* 0: nothing yet, it shares what is there for all */
-	u32 asked; /* epoch << 8 | how often it was asked for in that epoch */
+	u32 asked; /* epoch << 8 | how often it was asked for then; of a cell that is taken the epoch of the last I/O */
 };
 #define OWN_AFTER 32 /* I/Os in one interval; fewer cost more memory than they save time */
 

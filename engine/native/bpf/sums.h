@@ -28,7 +28,7 @@ static __noinline int move_pending(struct pending *p, u32 device, u32 direction)
 
 	if (!p)
 		return 0;
-	cell = p->device ? cell_at(cell_index(p->device, shard_now())) : 0;
+	cell = p->device ? cell_at(touch_cell(p->device, shard_now())) : 0;
 	held = *(volatile u32 *)&p->direction;
 	next_sequence(p);
 	if (cell && held < DIRECTIONS)
