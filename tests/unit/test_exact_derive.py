@@ -215,6 +215,21 @@ def test_a_lost_io_leaves_the_peak_in_the_driver_to_the_next_tier(lost_ns: int) 
     assert math.isnan(figures(frame)["in_flight_peak"]) is bool(lost_ns)
 
 
+@pytest.mark.parametrize(("most", "is_known"), [(7, True), (12, False)])
+def test_the_peak_in_the_driver_is_known_where_its_bounds_are_equal(most: int, *, is_known: bool) -> None:
+    counts = BUSY | {"in_driver_peak_most": most}
+    frame = derive(traced_sample(0, SDA, {}), traced_sample(1, SDA, counts, disks=[COUNTED], cells=CELLS))
+    assert math.isnan(figures(frame)["in_flight_peak"]) is not is_known
+
+
+def test_percentiles_are_missing_where_no_histogram_had_room_for_a_time() -> None:
+    before, counts = traced_sample(0, SDA, {"uncounted": 3}), BUSY | {"uncounted": 4}
+    found = figures(derive(before, traced_sample(1, SDA, counts, disks=[COUNTED], cells=CELLS)))
+    assert math.isnan(found["p99_ms"])
+    assert math.isnan(found["queue_p99_ms"])
+    assert (found["service_max_ms"], found["max_ms"]) == (3.0, 6.0)
+
+
 def test_the_doubt_of_busy_time_is_extrapolated_as_busy_time_is() -> None:
     """8 % of what was known of it; of the second interval nothing is, as the counters fell."""
     samples = [
