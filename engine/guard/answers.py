@@ -18,7 +18,7 @@ from engine.guard.claiming import note_claim
 from engine.guard.duplicates import refuse_duplicates, refuse_strangers
 from engine.guard.finding import Found, find, no_right, refuse_strange_kinds, reopen
 from engine.guard.making import refuse_making
-from engine.guard.sampling import Sampling
+from engine.guard.sampling import TargetSampling
 from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
@@ -61,7 +61,7 @@ def guard_answers(job: JobSpec, permissions: Permissions) -> tuple[GuardAnswer, 
         asking = _Asking(usage, job, permissions, stack)
         readable = [_look_up(asking, spec) for spec in job.targets]
         blocks = [pair for each in readable for pair in zip(each.nodes, each.sizes, strict=False) if pair[0].is_block]
-        sampling = Sampling({found.status.st_rdev: (found, size_bytes) for found, size_bytes in blocks})
+        sampling = TargetSampling({found.status.st_rdev: (found, size_bytes) for found, size_bytes in blocks})
         stack.callback(sampling.close)
         answers = [_answer(asking, each, sampling) for each in readable]
         try:
@@ -138,7 +138,7 @@ def _look_up(asking: _Asking, spec: TargetSpec) -> _Readable:
     return _Readable(name, nodes, sizes)
 
 
-def _answer(asking: _Asking, target: _Readable, sampling: Sampling) -> GuardAnswer:
+def _answer(asking: _Asking, target: _Readable, sampling: TargetSampling) -> GuardAnswer:
     if target.trouble:
         return GuardAnswer(target.name, None, target.trouble, "it cannot be read")
     if not target.nodes:
@@ -165,7 +165,7 @@ def _size_when_readable(usage: UsageSnapshot, found: Found) -> int:
     return size_bytes
 
 
-def _write_answer(asking: _Asking, found: Found, sampling: Sampling) -> tuple[str, str]:
+def _write_answer(asking: _Asking, found: Found, sampling: TargetSampling) -> tuple[str, str]:
     """Say why it may not be written, and what it holds as far as it was looked at."""
     permissions = replace(asking.permissions, allow_write=frozenset((found.path,)))
     holds: list[str] = []
@@ -182,7 +182,7 @@ def _write_answer(asking: _Asking, found: Found, sampling: Sampling) -> tuple[st
 
 
 def _check_block(
-    usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str], sampling: Sampling
+    usage: UsageSnapshot, found: Found, permissions: Permissions, holds: list[str], sampling: TargetSampling
 ) -> None:
     """Check as before a device is opened for writing, in the same order; adds to `holds` what it carries."""
     permission.refuse_used(usage, found.path, found.fd)

@@ -22,7 +22,7 @@ from engine.guard.given import refuse_other
 from engine.guard.identity import Identity
 from engine.guard.making import refuse_making
 from engine.guard.own_writes import is_as_left, writes_to
-from engine.guard.sampling import Sampling
+from engine.guard.sampling import TargetSampling
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.shared import SharedTargets
 from engine.guard.target import OpenTarget, TargetKind
@@ -300,7 +300,7 @@ def _refuse_data(opener: _Opener, found: list[list[Found]], targets: list[OpenTa
     pairs = [pair for each, target in both for pair in zip(each, target.nodes, strict=False)]
     written = [(one, node) for one, node in pairs if one.is_block and node.writable]
     destroys = opener.permissions.destroy_data
-    sampling = Sampling(
+    sampling = TargetSampling(
         {} if destroys else {one.status.st_rdev: (one, blockio.size_bytes(node.fd)) for one, node in written}
     )
     try:

@@ -16,7 +16,7 @@ PATIENCE_S = 60.0
 """For all of them together; one that does not answer has 10 s of it."""
 
 
-class Sampling:
+class TargetSampling:
     """Begins at once, in threads of its own; what was not seen when the time is over counts as not seen."""
 
     def __init__(self, devices: Mapping[int, tuple[Found, int]], patience_s: float = PATIENCE_S) -> None:
