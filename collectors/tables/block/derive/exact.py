@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -69,21 +70,49 @@ def _fits(table: FrameTable, level: TracedLevel | None) -> bool:
 
 def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, rows: _Known) -> FrameTable:
     sums = level_sums(traced, level)
-    ids = {field.id for field in BLOCK_FIELDS[name]}
     speaks = _speaks(table, sums, level, rows)
     columns, tiers = dict(table.columns), dict(table.tiers)
     _put_idle(columns, tiers, _idle(table, sums, level, rows))
     if len(sums.at):
-        lossy = busy_bounds(sums, traced.elapsed_s).are_apart, sums.sums["lost_in_driver_ns"] > 0
-        for field_id, values in exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait).items():
-            if field_id in ids:
-                known = np.flatnonzero(~np.isnan(values) & speaks)
-                at_least = lossy[0] if field_id in _LEAST_BUSY else lossy[1] if field_id in _MAXIMA else None
-                codes = Tier.EXACT if at_least is None else np.where(at_least, Tier.AT_LEAST, Tier.EXACT)[known]
-                _put(columns, tiers, field_id, sums.at[known], values[known], codes=codes)
+        _put_exact(name, columns, tiers, sums, traced, speaks=speaks)
         if level.disk_at is not None:
             _put_uncounted(columns, sums, rows.silent[level.disk_at[sums.at]], traced.elapsed_s)
     return FrameTable(table.rows, columns, tiers)
+
+
+def _put_exact(
+    name: str,
+    columns: dict[str, Values],
+    tiers: dict[str, NDArray[np.uint8]],
+    sums: LevelSums,
+    traced: Traced,
+    *,
+    speaks: NDArray[np.bool_],
+) -> None:
+    """Put the exact figures of active rows in place; those that are known for all of them, as most are, at once."""
+    ids = _ids(name)
+    figures = exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait)
+    found = {field_id: values for field_id, values in figures.items() if field_id in ids}
+    known = ~np.isnan(np.array(list(found.values()))) & speaks
+    are_open, have_lost = busy_bounds(sums, traced.elapsed_s).are_apart, sums.sums["lost_in_driver_ns"] > 0
+    at_least = dict.fromkeys(_LEAST_BUSY, are_open) | dict.fromkeys(_MAXIMA, have_lost)
+    parts = zip(found.items(), known, known.all(axis=1).tolist(), known.any(axis=1).tolist(), strict=True)
+    for (field_id, values), mask, is_whole, is_some in parts:
+        if not is_some:
+            continue
+        codes: Tier | NDArray[np.int64] = Tier.EXACT
+        if field_id in at_least:
+            codes = np.where(at_least[field_id], Tier.AT_LEAST, Tier.EXACT)
+        if is_whole:
+            _put(columns, tiers, field_id, sums.at, values, codes=codes)
+        else:
+            some = codes if isinstance(codes, Tier) else codes[mask]
+            _put(columns, tiers, field_id, sums.at[mask], values[mask], codes=some)
+
+
+@functools.cache
+def _ids(table: str) -> frozenset[str]:
+    return frozenset(field.id for field in BLOCK_FIELDS[table])
 
 
 def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
@@ -122,8 +151,6 @@ def _put(
     codes: Tier | NDArray[np.int64],
 ) -> None:
     """Put values of these tiers into some rows of a field, without modifying existing arrays."""
-    if not len(at):
-        return
     tiers[field_id] = _tiers_of(columns, tiers, field_id).copy()
     columns[field_id] = columns[field_id].copy()
     tiers[field_id][at] = codes
