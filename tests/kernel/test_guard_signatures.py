@@ -133,11 +133,11 @@ def test_disks_that_are_slow_keep_nobody_from_looking_at_the_others(
     ):
         (first, second), sizes = devices, (64 * MIB, 8 * MIB)
         both = {found.status.st_rdev: (found, size) for found, size in zip(devices, sizes, strict=True)}
-        seen = sampling.Sampling(both)
+        seen = sampling.TargetSampling(both)
         assert seen.of(second.status.st_rdev).is_blank
         seen.close()
         monkeypatch.setattr(sampling, "AT_ONCE", 1)
-        late = sampling.Sampling(both, patience_s=0.3)
+        late = sampling.TargetSampling(both, patience_s=0.3)
         assert late.of(second.status.st_rdev).unseen == "it was not read in the 0.3 s in which 0 other devices were"
         assert not late.of(first.status.st_rdev).is_blank
         late.close()
