@@ -44,7 +44,7 @@ pub fn find(content: &[u8], wanted: &[(u32, &str)]) -> Option<Vec<Option<Type>>>
         at += TYPE_BYTES + bytes_after(info)?;
         id += 1;
     }
-    Some(found)
+    (at == types.len()).then_some(found)
 }
 
 fn kind(info: u32) -> u32 {
