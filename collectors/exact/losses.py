@@ -84,5 +84,5 @@ class LossReporter:
         lost = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in new.items() if count > 0)
         text = f"exact time: of {since + sum(new.values()):,} I/Os {lost}"
         if sum(new.values()) > LOST_SHARE * since:
-            text += "; while it loses so many, figures are those of the next tier"
+            text += "; while it loses so many, figures but busy time and maxima are those of the next tier"
         return (Event.now(EventKind.MONITOR, text, **{name: count for name, count in new.items() if count > 0}),)

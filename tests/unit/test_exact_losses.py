@@ -23,7 +23,7 @@ def test_when_so_many_are_lost_that_the_next_tier_serves_it_is_reported() -> Non
     (event,) = reporter.report({"table_full": 100}, 1_000, 1)
     assert event.text == (
         "exact time: of 1,100 I/Os 100 not tracked (table full); "
-        "while it loses so many, figures are those of the next tier"
+        "while it loses so many, figures but busy time and maxima are those of the next tier"
     )
 
 
