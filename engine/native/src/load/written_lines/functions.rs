@@ -8,9 +8,10 @@ const FUNCTION: u8 = 2;
 /// Sizes of a section header and of a symbol.
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
-/// The module whose functions are shown, and one of it that says nothing of who locks.
-const MODULE: &str = "load";
-const LOCK: &str = "lock";
+/// The module whose functions are shown, what precedes it where a trait is implemented, and what says nothing of who locks.
+const MODULE: &str = "_native::load::";
+const IMPLEMENTED: &str = "_$LT$";
+const LOCK: &str = "lock::";
 
 pub struct Functions(Vec<(usize, String)>);
 
@@ -45,16 +46,11 @@ impl Functions {
     /// The innermost function of the load on a stack; the innermost of all where there is none.
     pub fn writer(&self, stack: &[usize]) -> String {
         let names = || stack.iter().filter_map(|address| self.at(*address));
-        let within = names().filter_map(|name| {
-            name.split_once(&format!("{MODULE}::"))
-                .map(|(_, rest)| rest)
-        });
+        let within =
+            names().filter_map(|name| name.trim_start_matches(IMPLEMENTED).strip_prefix(MODULE));
         let mut within = within.filter(|rest| !rest.starts_with(LOCK));
-        within
-            .next()
-            .or_else(|| names().next())
-            .unwrap_or("?")
-            .to_owned()
+        let found = within.next().or_else(|| names().next());
+        found.unwrap_or("?").to_owned()
     }
 
     fn at(&self, address: usize) -> Option<&str> {
