@@ -34,7 +34,9 @@ static __always_inline void account(const struct finished *f)
 		return;
 	sum_up(cell, f->device, direction, &io);
 	if (direction < 2) {
-		count_times(index, direction, f->queue_ns, f->service_ns, f->timed);
+		if (f->timed)
+			count_latency(index, direction, f->queue_ns);
+		count_latency(index, 2 + direction, f->service_ns);
 		count_process(f->process, direction, f->bytes, f->queue_ns + f->service_ns);
 		/* Flushes never have a stamp. */
 		if (!f->timed && f->is_request) {

@@ -64,12 +64,15 @@ static __always_inline struct octave *octave_of(struct cell *cell, u32 index, u3
 	return bpf_map_lookup_elem(&octaves, &number);
 }
 
-static __always_inline void count_latency(struct cell *cell, u32 index, u32 series, u64 ns)
+VERIFIED_ONCE int count_latency(u32 index, u32 series, u64 ns)
 {
+	struct cell *cell = cell_at(index);
 	u64 units = ns >> UNIT_SHIFT;
 	u32 value = units > 0x7fffffffull ? 0x7fffffffu : (u32)units, octave = 0;
 	struct octave *counts;
 
+	if (!cell)
+		return 0;
 	/* Shift to five significant bits; there is no instruction that counts leading zeros. */
 	if (value >> 20) { value >>= 16; octave += 16; }
 	if (value >> 12) { value >>= 8; octave += 8; }
@@ -79,17 +82,6 @@ static __always_inline void count_latency(struct cell *cell, u32 index, u32 seri
 	octave += value >> 4 & 1;
 	counts = octave_of(cell, index, series, octave);
 	__sync_fetch_and_add(counts ? &counts->count[value & 15] : &cell->uncounted, 1);
-}
-
-VERIFIED_ONCE int count_times(u32 index, u32 direction, u64 queue_ns, u64 service_ns, u32 timed)
-{
-	struct cell *cell = cell_at(index);
-
-	if (!cell)
-		return 0;
-	if (timed)
-		count_latency(cell, index, direction, queue_ns);
-	count_latency(cell, index, 2 + direction, service_ns);
 	return 0;
 }
 
