@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from tests.kernel.tracefs import tracefs
 
-EVENTS = ("block_io_start", "block_rq_issue", "block_rq_complete")
+STARTS = ("block_io_start", "block_getrq")
+"""Events of the start of an I/O, of which older kernels have the second only."""
+ENDS = ("block_rq_issue", "block_rq_complete")
 BUFFER_KB = 16_384
 
 LINE = re.compile(
     r"(?P<seconds>\d+)\.(?P<micros>\d{6}): (?P<event>block_\w+): (?P<major>\d+),(?P<minor>\d+) (?P<kind>\S+) "
-    r"(?:\d+ )?\(.*?\) (?P<sector>\d+) \+ (?P<sectors>\d+)"
+    r"(?:(?:\d+ )?\(.*?\) )?(?P<sector>\d+) \+ (?P<sectors>\d+)"
 )
 
 
@@ -39,14 +41,24 @@ class Truth:
     """Completions without an issue and issues without a completion."""
 
 
+def events() -> tuple[str, ...]:
+    """Events that are logged here.
+
+    Raises:
+        OSError: there is no tracefs.
+    """
+    folder = tracefs() / "events/block"
+    return next((start for start in STARTS if (folder / start).exists()), STARTS[0]), *ENDS
+
+
 def refusal() -> str:
     if os.geteuid() != 0:
         return "not root"
     try:
-        folder = tracefs() / "events/block"
+        folder, wanted = tracefs() / "events/block", events()
     except OSError as error:
         return f"tracefs: {error.strerror}"
-    missing = [event for event in EVENTS if not (folder / event).exists()]
+    missing = [event for event in wanted if not (folder / event).exists()]
     return f"this kernel has no event {missing[0]}" if missing else ""
 
 
@@ -75,12 +87,12 @@ def event_log(major: int, minor: int) -> Iterator[EventLog]:
         (folder / "tracing_on").write_text("0")
         (folder / "trace_clock").write_text("mono")
         (folder / "buffer_size_kb").write_text(str(BUFFER_KB))
-        for event in EVENTS:
+        for event in events():
             (folder / "events/block" / event / "filter").write_text(f"dev == {major << 20 | minor}")
             (folder / "events/block" / event / "enable").write_text("1")
         yield EventLog(folder)
     finally:
-        for event in EVENTS:
+        for event in events():
             with suppress(OSError):
                 (folder / "events/block" / event / "enable").write_text("0")
         folder.rmdir()
@@ -105,7 +117,7 @@ def _truth(lines: list[str]) -> Truth:
         now_us = int(match["seconds"]) * 1_000_000 + int(match["micros"])
         write = match["kind"][0] == "W"
         ios = under_way[int(match["sector"]), write]
-        if match["event"] == "block_io_start":
+        if match["event"] in STARTS:
             ios.append(_Io(now_us))
         elif match["event"] == "block_rq_issue":
             waiting = [io for io in ios if io.issue_us < 0]

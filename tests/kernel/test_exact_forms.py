@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from collectors.derive.percentiles import bucket_midpoints_ns
+from collectors.doctor import Status, exact_time
 from collectors.exact.tracer import SCALE
 from collectors.model import MISSING
 from collectors.tables.block.schema import TRACE_SERIES
@@ -19,7 +20,16 @@ from engine import _native
 from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import READS, WRITES, OpenFile, eventually, running
-from tests.kernel.tracing import grown, opened, queue_set, read_device, read_extents, row_of
+from tests.kernel.tracing import (
+    TYPES,
+    grown,
+    opened,
+    queue_set,
+    read_device,
+    read_extents,
+    row_of,
+    sysfs_without_types,
+)
 
 pytestmark = [needs.loop, needs.tracer]
 
@@ -33,14 +43,8 @@ LOST = ("table_full", "unseen", "stale", "healed")
 @pytest.fixture
 def without_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A root of sysfs without a description of types, with one that is named instead: of this kernel."""
-    root = tmp_path / "sys"
-    (root / "kernel").mkdir(parents=True)
-    for real, copy, left_out in (("/sys", root, "kernel"), ("/sys/kernel", root / "kernel", "btf")):
-        for entry in os.scandir(real):
-            if entry.name != left_out:
-                (copy / entry.name).symlink_to(entry.path)
-    monkeypatch.setenv("LUNSCOPE_BTF", "/sys/kernel/btf/vmlinux")
-    return str(root)
+    monkeypatch.setenv("LUNSCOPE_BTF", TYPES)
+    return sysfs_without_types(tmp_path / "sys")
 
 
 @pytest.fixture(params=["typed", "raw"])
@@ -112,3 +116,15 @@ def test_devices_that_come_at_once_each_get_a_place(tracer: _native.BlockTracer,
     assert all(reads <= READS_OF_EACH <= reads + lost for reads in found)
     assert losses["untracked_devices"] == losses["series_without_histogram"] == 0
     assert len(set(tracer.names())) == len(tracer.names())
+
+
+@pytest.mark.parametrize("fetch", [True, False])
+def test_doctor_says_which_form_is_in_force_and_what_it_lacks(
+    fetch: bool, sysfs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_native, "BlockTracer", partial(_native.BlockTracer, fetch=fetch))
+    check = exact_time(Path("/proc"), Path(sysfs))
+    assert check.status is (Status.OK if fetch else Status.LIMITED)
+    assert ("raw, arguments without types" in check.found) is (sysfs != "/sys")
+    assert check.found.endswith("tier exact") is fetch
+    assert ("but for busy time and peaks in the driver" in check.found) is not fetch

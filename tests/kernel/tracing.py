@@ -65,6 +65,19 @@ def queue_set(device: str, **attributes: str) -> Iterator[None]:
             (folder / attribute).write_text(chosen[1] if chosen else value)
 
 
+TYPES = "/sys/kernel/btf/vmlinux"
+
+
+def sysfs_without_types(root: Path) -> str:
+    """Make a folder like /sys, but without the description of the kernel's types, and return it."""
+    (root / "kernel").mkdir(parents=True)
+    for real, copy, left_out in (("/sys", root, "kernel"), ("/sys/kernel", root / "kernel", "btf")):
+        for entry in os.scandir(real):
+            if entry.name != left_out:
+                (copy / entry.name).symlink_to(entry.path)
+    return str(root)
+
+
 def read_extents(descriptor: int, extents: Sequence[tuple[int, int]]) -> None:
     """Read (offset, length) one after the other, past the page cache."""
     with mmap.mmap(-1, max(length for _, length in extents)) as buffer:

@@ -54,6 +54,7 @@ def main(devices: list[str]) -> None:
         "refusal": _native.tracer_refusal(),
         "rows": {name: dict(zip(_native.TRACE_COLUMNS, row, strict=True)) | by_dd[name] for name, row in rows},
         "losses": tracer.losses(),
+        "fetch": tracer.form()[1],
     }
     sys.stdout.write(json.dumps(document) + "\n")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,27 +97,54 @@ def with_a_disk_that_vanishes() -> dict[str, object]:
     return {"under_way": under_way, "gone": gone, "losses": tracer.losses()}
 
 
+WITHOUT_MEMORY = (
+    *("env", "HOME=/tmp"),
+    *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+    *("--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon"),
+    *("prlimit", "--memlock=65536:65536"),
+)
+"""The rights that exact time needs, but not that to lock more memory, as which old kernels count BPF maps."""
+
+
+def without_memory() -> dict[str, str]:
+    """What doctor says where the kernel may refuse maps for memory."""
+    return exact_time_of(lunscope("doctor", before=WITHOUT_MEMORY))
+
+
+def exact_time_of(doctor: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = next(check for check in doctor["checks"] if check["id"] == "exact time")
+    return found
+
+
 def locked_down() -> dict[str, object]:
     """What doctor and a report say of a kernel in confidentiality mode."""
     if not LOCKDOWN.exists():
         subprocess.run(["mount", "-t", "securityfs", "securityfs", LOCKDOWN.parent], check=True)
     LOCKDOWN.write_text("confidentiality")
     return {
-        "doctor": next(check for check in lunscope("doctor")["checks"] if check["id"] == "exact time"),
+        "doctor": exact_time_of(lunscope("doctor")),
         "tier": lunscope("report", "1", "1")["tier"],
     }
 
 
-def lunscope(verb: str, *arguments: str) -> dict[str, Any]:
-    """First document that a verb prints."""
-    command = [sys.executable, "-m", "tui", verb, "--json", *arguments]
+def lunscope(verb: str, *arguments: str, before: tuple[str, ...] = ()) -> dict[str, Any]:
+    """First document that a verb prints, started by what comes before it."""
+    command = [*before, sys.executable, "-m", "tui", verb, "--json", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     document: dict[str, Any] = json.loads(done.stdout.splitlines()[0])
     return document
 
 
+def with_form() -> bool:
+    """Whether atomic operations have results here."""
+    with closing(_native.BlockTracer()) as tracer:
+        return tracer.form()[1]
+
+
 def main(device: str) -> None:
     document = {
+        "fetch": with_form(),
+        "memory": without_memory(),
         "cpu": with_a_cpu_less(device),
         "clock": with_a_stepping_clock(device),
         "vanished": with_a_disk_that_vanishes(),

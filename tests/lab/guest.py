@@ -11,6 +11,8 @@ from pathlib import Path
 
 TIMEOUT_S = 600
 BOOTS = 2
+KERNELS = tuple(os.environ.get("LUNSCOPE_LAB_KERNELS", "stable,backports").split(","))
+"""Kernels of the lab that tests of exact time run on; one made of older and newer ones, too, is asked for by name."""
 NOT_RUN = 125
 """Status of `lab run` when the guest's topology could not be set up or its kernel ended."""
 _BEGAN = "the script begins"
