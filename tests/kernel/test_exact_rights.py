@@ -80,5 +80,5 @@ def test_a_low_limit_of_locked_memory_does_not_matter() -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: str) -> None:
-    with pytest.raises(OSError, match="kernel/btf/vmlinux: No such file or directory"):
+    with pytest.raises(OSError, match="kernel/btf/vmlinux is missing"):
         _native.BlockTracer(str(tmp_path))

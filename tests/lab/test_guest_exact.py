@@ -152,6 +152,7 @@ def compare(document: dict[str, Any]) -> None:
         assert -0.1 * CLOCK_US <= queued_us - truth[f"queue_{kind}_us"] / truth[f"{kind}s"] <= 5 * CLOCK_US
     assert document["timed"] == [seen["reads"], seen["writes"]] * 2
     for part in ("queue", "service"):
-        assert seen[f"{part}_max_ns"] / 1e3 == pytest.approx(truth[f"{part}_max_us"], rel=0.05, abs=5 * CLOCK_US)
+        # The emulated CPU may stand still for milliseconds between the two clocks of one I/O, where the host is busy.
+        assert seen[f"{part}_max_ns"] / 1e3 == pytest.approx(truth[f"{part}_max_us"], rel=0.3, abs=5 * CLOCK_US)
     if document["form"][1]:
         assert seen["busy_ns"] / 1e3 == pytest.approx(truth["busy_us"], rel=0.02 if not lost else 0.05)

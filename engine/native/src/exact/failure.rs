@@ -26,6 +26,15 @@ impl Failure {
         }
     }
 
+    /// A step of loading that the kernel refused, with the fix.
+    pub fn loading(step: &str, error: &io::Error) -> Self {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        Self::Os {
+            errno,
+            text: format!("{}{}", Self::os(step, error), fix(errno)),
+        }
+    }
+
     /// Something that the host lacks, in words.
     pub fn missing(text: String) -> Self {
         Self::Os {

@@ -31,7 +31,7 @@ impl Form {
     /// The best that the kernel accepts, which is asked with programs of a few instructions.
     pub fn of_kernel(types: &Types) -> Result<Self, Failure> {
         load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, &[MOV_R0_0, EXIT])
-            .map_err(|error| Failure::os("loading a program for raw tracepoints", &error))?;
+            .map_err(|error| Failure::loading("loading a program for raw tracepoints", &error))?;
         let form = Self {
             typed: types.own && accepts_types(types),
             fetch: load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, &FETCH).is_ok(),
