@@ -310,9 +310,9 @@ class TraceReader:
         `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those in flight at the start;
         `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
         `series_without_histogram`: table full, the latter for ranges of latencies of a device; `unstamped`: see
-        TRACE_COLUMNS; `rescued`: completions for which the kernel skipped a program and the second copy did its work;
-        `requeued`: I/Os the driver returned, not a loss; `without_process`: I/Os that no process was found for, or no
-        room for it; `overtaken`: ends of busy time and maxima that other CPUs overtook too often to be kept.
+        TRACE_COLUMNS; `rescued`: issues and completions for which the kernel skipped a program and the second copy did
+        its work; `requeued`: I/Os the driver returned, not a loss; `without_process`: I/Os that no process was found
+        for, or no room for it; `overtaken`: ends of busy time and maxima that other CPUs overtook too often to be kept.
         """
     def close(self) -> None:
         """Free the maps; may be called twice. All other calls raise ValueError afterwards."""

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tui.without_tls import without_tls
-
 YOUNG_OBJECTS = 20_000
 """New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
 COLLECTIONS_UNTIL_OLDER = 3
@@ -31,8 +29,7 @@ def loading() -> Iterator[None]:
     """
     gc.disable()
     try:
-        with without_tls():
-            yield
+        yield
     finally:
         gc.freeze()
         gc.enable()

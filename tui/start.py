@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import sys
@@ -23,6 +22,10 @@ from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops
 from tui.terminal.tty import TerminalUse, Tty, open_terminal
+from tui.without_tls import without_tls
+
+with without_tls():
+    import asyncio
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService

@@ -52,8 +52,9 @@ def wait_for(done: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
+    """Return the first that it says but that it waits for exact time, which it does on a busy host."""
     assert process.stderr is not None
-    return process.stderr.readline()
+    return next((line for line in process.stderr if "attaching for exact time" not in line), "")
 
 
 def terminated(process: subprocess.Popen[str]) -> int:

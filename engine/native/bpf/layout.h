@@ -89,7 +89,7 @@ struct pending {
 	u32 device;   /* 0: nobody's */
 	u32 direction;
 	struct sums sums;
-	u64 completed; /* in the first place of a CPU: the request that on_complete saw last there */
+	u64 last; /* in the first places of a CPU: the request that a program saw last there (enum last) */
 	u64 unused;
 };
 #define PENDING_OF_CPU 8 /* a power of two */
@@ -179,7 +179,7 @@ enum loss {
 	LOSS_UNTRACKED,       /* devices without a place in the tables */
 	LOSS_NO_HISTOGRAM,    /* octaves or series of a device without room in the histograms */
 	LOSS_UNSTAMPED,       /* reads and writes with unknown queue time (queue/iostats = 0) */
-	COUNT_RESCUED,        /* completions that the kernel skipped the first program for and gave to the second */
+	COUNT_RESCUED,        /* issues and completions that the kernel skipped the first program for and gave to the second */
 	COUNT_REQUEUED,       /* I/Os the driver gave back */
 	LOSS_NO_PROCESS,      /* I/Os counted for no process: no room in the table of processes */
 	COUNT_OVERTAKEN,      /* ends of busy time, and maxima, that other CPUs overtook too often to be kept */

@@ -39,18 +39,49 @@ PROGRAM(on_insert, block_rq_insert)
 	return 0;
 }
 
-/* From the queue, or directly when nothing made it wait. */
-PROGRAM(on_issue, block_rq_issue)
+/* What a program of this CPU saw last; of each kind in a place of its own. */
+enum last { LAST_COMPLETED, LAST_ISSUED };
+
+static __always_inline u64 *last_of(enum last kind)
 {
-	struct request *request = (void *)ONLY_ARGUMENT(context, btf_trace_block_rq_issue___queue_first);
+	u32 index = bpf_get_smp_processor_id() * PENDING_OF_CPU + kind;
+	struct pending *p = bpf_map_lookup_elem(&pending, &index);
+
+	return p ? &p->last : 0;
+}
+
+/* Whether the first copy of a program has seen what the second one now sees. The first writes it before all else, so that an
+ * interrupt in the midst of it finds no older request there. */
+static __always_inline bool is_seen(enum last kind, u64 key, bool again)
+{
+	u64 *last = last_of(kind);
+
+	if (last && !again)
+		*(volatile u64 *)last = key;
+	return last && again && *(volatile u64 *)last == key;
+}
+
+/* An interrupt between two copies of a program takes less. */
+#define BETWEEN_COPIES_NS 10000000
+
+/* From the queue, or directly when nothing made it wait. */
+static __always_inline int issue(struct request *request, bool again)
+{
 	u64 now = bpf_ktime_get_ns(), key = key_of(request), start_ns;
-	struct io_set *set = set_of(key);
-	struct io *io = set ? find(set, key) : 0;
-	bool queued = io && io->state & IO_QUEUED;
+	struct io_set *set;
+	struct io *io;
+	bool queued;
 	u32 index;
 
-	if (!set)
+	if (is_seen(LAST_ISSUED, key, again))
 		return 0;
+	set = set_of(key);
+	io = set ? find(set, key) : 0;
+	queued = io && io->state & IO_QUEUED;
+	if (!set || (again && io && !queued && ((now - io->state) & IO_TIME) < BETWEEN_COPIES_NS))
+		return 0;
+	if (again)
+		count(COUNT_RESCUED);
 	if (io && !queued)
 		forget(io, now);
 	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of_request(request);
@@ -73,6 +104,18 @@ PROGRAM(on_issue, block_rq_issue)
 	io->state = state_of(index, counted(start_ns), now);
 	enter(io, index, now);
 	return 0;
+}
+
+PROGRAM(on_issue, block_rq_issue)
+{
+	return issue((void *)ONLY_ARGUMENT(context, btf_trace_block_rq_issue___queue_first), false);
+}
+
+/* The kernel skips a program that is already running on this CPU, which happens when an interrupt issues or ends an I/O in
+ * the midst of it. The second copy finds what the first was not let see, and nothing otherwise. */
+PROGRAM(on_issue_again, block_rq_issue)
+{
+	return issue((void *)ONLY_ARGUMENT(context, btf_trace_block_rq_issue___queue_first), true);
 }
 
 /* The driver gave it back: it waits again, and all until its last issue is queue time. */
@@ -111,25 +154,14 @@ PROGRAM(on_merge, block_rq_merge)
 	return 0;
 }
 
-static __always_inline u64 *completed_last(void)
-{
-	u32 index = bpf_get_smp_processor_id() * PENDING_OF_CPU;
-	struct pending *p = bpf_map_lookup_elem(&pending, &index);
-
-	return p ? &p->completed : 0;
-}
-
 static __always_inline int complete(struct request *request, s32 error, u32 bytes, bool again)
 {
 	struct finished f = {};
-	u64 key = key_of(request), *last = completed_last();
+	u64 key = key_of(request);
 	struct io_set *set;
 	struct io *io;
 
-	/* Written before all else, so that an interrupt in the midst of this finds no older request here. */
-	if (last && !again)
-		*(volatile u64 *)last = key;
-	else if (last && *(volatile u64 *)last == key)
+	if (is_seen(LAST_COMPLETED, key, again))
 		return 0;
 	if (bytes < READ(request, __data_len))
 		return 0;
@@ -159,8 +191,6 @@ PROGRAM(on_complete, block_rq_complete)
 	return complete((void *)ARGUMENT(context, 0), (u8)ARGUMENT(context, 1), ARGUMENT(context, 2), false);
 }
 
-/* The kernel skips a program that is already running on this CPU, which happens when an interrupt ends an I/O in the
- * midst of it. The second copy finds what the first was not let see, and nothing otherwise. */
 PROGRAM(on_complete_again, block_rq_complete)
 {
 	return complete((void *)ARGUMENT(context, 0), (u8)ARGUMENT(context, 1), ARGUMENT(context, 2), true);

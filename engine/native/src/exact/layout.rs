@@ -53,7 +53,7 @@ pub struct Pending {
     pub device: AtomicU32,
     pub direction: AtomicU32,
     pub sums: Sums,
-    completed: u64,
+    last: u64,
     unused: u64,
 }
 

@@ -25,6 +25,7 @@ pub enum Part {
     /// A second copy, called after the first if it was attached after it: it sees what the kernel skipped the first for.
     CompletionsAgain,
     Requests,
+    IssuesAgain,
     BioCompletions,
     BioCompletionsAgain,
     Bios,
@@ -34,10 +35,11 @@ pub enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Completions,
         Self::CompletionsAgain,
         Self::Requests,
+        Self::IssuesAgain,
         Self::BioCompletions,
         Self::BioCompletionsAgain,
         Self::Bios,
@@ -55,6 +57,7 @@ impl Part {
                 ("on_issue", "block_rq_issue"),
                 ("on_insert", "block_rq_insert"),
             ],
+            Self::IssuesAgain => &[("on_issue_again", "block_rq_issue")],
             Self::BioCompletions => &[("on_bio_complete", "block_bio_complete")],
             Self::BioCompletionsAgain => &[("on_bio_complete_again", "block_bio_complete")],
             Self::Bios => &[("on_bio_queue", "block_bio_queue")],

@@ -78,6 +78,7 @@ impl Tracer {
         self.programs.attach(Part::Completions)?;
         self.programs.attach(Part::CompletionsAgain)?;
         self.programs.attach(Part::Requests)?;
+        self.programs.attach(Part::IssuesAgain)?;
         self.programs.attach_tag_sleeps()?;
         self.rescan()
     }
@@ -89,6 +90,7 @@ impl Tracer {
             Part::Bios,
             Part::BioCompletionsAgain,
             Part::BioCompletions,
+            Part::IssuesAgain,
             Part::Requests,
             Part::CompletionsAgain,
             Part::Completions,

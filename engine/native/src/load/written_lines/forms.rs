@@ -53,10 +53,18 @@ pub const FORMS: [Form; 8] = [
         paths: 1,
         change: |load| load.knobs.blocks[0].block_bytes = 4 * UNIT_BYTES,
     },
-    // A copy is chosen by what all workers have outstanding on it.
+    // A copy is chosen by what all workers have outstanding on it; one choice in 64 is timed, in a histogram of all workers.
     Form {
         name: "mirror",
-        shares: &["fanout", "mirror", "policy", "logical", "pattern"],
+        shares: &[
+            "fanout",
+            "mirror",
+            "policy",
+            "logical",
+            "pattern",
+            "policy_cost",
+            "histogram",
+        ],
         paths: 1,
         change: |load| load.options.limits.copies = 2,
     },
@@ -71,10 +79,10 @@ pub const FORMS: [Form; 8] = [
             load.knobs.rate_iops = Some(100.0);
         },
     },
-    // A path is chosen by what all workers have outstanding on it; one choice in 64 is timed.
+    // A path is chosen by what all workers have outstanding on it; one choice in 64 is timed, in a histogram of all.
     Form {
         name: "paths",
-        shares: &["multipath", "policy", "policy_cost"],
+        shares: &["multipath", "policy", "policy_cost", "histogram"],
         paths: 2,
         change: |_| {},
     },
