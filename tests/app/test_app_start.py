@@ -101,7 +101,7 @@ def test_replay_of_nothing_is_one_line(terminals: list[Terminal]) -> None:
     terminal = Terminal([*LUNSCOPE, "replay", "/nonexistent.luns"], 80, 24)
     terminals.append(terminal)
     terminal.wait(20)
-    assert terminal.close() == 1
+    assert terminal.close() == 2
     terminals.clear()
     assert b"/nonexistent.luns" in terminal.output
     assert ENTER_SCREEN not in terminal.output
