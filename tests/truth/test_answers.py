@@ -62,8 +62,8 @@ def test_knee_and_servers_are_those_of_the_law(law: Law, files: LawFiles) -> Non
 
 def _judge_curve(law: Law, curve: dict[str, Any]) -> None:
     found = curve["answer"]
-    if law.servers == 1:
-        assert found["shape"] == "flat"
+    # With one server the curve is flat, unless it idles while an answer is on its way: then its knee is at 1.
+    if law.servers == 1 and found["shape"] == "flat":
         assert found["text"].endswith("use 1")
         assert found["highest_throughput"]["load"] == 1
     else:
