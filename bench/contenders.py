@@ -62,21 +62,27 @@ def measured(engine: LoadEngine) -> Result:
     return Result(iops, engine.cpu_ns() / (ios + epoch.transient_ios) / 1e3)
 
 
+LEANEST_FIO = {
+    "ioengine": "io_uring",
+    "fixedbufs": 1,
+    "registerfiles": 1,
+    "nonvectored": 1,
+    "norandommap": 1,
+    "thread": 1,
+    "rw": "randread",
+    "bs": 4096,
+    "direct": 1,
+}
+"""The load of 4 KiB random reads as fio makes it with the least work of its own."""
+
+
 def run_fio(cell: Cell, *, poll: bool) -> Result:
     """Run fio's io_uring engine once with its leanest options; polling reaps completions without waiting."""
     settings = {
         "name": "bench",
         "filename": cell.path,
-        "ioengine": "io_uring",
-        "fixedbufs": 1,
-        "registerfiles": 1,
-        "nonvectored": 1,
-        "norandommap": 1,
-        "thread": 1,
+        **LEANEST_FIO,
         "numjobs": cell.threads,
-        "rw": "randread",
-        "bs": 4096,
-        "direct": 1,
         "size": SIZE_BYTES,
         "iodepth": cell.depth,
         "time_based": 1,

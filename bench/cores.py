@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from bench.contenders import LEANEST_FIO
 from bench.targets import loop
 from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.sources.load import SCALE
@@ -134,15 +135,7 @@ def _print(count: int, found: dict[str, list[Figures]]) -> None:
 def _fio(devices: Sequence[str]) -> Figures:
     """Run one fio with a thread for each device, with its leanest options."""
     settings = {
-        "ioengine": "io_uring",
-        "fixedbufs": 1,
-        "registerfiles": 1,
-        "nonvectored": 1,
-        "norandommap": 1,
-        "thread": 1,
-        "rw": "randread",
-        "bs": 4096,
-        "direct": 1,
+        **LEANEST_FIO,
         "iodepth": DEPTH,
         "time_based": 1,
         "group_reporting": 1,
