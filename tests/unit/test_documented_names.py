@@ -10,12 +10,17 @@ import pytest
 
 from collectors.advice.finding import FindingKind
 from collectors.alerts.rule import RuleKind
+from collectors.registry import TABLES, subject_of
+from engine.job.choices import PathPolicy
+from engine.job.formats.fio_job import DRIVEN
+from engine.job.settings import HEAD, TAIL
 from engine.results.badge import BadgeKind
 from engine.sweep.knee import Shape
 from engine.sweep.presets.registry import PRESETS
 from engine.tune.registry import TUNABLES
 from tests.kernel import test_every_verb
 from tui.cli import VERBS
+from tui.theme.settings import NAMES, SCREEN_NAMES
 from tui.theme.theming import BUNDLED
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,17 +35,28 @@ OF_FLEETS = {"fleet", PART_OF_FLEET}
     ("document", "names"),
     [
         ("README.md", [f"`{verb}" for verb in VERBS if verb != PART_OF_FLEET]),
+        ("README.md", [f"[{report.option}]" for table in TABLES if (report := subject_of(table).report)]),
         ("docs/tune.md", [f"`{tunable.id}`" for tunable in TUNABLES]),
         ("docs/sweeps.md", [f"`{preset}`" for preset in PRESETS]),
         ("docs/sweeps.md", list(Shape)),
         ("docs/alerts.md", list(RuleKind)),
+        ("docs/alerts.md", [f"`{table}`" for table in TABLES]),
+        ("docs/jobs.md", [f"`{option}" for option in DRIVEN]),
+        ("docs/settings.md", [*NAMES, *SCREEN_NAMES]),
         ("docs/load.md", [f"`{kind}`" for kind in BadgeKind]),
+        ("docs/load.md", [f"`{policy}`" for policy in PathPolicy]),
         ("docs/terminal.md", [f"`lunscope-{theme}`" for theme in BUNDLED]),
     ],
 )
 def test_names_are_documented(document: str, names: Iterable[str]) -> None:
     text = (REPOSITORY / document).read_text(encoding="utf-8")
     assert [name for name in names if name not in text] == []
+
+
+def test_settings_of_jobs_are_documented() -> None:
+    text = "".join((REPOSITORY / "docs" / name).read_text(encoding="utf-8") for name in ("load.md", "jobs.md"))
+    names = {setting.key: (f"`{setting.key}", f"`--{setting.key.replace('_', '-')}") for setting in (*HEAD, *TAIL)}
+    assert [key for key, written in names.items() if not any(name in text for name in written)] == []
 
 
 def test_findings_are_documented() -> None:

@@ -18,8 +18,10 @@ from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 from tui.theme.density import VIEW_FILE, Density
 
-_SECTIONS = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", "screen", *SECTIONS}
-_SCREEN = {"save_folder", "view"}
+NAMES = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", "screen", *SECTIONS}
+"""Names at the top of the file."""
+SCREEN_NAMES = {"save_folder", "view"}
+"""Names below `[screen]`."""
 COLUMNS_FILE, TABLES_FILE = "columns.json", "tables.json"
 """Names of the files of what was chosen for tables, beside the settings."""
 HINTS_FILE = "hints-dismissed"
@@ -89,7 +91,7 @@ def load_settings(path: Path | None = None) -> Settings:
         return base
     except (OSError, ValueError) as error:
         problem = f"{file}: {short_text(str(error))}"
-        return replace(base, problems=(problem,), failed=frozenset(_SECTIONS))
+        return replace(base, problems=(problem,), failed=frozenset(NAMES))
     return _read(document, file, base)
 
 
@@ -111,8 +113,8 @@ def merged(former: Settings, new: Settings) -> Settings:
 
 def _read(document: Mapping[str, object], file: Path, base: Settings) -> Settings:
     wrong: dict[str, list[str]] = {}
-    for name in document.keys() - _SECTIONS:
-        wrong[name] = [f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}"]
+    for name in document.keys() - NAMES:
+        wrong[name] = [f"{file}: unknown setting {name!r}{_suggestion(name, NAMES)}"]
     reading = load_reading_settings(file)
     for problem in reading.problems:
         section = next((name for name in ("fabric_counters", "exact_time") if name in problem), "aliases")
@@ -147,7 +149,7 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         hints=hints,
         keys=keys,
         problems=tuple(problem for problems in wrong.values() for problem in problems),
-        given=frozenset(document.keys() & _SECTIONS),
+        given=frozenset(document.keys() & NAMES),
         failed=frozenset(name for name, problems in wrong.items() if problems),
         reading=reading,
         mouse=mouse,
@@ -160,7 +162,8 @@ def _screen(section: object, file: Path, problems: list[str]) -> tuple[Density |
         problems.append(f'{file}: screen must be a table: [screen] and then lines such as view = "dense"')
         return None, None
     problems += [
-        f"{file}: [screen] has no setting {name!r}{_suggestion(name, _SCREEN)}" for name in section.keys() - _SCREEN
+        f"{file}: [screen] has no setting {name!r}{_suggestion(name, SCREEN_NAMES)}"
+        for name in section.keys() - SCREEN_NAMES
     ]
     wanted = section.get("view")
     view = next((known for known in Density if known == wanted), None)
