@@ -25,12 +25,12 @@ from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.load.load_controller import LoadController
-from tui.processes.scope import EVERYTHING
 from tui.quitting import Quitting
 from tui.sampling_choices import IntervalChoice, TagWaitChoice
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
-from tui.screens.base import View, view_class
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View, view_class
+from tui.screens.shared.pages import open_page
+from tui.screens.shared.process_scope import EVERYTHING
 from tui.session_actions import MomentMoved
 from tui.sweep.series import SweepSeries
 from tui.terminal.driver import TerminalDriver
@@ -350,7 +350,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
     def action_load_here(self) -> None:
         """Set up a load that reads the disk under the cursor, or ask for targets; nothing is started."""
-        from tui.screens.load_here import LoadHere  # noqa: PLC0415 - as above
+        from tui.screens.load.here import LoadHere  # noqa: PLC0415 - as above
 
         if isinstance(self.screen, View):
             LoadHere(self, self.app_state).begin(self.screen)

@@ -83,7 +83,7 @@ class Closing:
         held = self.changes()
         if held is None:
             return
-        from tui.tune.leaving_changes import restore_all  # noqa: PLC0415 (few change any)
+        from tui.screens.tune.leaving_changes import restore_all  # noqa: PLC0415 (few change any)
 
         self.restored = restore_all(held, self._recording)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collectors.totals.level import WHOLE_HOST, CountSubject
 from engine.text import safe_text
 from tui.keys import BY_ID, keys_in_force
-from tui.screens.base import View
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View
+from tui.screens.shared.pages import open_page
 from tui.settings_actions import SettingsActions
 
 TUNE_CHECK_S = 1.0
@@ -19,7 +19,7 @@ class DialogActions(SettingsActions):
 
     def action_view_help(self) -> None:
         """Keys and figures, those of the current screen first."""
-        from tui.screens.help import HelpScreen  # noqa: PLC0415 (it can wait until it is asked for)
+        from tui.screens.help.screen import HelpScreen  # noqa: PLC0415 (it can wait until it is asked for)
 
         frame, view = self.app_state.frame, self.screen
         of_host, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
@@ -30,7 +30,7 @@ class DialogActions(SettingsActions):
 
     def action_view_sheet(self) -> None:
         """All that is known of the LUN, path or port under the cursor."""
-        from tui.screens.sheet import SheetView, has_sheet, lun_below  # noqa: PLC0415 (as above)
+        from tui.screens.paths.sheet import SheetView, has_sheet, lun_below  # noqa: PLC0415 (as above)
 
         view, frame = self.screen, self.app_state.frame
         subject = view.sheet_subject() if isinstance(view, View) else None
@@ -45,7 +45,7 @@ class DialogActions(SettingsActions):
 
     def action_session_clear(self) -> None:
         """Count what is under the cursor from now on; the host if nothing is."""
-        from tui.paths.sheet_data import subject_of  # noqa: PLC0415 (as above)
+        from tui.screens.paths.sheet_data import subject_of  # noqa: PLC0415 (as above)
 
         view, frame = self.screen, self.app_state.frame
         if not isinstance(view, View) or frame is None:
@@ -71,8 +71,8 @@ class DialogActions(SettingsActions):
     def action_view_tune(self) -> None:
         """Tunables of what is under the cursor."""
         from engine.tune.held import HeldChanges  # noqa: PLC0415 (as above)
-        from tui.screens.tune_drawer import TuneDrawer  # noqa: PLC0415
-        from tui.tune.scopes import scopes_at  # noqa: PLC0415
+        from tui.screens.tune.drawer import TuneDrawer  # noqa: PLC0415
+        from tui.screens.tune.scopes import scopes_at  # noqa: PLC0415
 
         view, frame = self.screen, self.app_state.frame
         if isinstance(view, View) and frame is not None:

@@ -8,8 +8,8 @@ from contextlib import suppress
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.screens.base import View
-from tui.screens.dialogs import TypeToConfirm
+from tui.screens.shared.base import View
+from tui.screens.shared.dialogs import TypeToConfirm
 from tui.session_actions import SessionActions
 
 

@@ -175,7 +175,7 @@ def _make_app(
         from tui.load.load_controller import LoadController  # noqa: PLC0415
         from tui.load.recent_targets import RecentTargets, recent_file  # noqa: PLC0415
         from tui.screen_registry import OVERVIEW  # noqa: PLC0415
-        from tui.screens.base import view_class  # noqa: PLC0415
+        from tui.screens.shared.base import view_class  # noqa: PLC0415
         from tui.theme.settings import load_settings  # noqa: PLC0415
 
         view_class(OVERVIEW)

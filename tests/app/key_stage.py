@@ -42,7 +42,7 @@ from tui.screen_registry import (
     TREE,
     WALL,
 )
-from tui.screens.base import view_class
+from tui.screens.shared.base import view_class
 from tui.sweep.state import SweepState
 from tui.theme.kept_tables import KeptTables
 

@@ -59,8 +59,8 @@ from tui.screen_registry import (
     TREE,
     WALL,
 )
-from tui.screens.base import View, view_class
-from tui.screens.tune_form import TuneForm
+from tui.screens.shared.base import View, view_class
+from tui.screens.tune.form import TuneForm
 from tui.terminal import driver
 from tui.terminal.tty import TerminalUse, Tty
 from tui.theme.laid_out import Modal

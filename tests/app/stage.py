@@ -19,7 +19,7 @@ from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
 from tui.screen_files import shown_lines
-from tui.screens.confirm_write import ConfirmWrite
+from tui.screens.load.confirm_write import ConfirmWrite
 from tui.sweep.series import Session, SweepSeries, group_of
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME

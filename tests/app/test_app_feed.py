@@ -20,7 +20,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.history.charts import MOST_EVENTS, EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
-from tui.screens.help import HelpScreen
+from tui.screens.help.screen import HelpScreen
 from tui.transport import LiveTransport, transport_of
 
 PACKAGE = Path(tui.__file__).parent

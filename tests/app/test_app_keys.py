@@ -30,22 +30,22 @@ from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import OVERVIEW, TABS, ScreenEntry
 from tui.screens.alerts import AlertsDialog
-from tui.screens.base import view_class
 from tui.screens.caches import CachesView
-from tui.screens.chooser import Chooser
 from tui.screens.details import DiskView, PortView
-from tui.screens.dialogs import Dialog
 from tui.screens.events import EventsScreen
-from tui.screens.help import HelpScreen
+from tui.screens.help.screen import HelpScreen
 from tui.screens.hosts import HostsView
-from tui.screens.latency import LatencyScreen
-from tui.screens.load import LoadScreen
+from tui.screens.latency.screen import LatencyScreen
+from tui.screens.load.screen import LoadScreen
 from tui.screens.nfs import NfsView
 from tui.screens.overview import OverviewScreen
+from tui.screens.paths.sheet import SheetView
 from tui.screens.processes import ProcessesView
 from tui.screens.settings import SettingsDialog
-from tui.screens.sheet import SheetView
-from tui.screens.tune_drawer import NOT_HERE, TuneDrawer
+from tui.screens.shared.base import view_class
+from tui.screens.shared.chooser import Chooser
+from tui.screens.shared.dialogs import Dialog
+from tui.screens.tune.drawer import NOT_HERE, TuneDrawer
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.theme.density import Density

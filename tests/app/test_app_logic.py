@@ -21,7 +21,7 @@ from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, History, kept_fields
 from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
-from tui.screens.load_actions import TURNS
+from tui.screens.load.actions import TURNS
 from tui.text.format import span_text
 
 BENCH = StepContext(4)

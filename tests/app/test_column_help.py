@@ -10,7 +10,7 @@ from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_grid_choices import grid_of
 from tests.app.test_snapshots import played
-from tui.screens.column_help import ColumnHelp
+from tui.screens.shared.column_help import ColumnHelp
 
 SMALL_TO_LARGE = ((60, 20), *SIZES)
 

@@ -19,7 +19,7 @@ from tests.app.taken import SnapCompare, assert_pictured, assert_pictures
 from tests.unit.compare.recordings import Epoch, record
 from tui.app import LunscopeApp
 from tui.compare_asked import CompareAsked
-from tui.screens.compare import CompareScreen
+from tui.screens.compare.screen import CompareScreen
 
 pytestmark = pytest.mark.slow
 

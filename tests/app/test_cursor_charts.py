@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, until
-from tui.screens import base
+from tui.screens.shared import base
 from tui.widgets.chart.widget import Chart
 
 DISKS = tuple(f"sd{letter}" for letter in "abcdef")

@@ -32,9 +32,9 @@ from tests.app.updates import Shown, assert_same, is_pending
 from tui.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
+from tui.screens.help.hanging import HangingPage
 from tui.text.glyphs import GlyphSetting
 from tui.theme.settings import load_settings
-from tui.widgets.hanging import HangingPage
 
 ENDING = {"Quit", "Suspend: back to the shell; fg returns"}
 TINY = (10, 3)

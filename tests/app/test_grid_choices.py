@@ -18,7 +18,7 @@ from tests.app.shows import text_of
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.keys import ACTIONS
-from tui.screens.column_dialog import ColumnDialog
+from tui.screens.shared.column_dialog import ColumnDialog
 from tui.text.columns import UnitStyle, grid_columns, in_units
 from tui.theme.kept_columns import KeptColumns
 from tui.theme.settings import load_settings

@@ -12,8 +12,8 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.screen_registry import TABS
-from tui.screens.help import HelpScreen
-from tui.widgets.hanging import HangingPage
+from tui.screens.help.hanging import HangingPage
+from tui.screens.help.screen import HelpScreen
 
 
 def text_of(page: HangingPage) -> list[str]:

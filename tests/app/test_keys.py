@@ -10,8 +10,8 @@ from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, clashes
 from tui.screen_registry import SCREENS, TABS, ScreenEntry
-from tui.screens.base import view_class
-from tui.screens.load_actions import TURNS
+from tui.screens.load.actions import TURNS
+from tui.screens.shared.base import view_class
 from tui.theme.settings import load_settings
 
 OWNERS = {ANYWHERE: LunscopeApp, **{entry.id: view_class(entry) for entry in SCREENS}}

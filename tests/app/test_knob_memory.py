@@ -8,7 +8,7 @@ from engine.job.knobs import Knobs, StepContext, StepSize
 from engine.job.spec import MAX_QUEUE_DEPTH, BlockShare
 from engine.replacing import replace
 from tui.load.knob_memory import MOST_TURNS, KnobMemory, KnobSlot
-from tui.screens.load_actions import TURNS
+from tui.screens.load.actions import TURNS
 
 ONE, TWO, FOUR = Knobs(), Knobs(queue_depth=2), Knobs(queue_depth=4)
 

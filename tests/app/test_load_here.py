@@ -29,11 +29,11 @@ from tui.load.read_only import read_only_job
 from tui.load.recent_targets import MOST_KEPT, RecentTargets
 from tui.load.row_device import device_of_event, device_of_row, device_of_subject
 from tui.load.write_question import WriteQuestion
-from tui.screens.chooser import Chooser
-from tui.screens.latency import LatencyScreen
-from tui.screens.load import LoadScreen
+from tui.screens.latency.screen import LatencyScreen
+from tui.screens.load.screen import LoadScreen
+from tui.screens.load.target_picker import MOST_LISTED, TargetAnswered, TargetPicker, UsesFound
 from tui.screens.overview import OverviewScreen
-from tui.screens.target_picker import MOST_LISTED, TargetAnswered, TargetPicker, UsesFound
+from tui.screens.shared.chooser import Chooser
 from tui.widgets.guard_panel import answer_lines
 from tui.widgets.lister import ItemOption
 

@@ -23,8 +23,8 @@ from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, type_name, unt
 from tui.app import LunscopeApp
 from tui.load.form import FORM
 from tui.load.load_controller import LoadController
-from tui.screens.dialogs import TypeToConfirm
-from tui.screens.load import LoadScreen
+from tui.screens.load.screen import LoadScreen
+from tui.screens.shared.dialogs import TypeToConfirm
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from tests.app.test_snapshots import JOB, played
 from tui.keys import ACTIONS
 from tui.palette import GROUPS, group_of
 from tui.screen_registry import LOAD, OVERVIEW
-from tui.screens.chooser import Chooser, ChooserLine
+from tui.screens.shared.chooser import Chooser, ChooserLine
 
 SMALL_TO_LARGE = ((60, 20), *SIZES)
 

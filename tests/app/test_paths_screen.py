@@ -13,7 +13,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
 from tui.app import LunscopeApp
 from tui.screens.details import PathView
-from tui.screens.latency import LatencyScreen
+from tui.screens.latency.screen import LatencyScreen
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.rows import natural_key
 from tui.widgets.grid.table import Grid

@@ -12,12 +12,12 @@ from tests.app.multipath import multipath_samples
 from tests.app.process_samples import with_processes
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.processes.scope import EVERYTHING, Scope
 from tui.screens.caches import CachesView
 from tui.screens.details import DiskView
 from tui.screens.overview import OverviewScreen
-from tui.screens.pages import MOST_PAGES, open_page
 from tui.screens.processes import ProcessesView
+from tui.screens.shared.pages import MOST_PAGES, open_page
+from tui.screens.shared.process_scope import EVERYTHING, Scope
 
 
 def line_of(text: str, name: str) -> list[str]:

@@ -17,8 +17,8 @@ from engine.replacing import replace
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, make_samples, table
 from tests.app.stage import make_app, on_stage, rewind_to, screen_text, until
-from tui.paths.sheet_data import BEING_READ, MOST_SAMPLES, TOO_LONG, RecordedTotals
-from tui.screens.sheet import SheetView
+from tui.screens.paths.sheet import SheetView
+from tui.screens.paths.sheet_data import BEING_READ, MOST_SAMPLES, TOO_LONG, RecordedTotals
 from tui.transport import ReplayTransport
 
 VDA = CountSubject(CountLevel.DISK, "vda@0", "vda")

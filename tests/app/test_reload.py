@@ -15,7 +15,7 @@ from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.app import LunscopeApp
-from tui.screens.help import HelpScreen
+from tui.screens.help.screen import HelpScreen
 from tui.theme import settings_watch
 from tui.theme.settings import Settings, load_settings, merged
 from tui.theme.settings_watch import SettingsRead, SettingsWatch, stamps

@@ -23,7 +23,7 @@ from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples, wit
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, shown_position, until
 from tui.app import LunscopeApp
 from tui.history.intervals import IntervalHistory
-from tui.screens.latency import LatencyScreen
+from tui.screens.latency.screen import LatencyScreen
 from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.timeline import Timeline

@@ -12,7 +12,7 @@ from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
 from tui.load.write_question import WriteQuestion
 from tui.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
-from tui.screens.confirm_write import ConfirmWrite
+from tui.screens.load.confirm_write import ConfirmWrite
 from tui.theme.settings import load_settings
 
 SCREEN = SavedScreen("<svg/>", "text\n")

@@ -7,7 +7,7 @@ import pytest
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource
 from tests.app.stage import make_app, play, screen_text
-from tui.screens.sheet import SheetView
+from tui.screens.paths.sheet import SheetView
 
 COUNT = 6
 

@@ -15,7 +15,7 @@ from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, rewind_to, screen_text, skip, until
 from tests.app.taken import SnapCompare, assert_pictures
-from tui.screens.latency import LatencyScreen
+from tui.screens.latency.screen import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
 DRIVING_SIZES = ((60, 20), SIZES[0], (120, 40), SIZES[1])

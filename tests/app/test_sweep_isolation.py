@@ -21,8 +21,8 @@ from engine.running.control import LoadControl
 from tests.app.isolation_states import ALL, StillIsolation, with_isolation
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.screens.dialogs import Dialog
-from tui.screens.sweep import SweepScreen
+from tui.screens.shared.dialogs import Dialog
+from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.asked_isolation import asked_isolation
 from tui.sweep.state import SweepPhase
 from tui.widgets.sweep.isolation_table import IsolationTable
@@ -136,7 +136,7 @@ async def test_curve_is_asked_for_on_the_screen(
     """What it needs is in the list of presets; what cannot be measured is refused, and nothing starts."""
     (tmp_path / "file").write_bytes(bytes(1 << 20))
     job = JobSpec(targets=(TargetSpec(str(tmp_path / "file")),))
-    monkeypatch.setattr("tui.screens.sweep_start.find_hierarchy", _no_groups)
+    monkeypatch.setattr("tui.screens.sweep.start.find_hierarchy", _no_groups)
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, job), SMALL) as pilot:
         await play(pilot, source, 2)

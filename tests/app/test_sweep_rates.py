@@ -20,9 +20,9 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.sweep_states import StillSession, with_sweep
 from tui.app import LunscopeApp
-from tui.screens.chooser import Chooser
-from tui.screens.dialogs import Dialog
-from tui.screens.sweep import SweepScreen
+from tui.screens.shared.chooser import Chooser
+from tui.screens.shared.dialogs import Dialog
+from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.rate_rows import curve_figures
 from tui.sweep.rate_session import RateSession
 from tui.sweep.rate_state import RatePoint, RateState

@@ -26,7 +26,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
 from tests.app.taken import SnapCompare, assert_pictures
 from tui.load.load_controller import LoadController
-from tui.screens.sweep import SweepScreen
+from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.rate_state import RateState
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase, SweepState

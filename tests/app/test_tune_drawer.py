@@ -26,11 +26,11 @@ from tests.app.stage import make_app, on_stage, play, screen_text, until
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import QUEUE
 from tui.app import LunscopeApp
-from tui.processes.scope import Scope
-from tui.screens.tune_drawer import TuneDrawer
-from tui.tune.leaving_changes import restore_all
-from tui.tune.scopes import scopes_at
-from tui.tune.tunable_rows import stepped
+from tui.screens.shared.process_scope import Scope
+from tui.screens.tune.drawer import TuneDrawer
+from tui.screens.tune.leaving_changes import restore_all
+from tui.screens.tune.scopes import scopes_at
+from tui.screens.tune.tunable_rows import stepped
 from tui.widgets.lister import ItemOption
 
 SIZES = ((80, 24), (120, 40), (200, 60))

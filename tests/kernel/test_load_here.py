@@ -22,9 +22,9 @@ from tests.app.stage import FROZEN, on_stage, screen_text, type_name, until
 from tests.kernel.conftest import Storage
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
-from tui.screens.dialogs import TypeToConfirm
-from tui.screens.load import LoadScreen
-from tui.screens.target_picker import TargetPicker
+from tui.screens.load.screen import LoadScreen
+from tui.screens.load.target_picker import TargetPicker
+from tui.screens.shared.dialogs import TypeToConfirm
 
 pytestmark = [needs.root, needs.loop]
 

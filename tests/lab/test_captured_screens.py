@@ -14,7 +14,7 @@ from tests import needs
 from tests.app.sources import SECOND_NS, START_NS, ListSource
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
 from tests.lab.fixtures import Capture, names, unpack
-from tui.screens.paths import PathsScreen
+from tui.screens.paths.screen import PathsScreen
 from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
 

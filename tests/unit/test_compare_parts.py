@@ -17,12 +17,12 @@ from engine.events import Event, EventKind
 from engine.replacing import replace
 from tests.unit.compare.recordings import Epoch, record
 from tests.unit.load_steps import SECOND_NS, Stretch, recorded_run
-from tui.compare.choice import CompareChoice
-from tui.compare.parts import FilePart, TimePart, default_parts, offered_parts, typed_part
-from tui.compare.rows import compare_rows, reason_text, side_text, summary_text
-from tui.compare.work import Compared, CompareRequest, CompareWork
 from tui.history.intervals import IntervalHistory
 from tui.history.packed import IntervalPacker
+from tui.screens.compare.choice import CompareChoice
+from tui.screens.compare.parts import FilePart, TimePart, default_parts, offered_parts, typed_part
+from tui.screens.compare.rows import compare_rows, reason_text, side_text, summary_text
+from tui.screens.compare.work import Compared, CompareRequest, CompareWork
 
 PATIENCE_S = 60.0
 

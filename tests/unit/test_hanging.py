@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
-from tui.help.sections import Hanging
-from tui.widgets.hanging import wrapped
+from tui.screens.help.hanging import wrapped
+from tui.screens.help.sections import Hanging
 
 WORDS = st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20), max_size=30)
 

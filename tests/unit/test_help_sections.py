@@ -6,10 +6,10 @@ import pytest
 
 from collectors.all_subjects import SUBJECTS
 from tui.action import Action
-from tui.help.find import find_lines, next_match
-from tui.help.sections import HelpFacts, HelpSection, help_sections
 from tui.keys import ACTIONS
 from tui.screen_registry import SCREENS, ScreenEntry
+from tui.screens.help.hanging import find_lines, next_match
+from tui.screens.help.sections import HelpFacts, HelpSection, help_sections
 
 
 def sections(screen: ScreenEntry | None = None) -> tuple[HelpSection, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors.model import Device, Rows, Topology
-from tui.screens.kept_choices import PinnedFinder, pinned_rows
+from tui.screens.shared.kept_choices import PinnedFinder, pinned_rows
 from tui.theme.kept_tables import KeptTables, PinnedRow, TableChoices
 
 CHOSEN = TableChoices("iops", True, "decimal", True, (PinnedRow("sda:1", "sda", "naa.1"), PinnedRow("sdb:2", "sdb")))

@@ -14,7 +14,7 @@ from collectors.latency.summary import means_ns
 from collectors.latency.ticks import LatencyTicks
 from engine.replacing import replace
 from tests.unit.latency_ticks import SERIES, tick, track
-from tui.screens.latency_panels import latency_stack
+from tui.screens.latency.panels import latency_stack
 
 NAMES = ("read", "write")
 

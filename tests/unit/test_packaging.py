@@ -54,7 +54,7 @@ def test_screens_are_imported_when_they_are_first_shown() -> None:
 import sys
 import tui.app
 from tui.screen_registry import TABS
-from tui.screens.base import view_class
+from tui.screens.shared.base import view_class
 named = {f"tui.screens.{entry.view.partition(':')[0]}" for entry in TABS}
 loaded = named & set(sys.modules)
 assert not loaded, loaded

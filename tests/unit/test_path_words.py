@@ -10,9 +10,9 @@ from collectors.paths.groups import GroupBy
 from collectors.rates import derive
 from engine.replacing import replace
 from tests.unit.raw_samples import disks, rows, sample
-from tui.paths.facts import facts_of, path_facts, port_facts
-from tui.paths.path_table import Only, PathTable, path_table
-from tui.paths.text import row_summary, summary
+from tui.screens.paths.facts import facts_of, path_facts, port_facts
+from tui.screens.paths.path_table import Only, PathTable, path_table
+from tui.screens.paths.text import row_summary, summary
 
 NAMES = ("sda", "sdb", "sdc", "sdd")
 WHO = rows("dm-0", *NAMES)

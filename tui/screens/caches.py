@@ -21,10 +21,10 @@ from collectors.tables.cache.subject import CACHES
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import CACHES as ENTRY
-from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View
+from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.pages import open_page
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.widget import Chart

@@ -24,12 +24,12 @@ from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.history.trends import rows_of
 from tui.keys import bindings_of
-from tui.processes.scope import Scope
 from tui.screen_registry import CGROUPS as ENTRY
-from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw, draw_nothing
 from tui.screens.details import DiskView
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View
+from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.pages import open_page
+from tui.screens.shared.process_scope import Scope
 from tui.text.columns import default_columns, figure_lines, with_trend
 from tui.text.glyphs import glyphs_of
 from tui.text.row_texts import cgroup_texts

@@ -24,11 +24,11 @@ from engine.replacing import replace
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
-from tui.paths.facts import facts_of, path_facts, port_facts
-from tui.paths.text import path_summary, paths_by_key, port_summary, ports_by_key
 from tui.screen_registry import DETAIL
-from tui.screens.base import View
-from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
+from tui.screens.paths.facts import facts_of, path_facts, port_facts
+from tui.screens.paths.text import path_summary, paths_by_key, port_summary, ports_by_key
+from tui.screens.shared.base import View
+from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
 from tui.text.columns import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit, width_of

@@ -21,11 +21,11 @@ from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.load.row_device import device_of_event
 from tui.screen_registry import EVENTS
-from tui.screens.base import View
-from tui.screens.subject_charts import SubjectCharts
+from tui.screens.shared.base import View
+from tui.screens.shared.subject_charts import SubjectCharts
+from tui.screens.tune.effects import TuneEffectFound, TuneEffects, effect_line
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
-from tui.tune.effects import TuneEffectFound, TuneEffects, effect_line
 from tui.widgets.line import TextLine
 from tui.widgets.lister import ItemOption, Options
 

@@ -22,7 +22,7 @@ from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.load.fleet_load_controller import FleetLoadController
 from tui.screen_registry import HOSTS
-from tui.screens.load_actions import LoadActions
+from tui.screens.load.actions import LoadActions
 from tui.text.columns import default_columns, figure_lines
 from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of

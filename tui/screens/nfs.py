@@ -22,8 +22,8 @@ from engine.text import safe_text
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import NFS as ENTRY
-from tui.screens.base import View
-from tui.screens.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.base import View
+from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
 from tui.text.columns import default_columns
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_beside_charts

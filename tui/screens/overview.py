@@ -22,11 +22,11 @@ from tui.app_state import AppState, traced_subject
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.history.trends import rows_of
 from tui.keys import bindings_of
-from tui.processes.scope import Scope
 from tui.screen_registry import OVERVIEW
-from tui.screens.base import View
-from tui.screens.chart_curves import AWAIT, IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View
+from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.screens.shared.pages import open_page
+from tui.screens.shared.process_scope import Scope
 from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts

@@ -19,11 +19,11 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
-from tui.processes.scope import EVERYTHING, Scope, row_labels, shown_rows, summary, why_none
 from tui.screen_registry import PROCESSES
-from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.screens.pages import open_page
+from tui.screens.shared.base import View
+from tui.screens.shared.pages import open_page
+from tui.screens.shared.process_scope import EVERYTHING, Scope, row_labels, shown_rows, summary, why_none
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.grid.table import Grid

@@ -30,10 +30,10 @@ from tui.history.subjects import row_of
 from tui.history.trends import Trends, rows_of
 from tui.keys import bindings_of
 from tui.screen_registry import WALL
-from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.screens.pages import open_page
-from tui.screens.subject_charts import SubjectCharts
+from tui.screens.shared.base import View
+from tui.screens.shared.pages import open_page
+from tui.screens.shared.subject_charts import SubjectCharts
 from tui.text.columns import GridColumn, figure_lines, grid_columns, trend_text
 from tui.text.format import MISSING_TEXT
 from tui.text.glyphs import glyphs_of

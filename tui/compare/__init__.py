@@ -1,1 +1,0 @@
-"""Data of the Compare screen: parts, what is computed beside the screen, rows, curves; without drawing."""

@@ -1,1 +1,0 @@
-"""The contents of help, without drawing: sections of keys, figures and terms of other monitors."""

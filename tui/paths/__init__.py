@@ -1,1 +1,0 @@
-"""The data of the path, tree and detail screens."""

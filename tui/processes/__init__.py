@@ -1,1 +1,0 @@
-"""Which processes do I/O on what is selected, as data and text."""

@@ -1,0 +1,1 @@
+"""Help: sections of keys, figures and terms of other monitors, and the page that shows them."""

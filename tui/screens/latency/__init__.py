@@ -1,0 +1,1 @@
+"""The Latency screen: heat map, peaks, slowest I/Os."""

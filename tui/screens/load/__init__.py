@@ -1,0 +1,1 @@
+"""The Load screen: job, knobs, what the guard says, and the choice of targets."""

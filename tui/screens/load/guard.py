@@ -1,0 +1,94 @@
+"""The guard's answers on the load screen: asked in a thread whenever other targets are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.message import Message
+from textual.timer import Timer
+
+from engine.errors import LunscopeError
+from engine.guard.answers import GuardAnswer
+from engine.job.spec import JobSpec, Mode, Permissions, TargetSpec
+from engine.job.target_text import format_target
+from engine.text import safe_text
+from tui.app_state import AppState
+from tui.load.load_controller import LoadController
+from tui.load.newest_work import NewestWork
+from tui.screens.shared.base import View
+from tui.widgets.guard_panel import FEW_LINES, MOST_LINES, GuardPanel
+
+TYPING_S = 0.3
+"""How long text must stay the same until the guard is asked."""
+ROOMY = 30
+"""Lines of a screen from which the panel may be high."""
+_Asked = tuple[tuple[TargetSpec, ...], "int | None", Mode, Permissions]
+
+
+class GuardAnswered(Message, bubble=False):
+    """The guard has answered."""
+
+    def __init__(self, asked: _Asked, answers: Sequence[GuardAnswer]) -> None:
+        super().__init__()
+        self.asked = asked
+        self.answers = answers
+
+
+class LoadGuard(View):
+    """Asks the guard about the targets of a job that does not run; shows nothing while one does."""
+
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
+        self._asked: _Asked | None = None
+        self._answers: Sequence[GuardAnswer] | None = None
+        self._work = NewestWork("lunscope-guard")
+        self._pause: Timer | None = None
+
+    def on_screen_resume(self) -> None:
+        """Ask again: what uses a target may have changed meanwhile."""
+        self._asked = None
+
+    def show_guard(self) -> None:
+        """Ask about other targets than before, and show what is known of them."""
+        controller = self.app_state.controller
+        panel = self.query_one(GuardPanel)
+        is_due = controller is not None and not self.app_state.is_rewound and not controller.has_load
+        panel.set_class(not is_due, "-off")
+        if controller is None or not is_due:
+            self._asked = None
+            return
+        job = controller.job
+        asked = (job.targets, job.size_bytes, job.knobs.mode, controller.permissions)
+        if asked != self._asked:
+            self._asked, self._answers = asked, None
+            self._ask_soon(controller, job)
+        panel.show(job.targets, self._answers, MOST_LINES if self.size.height >= ROOMY else FEW_LINES)
+
+    def _ask_soon(self, controller: LoadController, job: JobSpec) -> None:
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(TYPING_S, lambda: self._ask(controller, job))
+
+    def _ask(self, controller: LoadController, job: JobSpec) -> None:
+        asked = self._asked
+        if asked is None or asked[0] != job.targets:
+            return
+        permissions = asked[-1]
+
+        def work() -> None:
+            try:
+                answers = controller.guard.answers(job, permissions)
+            except (LunscopeError, OSError) as error:
+                names = " ".join(map(format_target, job.targets))
+                answers = (GuardAnswer(safe_text(names), None, str(error), str(error)),)
+            self.post_message(GuardAnswered(asked, answers))
+
+        self._work.request(work)
+
+    @on(GuardAnswered)
+    def _answered(self, message: GuardAnswered) -> None:
+        if message.asked != self._asked or not self.is_whole:
+            return
+        self._answers = message.answers
+        self.show_guard()

@@ -1,0 +1,340 @@
+"""The load: job, knobs, and the effect of each turn of a knob."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import ClassVar
+
+import numpy as np
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid as Cells
+from textual.containers import Vertical
+from textual.widgets import ContentSwitcher, Input
+
+from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
+from collectors.model import Frame
+from collectors.series import Series
+from collectors.tables.load.targets import TOTAL_ROWS
+from engine.errors import LunscopeError
+from engine.job.describe import knob_changes, uses_policy
+from engine.job.spec import JobSpec
+from engine.replacing import replace
+from engine.running.status import LoadState
+from tui.app_state import AppState
+from tui.history.trends import rows_of
+from tui.keys import bindings_of
+from tui.load.effect import Effect, changes_text
+from tui.load.form import DESTROY, KEEP, has_policy, job_from
+from tui.load.knob_memory import Flip
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.load.text import (
+    OF_HOSTS,
+    REPLAYED,
+    REWOUND,
+    RecordedState,
+    happened_text,
+    message_line,
+    recorded_state,
+    state_line,
+)
+from tui.screen_registry import LOAD
+from tui.screens.load.actions import LoadActions
+from tui.screens.load.guard import LoadGuard
+from tui.screens.load.here import LoadHere
+from tui.screens.shared.chart_curves import IN_FLIGHT, IOPS, LOAD_LATENCY, THROUGHPUT, Panel, draw, draw_nothing
+from tui.screens.shared.dialogs import confirm_destroy
+from tui.text.columns import default_columns, with_trend
+from tui.text.safe import target_labels
+from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.height import fit_to_rows
+from tui.widgets.grid.rows import NAME
+from tui.widgets.grid.table import Grid
+from tui.widgets.guard_panel import GuardPanel
+from tui.widgets.knob_slots import SlotLine, compose_knobs
+from tui.widgets.knobs import EffectPanel, KnobPanel
+from tui.widgets.line import TextLine
+from tui.widgets.load_form import Choice, LoadForm
+
+STATUS_PERIOD_S = 0.2
+PANELS = (LOAD_LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+
+FEWEST_GRID_LINES = 5
+"""Of the grid of targets: titles, units, and three of its rows."""
+
+
+class LoadScreen(LoadActions, LoadGuard):
+    """Form and state of the load; blocking work runs in threads that only post messages."""
+
+    ENTRY = LOAD
+    AUTO_FOCUS = "#targets_grid"
+    """Without it Textual would focus the form, which is hidden, and style all of it twice."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of(LOAD.actions),
+        Binding("escape", "leave_form", "Back to the knobs", show=False),
+    ]
+    DEFAULT_CSS = """
+    LoadScreen #knob_row { height: 6; }
+    LoadScreen.-narrow #knob_row { height: 8; }
+    LoadScreen.-narrow #knob_row.-policy { height: 9; }
+    LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
+    LoadScreen #lower { height: 1fr; }
+    LoadScreen.-normal LoadForm Choice, LoadScreen.-normal LoadForm Input { width: 18; }
+    LoadScreen.-normal LoadForm #policy { width: 28; }
+    LoadScreen.-normal LoadForm #targets { width: 1fr; }
+    LoadScreen #targets_grid { height: 4; min-height: 3; }
+    LoadScreen #charts { height: 1fr; grid-size: 2 1; grid-gutter: 0 1; }
+    LoadScreen.-narrow #charts { grid-size: 1 1; }
+    LoadScreen #charts Chart { width: 1fr; height: 1fr; }
+    LoadScreen.-narrow #iops { display: none; }
+    LoadScreen #throughput, LoadScreen #in_flight { display: none; }
+    LoadScreen.-tall.-wide #charts { grid-size: 2 2; }
+    LoadScreen.-tall.-wide #throughput, LoadScreen.-tall.-wide #in_flight { display: block; }
+    LoadScreen.-tall #knob_row { height: 8; }
+    LoadScreen.-tall #knob_row.-policy { height: 9; }
+    LoadScreen.-flat #load_message, LoadScreen.-narrow #load_message { height: 1; text-wrap: nowrap; }
+    LoadScreen.-narrow KnobPanel { width: 25; }
+    LoadScreen.-narrow.-flat #knob_row { height: 6; }
+    LoadScreen.-tiny #knob_row { height: 1; }
+    LoadScreen SlotLine.-off, LoadScreen GuardPanel.-off { display: none; }
+    LoadScreen.-editing.-low #knob_row, LoadScreen.-editing.-low SlotLine { display: none; }
+    LoadScreen.-editing.-flat #knob_row, LoadScreen.-editing.-flat SlotLine { display: none; }
+    LoadScreen.-tiny #load_message, LoadScreen.-tiny GuardPanel, LoadScreen.-tiny SlotLine { display: none; }
+    """
+
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
+        self._error = ""
+        self._happened = ""
+        """What happened on the host while the load ran."""
+        self._refused_in: LoadState | None = None
+        """State of the load in which it refused the form; None if the job matches the form."""
+        self._opened: JobSpec | None = None
+        """The job when the form was filled."""
+        self._taken = 0
+        """Number of the job that the form was filled with, see LoadController."""
+
+    def compose_body(self) -> ComposeResult:
+        """Compose state, knobs and their effect, then the form or the running load."""
+        yield from compose_knobs()
+        yield GuardPanel(" ", id="guard")
+        with ContentSwitcher(initial="running", id="lower"):
+            yield LoadForm(id="form")
+            with Vertical(id="running"):
+                columns = with_trend(default_columns("load"), "load", after="errors")
+                yield Grid("load", columns, sort=NAME, id="targets_grid")
+                with Cells(id="charts", classes="extra chart-area"):
+                    yield from (panel.make() for panel in PANELS)
+
+    def on_mount(self) -> None:
+        """Update the state between frames while the load is busy, and start the load of `run`."""
+        self.query_one("#targets_grid", Grid).waiting = "no load at this moment"
+        self.set_interval(STATUS_PERIOD_S, self._tick)
+        if self.app_state.controller is None:
+            return
+        self._fill_form(self.app_state.controller)
+        if self.app_state.autostart:
+            self.call_after_refresh(self.action_load_start)
+
+    def show_frame(self, frame: Frame) -> None:
+        """Targets, charts, effect and state."""
+        targets = frame.tables.get("load")
+        grid = self.query_one("#targets_grid", Grid)
+        charts = self.query_one("#charts").display
+        fit_to_rows(
+            grid, targets, max(FEWEST_GRID_LINES, self.query_one("#lower").size.height // 3) if charts else None
+        )
+        grid.trends = self.trends(frame, rows_of("load"))
+        grid.show(targets, target_labels(targets))
+        series = self._past(frame)
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if charts and chart.display:
+                self._draw(chart, series, replace(panel, table="load_total"))
+        self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
+        self._happened = happened_text(self.app_state.events.all(), frame.monotonic_ns)
+        self._show_state()
+
+    def _draw(self, chart: Chart, series: Series | None, panel: Panel) -> None:
+        """Draw a chart; before the first load nothing is to come, so that it does not wait."""
+        if series is None and not self.app_state.is_rewound and not self.app_state.transport.seekable:
+            draw_nothing(chart, "no load yet")
+        else:
+            draw(chart, series, panel, self.app_state)
+
+    def _past(self, frame: Frame) -> Series | None:
+        """Return the history of the load up to a frame; a frame without a load adds a gap."""
+        series = self.app_state.history.series("load_total", TOTAL_ROWS.keys[0], frame.time_ns, self.app_state.span_ns)
+        if series is None or "load_total" in frame.tables:
+            return series
+        values = {field_id: np.append(past, np.nan) for field_id, past in series.values.items()}
+        return Series(np.append(series.times_ns, frame.time_ns), values)
+
+    def _effect(self, frame: Frame) -> Effect:
+        """Compare around the last turn; None for a run in preparation or without samples."""
+        effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
+        controller = None if self.app_state.is_rewound else self.app_state.controller
+        begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
+        if effect.ended and begins:
+            return Effect()
+        return effect if controller is None else _of_flip(effect, controller.memory.last_flip)
+
+    # ------------------------------------------------------------------ state
+
+    def _tick(self) -> None:
+        controller = self.app_state.controller
+        if controller is None or not self.is_whole:
+            return
+        if self.is_editing and self._refused_in not in {None, controller.status.state}:
+            self._edited()
+        if self.is_current and (controller.status.state in BUSY_STATES or controller.status.outstanding):
+            self._show_state()
+
+    def _show_state(self) -> None:
+        """Show the load as it is, or as it was at the moment shown."""
+        controller = None if self.app_state.is_rewound else self.app_state.controller
+        recorded = self._recorded() if controller is None else None
+        title = REWOUND if self.app_state.is_rewound else OF_HOSTS if self.app_state.fleet is not None else REPLAYED
+        self.query_one("#load_state", TextLine).put(state_line(controller, self.key_text, recorded, title))
+        self.query_one("#load_message", TextLine).put(message_line(controller, self._error, self._happened))
+        job = controller.job if controller is not None else recorded.job if recorded is not None else None
+        policy = job is not None and uses_policy(job)
+        self.query_one("#knob_row").set_class(policy, "-policy")
+        knobs = controller.knobs if controller is not None else None if job is None else job.knobs
+        targets = 0 if job is None else len(job.targets)
+        self.query_one(KnobPanel).show(knobs, targets, None if controller is None else self.key_text, policy=policy)
+        memory = None if controller is None else controller.memory
+        slots = self.query_one(SlotLine)
+        slots.set_class(memory is None, "-off")
+        slots.show(memory, knobs, self.step_size, self.key_text)
+        self._follow_job(controller)
+        self.show_guard()
+
+    def _follow_job(self, controller: LoadController | None) -> None:
+        """Fill the form again if the job was set elsewhere."""
+        if controller is not None and controller.taken != self._taken:
+            self._take_back()
+            self._fill_form(controller)
+
+    def _recorded(self) -> RecordedState | None:
+        frame = self.app_state.frame
+        return None if frame is None else recorded_state(self.app_state.events.all(), frame.monotonic_ns)
+
+    @property
+    def driven(self) -> LoadController | None:
+        """The load of this host."""
+        return self.app_state.controller
+
+    def latency_subject(self) -> LatencySubject:
+        """Return all targets of the load."""
+        return WHOLE_LOAD
+
+    def report(self, error: str) -> None:
+        """Show a refusal or error; an empty text clears the line."""
+        self._error = error
+        self._show_state()
+
+    # ------------------------------------------------------------------- form
+
+    def _fill_form(self, controller: LoadController) -> None:
+        self._taken = controller.taken
+        self._opened = controller.job
+        form = self.query_one(LoadForm)
+        form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
+        form.show_policy(shown=uses_policy(controller.job))
+
+    def refill_form(self) -> None:
+        """Show the job in the form again: a knob was turned, by a key while no text field had the focus."""
+        if self.is_editing and self.app_state.controller is not None:
+            self._refused_in = None
+            self._fill_form(self.app_state.controller)
+
+    @property
+    def is_editing(self) -> bool:
+        """Whether the form is shown."""
+        return self.query_one("#lower", ContentSwitcher).current == "form"
+
+    def action_load_edit(self) -> None:
+        """Show the form, filled with the current job; while a load runs it says at once that it changes nothing."""
+        controller = self.app_state.controller
+        if controller is None:
+            return
+        self._fill_form(controller)
+        self._take_back()
+        self._switch("form")
+        self.query_one("#targets", Input).focus()
+        if controller.status.state in BUSY_STATES | {LoadState.RUNNING}:
+            self._edited()
+
+    def _switch(self, part: str) -> None:
+        """Show the form or the load; on a low screen the form takes the room of the knobs, which it has as well."""
+        self.query_one("#lower", ContentSwitcher).current = part
+        self.set_class(part == "form", "-editing")
+
+    def action_leave_form(self) -> None:
+        """Go back from the form to the running load and the knobs."""
+        self._take_back()
+        self._switch("running")
+        self.query_one("#targets_grid", Grid).focus()
+
+    @on(LoadForm.TargetsWanted)
+    def _list_targets(self) -> None:
+        LoadHere(self.app, self.app_state).choose(self.use_targets)
+
+    def use_targets(self, texts: Sequence[str]) -> None:
+        """Put chosen targets into the form."""
+        self.query_one("#targets", Input).value = shlex.join(texts)
+
+    @on(LoadForm.Edited)
+    def _edited(self) -> None:
+        controller = self.app_state.controller
+        if controller is None:
+            return
+        form = self.query_one(LoadForm)
+        values = form.values()
+        form.show_policy(shown=has_policy(values, controller.job))
+        destroy = values["destroy"] == DESTROY
+        if destroy and not controller.permissions.destroy_data:
+            self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, controller))
+            return
+        try:
+            controller.edit(job_from(values, controller.job), destroy_data=destroy)
+        except LunscopeError as error:
+            self._refused_in = controller.status.state
+            self._restore(controller)
+            self.report(str(error))
+        else:
+            self._refused_in = None
+            self.report("")
+
+    def _restore(self, controller: LoadController) -> None:
+        """Go back to the job that the form was opened with: of "5000", which is refused, "500" must not remain."""
+        if self._opened is not None:
+            with suppress(LunscopeError):  # A load runs: its job is still that one.
+                controller.edit(self._opened, destroy_data=controller.permissions.destroy_data)
+
+    def _take_back(self) -> None:
+        """Discard the refused form: the current job is unchanged."""
+        if self._refused_in is not None:
+            self._refused_in = None
+            self.report("")
+
+    def _destroy_answered(self, controller: LoadController, answer: str | None) -> None:
+        """Accept the typed confirmation, or reset the field."""
+        if answer is not None:
+            controller.permit_destroying()
+            self._edited()
+        else:
+            self.query_one("#destroy", Choice).value = KEEP
+
+
+def _of_flip(effect: Effect, flip: Flip | None) -> Effect:
+    """Name the slots if the turn that is compared was a flip."""
+    if flip is None or effect.turned_ns is None:
+        return effect
+    changes = [change.text for change in knob_changes(flip.before, flip.after)]
+    return replace(effect, text=f"{flip.title}: {effect.text}") if effect.text == changes_text(changes) else effect

@@ -1,0 +1,1 @@
+"""What several screens use: their base class, dialogs, pages and charts."""

@@ -1,0 +1,50 @@
+"""Pages: views that are opened above the screen of a tab, one above the other."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from textual.app import App
+from textual.screen import Screen
+
+from tui.screens.shared.base import View
+
+Stack: TypeAlias = list[Screen[Any]]
+"""Screens of a tab, the one on top last."""
+
+MOST_PAGES = 8
+"""Above the screens of all tabs: each keeps its widgets, about half a megabyte."""
+
+
+def open_page(app: App[Any], page: View) -> None:
+    """Show a page above the current screen; one with the same subject that is open already is returned to.
+
+    Who goes round in a circle, as from a disk to its processes and from one of them to the disk, must not pile up
+    pages, each of which takes a key to leave. Of too many, the oldest of the tab with most is closed.
+    """
+    stack = app.screen_stack
+    for at, screen in enumerate(stack):
+        if _is_same(screen, page):
+            for _ in stack[at + 1 :]:
+                app.pop_screen()
+            return
+    stacks = list(app._screen_stacks.values())
+    if sum(map(_number_of_pages, stacks)) >= MOST_PAGES:
+        _close_oldest(app, max(stacks, key=_number_of_pages))
+    app.push_screen(page)
+
+
+def _is_same(screen: Screen[Any], page: View) -> bool:
+    return type(screen) is type(page) and screen.page_subject == page.page_subject
+
+
+def _number_of_pages(stack: Stack) -> int:
+    return sum(isinstance(screen, View) for screen in stack[1:])
+
+
+def _close_oldest(app: App[Any], stack: Stack) -> None:
+    """Close a page that others may cover, as Textual closes the one on top."""
+    page = next(screen for screen in stack[1:] if isinstance(screen, View))
+    stack.remove(page)
+    page._pop_result_callback()
+    app.call_next(app._replace_screen, page)

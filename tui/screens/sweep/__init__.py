@@ -1,0 +1,1 @@
+"""The Sweep screen, with a body for each kind of measurement."""

@@ -1,0 +1,205 @@
+"""Starting searches and presets from the sweep screen: what to measure, what it needs, and what it may write."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+from engine.errors import LunscopeError
+from engine.isolation.aggressor_group import find_hierarchy
+from engine.isolation.study import NAME as ISOLATION
+from engine.isolation.study import TITLE as ISOLATION_TITLE
+from engine.job.spec import Arrival, JobSpec
+from engine.replacing import replace
+from engine.sweep.presets.files import PresetFiles
+from engine.sweep.presets.plans import PresetPlan
+from engine.text import safe_text
+from tui.load.load_controller import LoadController
+from tui.screens.load.confirm_write import ask_name
+from tui.screens.shared.base import View
+from tui.screens.shared.chooser import Chooser, ChooserLine
+from tui.screens.shared.dialogs import Dialog
+from tui.sweep import asked_isolation
+from tui.sweep.asked_rates import EXAMPLE, HELP, asked_rates
+from tui.sweep.isolation_session import IsolationSession
+from tui.sweep.preset_group import PresetOffer, least_read_pct, measurable, preset_group, preset_offers, preset_plan
+from tui.sweep.rate_session import RateSession
+from tui.sweep.series import Session, SessionGroup, group_of
+
+_STOPS = "The load that runs is stopped first."
+
+
+class SweepStarts(View):
+    """Operations that begin a measurement."""
+
+    _asked = EXAMPLE.split(maxsplit=1)[0]
+    """Limits that were typed last."""
+    _asked_isolation = asked_isolation.EXAMPLE
+    """Settings of an isolation curve that were typed last."""
+
+    @abstractmethod
+    def report(self, text: str) -> None:
+        """Show a refusal; an empty text clears the line."""
+
+    @abstractmethod
+    def began(self) -> None:
+        """Show what was begun."""
+
+    def begin_first(self, session: Session) -> None:
+        """Begin what the command asked for, once the name of every target that is written was typed."""
+        controller = session.controller
+        missing = controller.unconfirmed(replace(session.first, read_pct=session.least_read_pct))
+        if not missing:
+            self.app_state.sweeps.begin()
+            return
+
+        def asked(is_typed: bool) -> None:
+            if is_typed:
+                self.begin_first(session)
+            else:
+                session.refuse(f"{missing[0]}: name does not match: nothing written")
+
+        ask_name(self.app, controller, missing[0], asked)
+
+    def action_sweep_rate(self) -> None:
+        """Ask for limits and search the highest rate within them."""
+        controller = self._free_controller()
+        if controller is None:
+            return
+        warning = _STOPS if controller.is_turned_live() else ""
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                return
+            self._asked = answer
+            try:
+                plan = asked_rates(answer, controller.job)
+            except LunscopeError as error:
+                self.report(str(error))
+                return
+            self._when_typed(controller, plan.job, lambda: self._begin(group_of(RateSession(plan, controller))))
+
+        self.app.push_screen(Dialog("Highest rate within limits", HELP, warning=warning, value=self._asked), typed)
+
+    def action_sweep_preset(self) -> None:
+        """Choose a published study and measure it."""
+        controller = self._free_controller()
+        if controller is None:
+            return
+        job = replace(measurable(controller.job), arrival=Arrival.CLOSED)
+        lines: list[ChooserLine[PresetOffer | str]] = [
+            ChooserLine(_title(offer), offer, offer.preset.title) for offer in preset_offers(job)
+        ]
+        lines.append(ChooserLine(f"{ISOLATION:<11} {asked_isolation.NEEDS}", ISOLATION, ISOLATION_TITLE))
+
+        def chosen(offer: PresetOffer | str | None) -> None:
+            if isinstance(offer, PresetOffer):
+                self._choose(controller, job, offer)
+            elif offer is not None:
+                self._ask_isolation(controller)
+
+        self.app.push_screen(Chooser("Published studies: what each needs here", lines, verb="measure"), chosen)
+
+    def _ask_isolation(self, controller: LoadController) -> None:
+        """Ask for the rate of the victim and the loads and caps of the other one, and measure them."""
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                return
+            self._asked_isolation = answer
+            try:
+                plan = asked_isolation.asked_isolation(answer, controller.job)
+                hierarchy = find_hierarchy(controller.sysfs)
+            except LunscopeError as error:
+                self.report(str(error).removeprefix(f"--preset {ISOLATION}: "))
+                return
+            self._begin(group_of(IsolationSession(plan, controller, hierarchy, controller.sysfs)))
+
+        warning = _STOPS if controller.is_turned_live() else ""
+        text, value = asked_isolation.HELP, self._asked_isolation
+        self.app.push_screen(Dialog("Isolation curve", text, warning=warning, value=value), typed)
+
+    def _choose(self, controller: LoadController, job: JobSpec, offer: PresetOffer) -> None:
+        if offer.plan is None:
+            self.report(f"{offer.preset.name}: {offer.needs}")
+        elif offer.preset.is_toggled:
+
+            def typed(command: str | None) -> None:
+                if command and command.strip():
+                    self._allow_writes(controller, job, offer, command.strip())
+                elif command is not None:
+                    self.report(f"{offer.preset.name}: needs the command that turns the cache on")
+
+            text = f"{offer.preset.title}.\n\nShell command that turns the cache on, run between the halves:"
+            self.app.push_screen(Dialog(f"Preset {offer.preset.name}", text), typed)
+        else:
+            self._allow_writes(controller, job, offer, "")
+
+    def _allow_writes(self, controller: LoadController, job: JobSpec, offer: PresetOffer, command: str) -> None:
+        """Ask for the names of targets that are written; without them what only reads is measured."""
+        assert offer.plan is not None
+
+        def begin() -> None:
+            self._begin_preset(controller, job, offer, command)
+
+        if least_read_pct(offer.plan) < 100:
+            self._when_typed(controller, offer.plan.parts[0][1].job, begin, otherwise=begin, writes=True)
+        else:
+            begin()
+
+    def _begin_preset(self, controller: LoadController, job: JobSpec, offer: PresetOffer, command: str) -> None:
+        try:
+            plan = preset_plan(offer.preset, job, controller.permissions)
+            group = preset_group(plan, controller, command, PresetFiles(plan, None))
+        except LunscopeError as error:
+            self.report(str(error))
+            return
+        self._begin(group, self._remarks(plan))
+
+    def _remarks(self, plan: PresetPlan) -> str:
+        return "; ".join(safe_text(remark) for remark in plan.remarks)
+
+    def _begin(self, group: SessionGroup, remarks: str = "") -> None:
+        self.report(remarks)
+        self.app_state.sweeps.add(group)
+        self.app_state.sweeps.begin()
+        self.began()
+
+    def _free_controller(self) -> LoadController | None:
+        """Return the controller of the load, unless something is measured."""
+        if self.app_state.sweeps.is_busy:
+            self.report(f"a measurement goes on: stop it first ({self.key_text('sweep.stop')})")
+            return None
+        return self.app_state.controller
+
+    def _when_typed(
+        self,
+        controller: LoadController,
+        job: JobSpec,
+        then: Callable[[], None],
+        *,
+        otherwise: Callable[[], None] | None = None,
+        writes: bool = False,
+    ) -> None:
+        """Continue once the name of every target that is written was typed; on Esc with `otherwise`."""
+        knobs = replace(job.knobs, read_pct=0.0) if writes else job.knobs
+        missing = controller.unconfirmed(knobs)
+        if not missing:
+            then()
+            return
+
+        def asked(is_typed: bool) -> None:
+            if is_typed:
+                self._when_typed(controller, job, then, otherwise=otherwise, writes=writes)
+            elif otherwise is not None:
+                otherwise()
+            else:
+                self.report(f"{safe_text(missing[0])}: name does not match: nothing written")
+
+        ask_name(self.app, controller, missing[0], asked)
+
+
+def _title(offer: PresetOffer) -> str:
+    """Say what it needs; why it cannot run is said in full when it is chosen."""
+    needs = f"no: {offer.needs}" if offer.plan is None else offer.needs
+    return f"{offer.preset.name:<11} {safe_text(needs)}"

@@ -1,1 +1,0 @@
-"""Tunables on the screen: scopes at the cursor, rows, and what a change did."""
