@@ -184,7 +184,7 @@ def dialog_classes() -> Iterator[type[Modal[object]]]:
 
 
 def _load_all(package: ModuleType) -> None:
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 
 
