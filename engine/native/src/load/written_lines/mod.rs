@@ -19,8 +19,7 @@ use protection::Note;
 type Sharing = BTreeMap<String, (usize, usize)>;
 
 /// What several workers wrote of the same lines, by the functions that did.
-fn shared(notes: &[Note]) -> Sharing {
-    let workers: BTreeSet<i32> = threads("load");
+fn shared(notes: &[Note], workers: &BTreeSet<i32>) -> Sharing {
     let mut writers: BTreeMap<usize, BTreeSet<i32>> = BTreeMap::new();
     let of_workers = || notes.iter().filter(|note| workers.contains(&note.thread));
     for note in of_workers() {

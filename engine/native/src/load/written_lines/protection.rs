@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::fs;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
 use crate::load::memory::Memory;
 
@@ -32,7 +32,7 @@ pub struct Note {
 struct Step {
     thread: AtomicUsize,
     pages: [usize; 4],
-    count: usize,
+    count: AtomicUsize,
 }
 
 /// What the handlers need; in memory that is not protected, as forked children do not get it.
@@ -41,6 +41,7 @@ struct Trap {
     ranges: [[usize; 2]; MOST_RANGES],
     range_count: usize,
     steps: [Step; MOST_THREADS],
+    over: AtomicBool,
     next: AtomicUsize,
     notes: [Note; MOST_NOTES],
 }
@@ -69,13 +70,14 @@ pub fn writes_during<T>(act: impl FnOnce() -> T) -> (Vec<Note>, T) {
     TRAP.store(trap, SeqCst);
     handle(libc::SIGSEGV, on_fault);
     handle(libc::SIGTRAP, on_step);
-    for [begin, end] in ranges {
-        protect(begin, end - begin, libc::PROT_READ);
-    }
+    protect_all(shown, libc::PROT_READ);
     let result = act();
-    for [begin, end] in shown.ranges[..shown.range_count].iter().copied() {
-        protect(begin, end - begin, libc::PROT_READ | libc::PROT_WRITE);
+    shown.over.store(true, SeqCst);
+    // A thread within its one instruction may still protect pages, where the kernel could then write nothing for us.
+    while shown.steps.iter().any(|step| step.count.load(SeqCst) > 0) {
+        std::thread::yield_now();
     }
+    protect_all(shown, libc::PROT_READ | libc::PROT_WRITE);
     let count = shown.next.load(SeqCst).min(MOST_NOTES);
     let notes = shown.notes[..count].to_vec();
     // A thread may still be in a handler.
@@ -126,6 +128,12 @@ fn handle(signal: i32, handler: unsafe extern "C" fn(i32, *mut libc::siginfo_t, 
     }
 }
 
+fn protect_all(trap: &Trap, protection: i32) {
+    for [begin, end] in &trap.ranges[..trap.range_count] {
+        protect(*begin, end - begin, protection);
+    }
+}
+
 fn protect(begin: usize, length: usize, protection: i32) {
     // SAFETY: the pages are mapped; what writes to them meanwhile faults, which the handler expects.
     unsafe { libc::mprotect(begin as *mut c_void, length, protection) };
@@ -170,9 +178,10 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
     let number = trap.next.fetch_add(1, SeqCst);
     let (step, thread) = step(trap);
     let page = address & !(PAGE - 1);
-    if step.count < step.pages.len() {
-        step.pages[step.count] = page;
-        step.count += 1;
+    let count = step.count.load(SeqCst);
+    if count < step.pages.len() {
+        step.pages[count] = page;
+        step.count.store(count + 1, SeqCst);
     }
     if let Some(note) = trap.notes.get_mut(number) {
         note.line = address & !(LINE - 1);
@@ -198,11 +207,14 @@ unsafe extern "C" fn on_step(_: i32, _: *mut libc::siginfo_t, context: *mut c_vo
         )
     };
     context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
+    let over = trap.over.load(SeqCst);
     let (step, _) = step(trap);
-    for page in &step.pages[..step.count] {
-        protect(*page, PAGE, libc::PROT_READ);
+    if !over {
+        for page in &step.pages[..step.count.load(SeqCst)] {
+            protect(*page, PAGE, libc::PROT_READ);
+        }
     }
-    step.count = 0;
+    step.count.store(0, SeqCst);
 }
 
 /// The functions that led to a write, from the one that did it.

@@ -59,11 +59,12 @@ fn watched_load() {
         wait_until(|| ios(&engine) >= before + IOS);
         ios(&engine) - before
     });
+    let workers = threads("load");
+    assert!(engine.stop(PATIENCE), "{}", engine.fault());
     println!("ios {during} writes {}", notes.len());
-    for (function, (lines, writes)) in shared(&notes) {
+    for (function, (lines, writes)) in shared(&notes, &workers) {
         println!("shared {function}: {lines} lines, {writes} writes");
     }
-    assert!(engine.stop(PATIENCE), "{}", engine.fault());
 }
 
 /// What a watched load printed: I/Os, writes, and functions that wrote shared lines.
@@ -93,7 +94,6 @@ fn watched(form: &Form) -> Option<(u64, u64, Vec<String>)> {
 }
 
 #[test]
-#[ignore = "one run in seven, a load whose writes all fault ends in failure: run by name with --ignored"]
 fn workers_write_no_line_of_another_but_what_is_named() {
     for form in &FORMS {
         let Some((ios, writes, shared)) = watched(form) else {
