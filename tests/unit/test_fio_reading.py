@@ -698,6 +698,18 @@ def test_data_that_fio_makes_smaller_are_driven_as_they_are_and_said(tmp_path: P
     assert said.startswith(f"{tmp_path}/x.fio: dedupe_mode, dedupe_percentage: the data written cannot be made smaller")
 
 
+def test_a_pattern_that_is_verified_is_said_to_be_written_otherwise(tmp_path: Path) -> None:
+    lines = "[a]\nrw=write\nsize=1m\nverify=md5\nverify_pattern=0\n"
+    assert any(
+        "verify_pattern: the data written cannot be made smaller" in text for text in read(tmp_path, lines).warnings
+    )
+
+
+def test_a_section_without_figures_is_refused_as_all_have_some(tmp_path: Path) -> None:
+    assert "stats" in refusal(tmp_path, "[a]\nrw=read\nsize=1m\nstats=0\n")
+    assert not any("stats" in text for text in read(tmp_path, "[a]\nrw=read\nsize=1m\nstats=1\n").warnings)
+
+
 SCAN = (
     "[global]\nfilename={file}\nverify=meta\nbs=4k\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n"
     "[r]\nstonewall\nrw=read\n"

@@ -25,7 +25,7 @@ _UNHEARD = frozenset({"name", "description"})
 """Words for people."""
 
 WITHOUT_EFFECT = _names("""
-    group_reporting thread threads stats per_job_logs disk_util significant_figures unified_rw_reporting unit_base
+    group_reporting thread threads per_job_logs disk_util significant_figures unified_rw_reporting unit_base
     write_bw_log write_lat_log write_iops_log write_hist_log bwavgtime iopsavgtime log_avg_msec log_hist_msec
     log_hist_coarseness log_max_value log_window_value log_offset log_prio log_entries log_unix_epoch
     log_alternate_epoch log_alternate_epoch_clock_id log_compression log_compression_cpus log_store_compressed
@@ -40,7 +40,7 @@ WITHOUT_EFFECT = _names("""
     iodepth_batch iodepth_batch_submit iodepth_batch_complete_max
     continue_on_error ignore_error error_dump flow_watermark
     rwmixcycle thinktime_spin verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_offset
-    verify_pattern verify_pattern_interval verify_backlog_batch verifysort verifysort_nr
+    verify_pattern_interval verify_backlog_batch verifysort verifysort_nr
     verify_state_save verify_header_seed serialize_overlap experimental_verify
     refill_buffers scramble_buffers
 """)
@@ -49,7 +49,7 @@ WITHOUT_EFFECT = _names("""
 _OF_WRITTEN_DATA = _names("zero_buffers buffer_pattern")
 _OF_ITS_SIZE_WHEN_STORED = _names("""
     buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_global
-    dedupe_working_set_percentage
+    dedupe_working_set_percentage verify_pattern
 """)
 _OFF_AT_ZERO = _names("""
     thinktime_iotime verify_only verify_state_load pre_read hipri
@@ -60,11 +60,13 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
     "percentage_random": frozenset({"100"}),
     "rw_sequencer": frozenset({"sequential"}),
+    "stats": frozenset({"1", None}),
     "zonemode": frozenset({"none"}),
 }
 """Values with which an option has no effect."""
 
 _FIXES = {
+    "stats": "its figures would be left out of the sums: take it out, each section has figures of its own",
     "opendir": "name the files with filename",
 }
 _OTHERWISE = "changes the load and is not driven here: take it out"
@@ -158,10 +160,15 @@ def _written_data(_: Option, job: OtherOptions) -> str:
     )
 
 
+def _makes_smaller(option: Option, job: OtherOptions) -> bool:
+    """Whether fio would write data that some storage stores in less space; a pattern of zeros is one of them."""
+    return job.verify if option.name == "verify_pattern" else option.value != "0"
+
+
 def notes_of(options: Sequence[Option], job: OtherOptions) -> Iterator[str]:
     """Say what differs from fio where an option is driven in part only."""
     given = {option.name: option for option in options}
-    smaller = [name for name in sorted(_OF_ITS_SIZE_WHEN_STORED & given.keys()) if given[name].value != "0"]
+    smaller = [name for name in sorted(_OF_ITS_SIZE_WHEN_STORED & given.keys()) if _makes_smaller(given[name], job)]
     if smaller and job.has_own_data:
         yield (
             f"{', '.join(smaller)}: the data written cannot be made smaller by any storage: figures of storage that "
