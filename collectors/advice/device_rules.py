@@ -10,9 +10,9 @@ from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from collectors.model import Tier
 
 _LEAST_IOPS = 20.0
-"""Of a device that anything is said of."""
+"""A device with fewer I/Os per second has no findings."""
 _QUEUE_SHARE = 0.5
-"""Of await: from here on an I/O waits longer for the driver than it is served."""
+"""Share of await: from here on an I/O waits longer for the driver than it is served."""
 _LEAST_QUEUED = 2.0
 """Outstanding I/Os: with fewer there is hardly anything to wait for."""
 _LEAST_QUEUE_MS = 0.1
@@ -20,15 +20,15 @@ _LEAST_QUEUE_MS = 0.1
 _AT_LIMIT_PCT = 90.0
 """Mean outstanding commands over what is admitted: a mean so near to the limit is at it most of the time."""
 _ONE_SHARE = 0.9
-"""Of all I/Os: one of several carries so much that the others add nothing."""
+"""Share of all I/Os: one of several carries so much that the others add nothing."""
 _UNEQUAL = 2.0
 """Times the median of its peers: outstanding I/Os of equal disks under an even load differ by less."""
 _LEAST_EXTRA = 1.0
 """Outstanding I/Os by which it must differ as well."""
 _FULL_LINK = 0.9
-"""Of the data rate of a link: frames, acknowledgements and commands take the rest."""
+"""Share of the data rate of a link: frames, acknowledgements and commands take the rest."""
 _BUSY_PCT = 90.0
-"""Of the time: the disk seldom waits for the load."""
+"""Share of the time: the disk seldom waits for the load."""
 _IDLER = 0.75
 """Times its busy time: peers below wait for the load, as it waits for this disk. Equal disks differ by less."""
 

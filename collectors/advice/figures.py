@@ -34,7 +34,7 @@ class LoadFigures(Struct, frozen=True):
     """One load over one measured part, as the engine measured it."""
 
     queue_depth: int
-    """Of each target, or of all with `one_queue`."""
+    """Depth of each target, or of all together with `one_queue`."""
     targets: tuple[TargetFigures, ...]
     duration_s: float
     ios: int
@@ -56,9 +56,9 @@ class LoadFigures(Struct, frozen=True):
     mode: str = "direct"
     threads: int = 1
     engine_share: float = NAN
-    """Of the time of the engine's threads that they used; NaN where that says nothing of their speed."""
+    """Share of their time that the engine's threads used; NaN where that says nothing of their speed."""
     waiting_share: float = NAN
-    """Of that time, in which they were ready and waited for a processor (engine/results/waiting.py)."""
+    """Share of that time that they were ready and waited for a processor (engine/results/waiting.py)."""
     host_busy_pct: float = NAN
     cpu_users: tuple[CpuUser, ...] = ()
     """Other processes that used most of the processors meanwhile."""
@@ -94,11 +94,11 @@ class DeviceFigures(Struct, frozen=True):
     lun: str = ""
     """Key of the disk that a path leads to."""
     is_usable: bool = True
-    """Of a path: whether I/O may be sent down it with full speed."""
+    """Whether I/O may be sent down a path with full speed; True for others."""
     transport: str = ""
-    """Of a port."""
+    """Transport of a port; empty for others."""
     link_bytes_per_s: float = NAN
-    """Of a port: the data rate of its link in one direction."""
+    """Data rate of a port's link in one direction; NaN for others."""
 
     def value(self, name: str) -> float:
         """One figure; NaN where it is not known."""
@@ -119,7 +119,7 @@ class RunFigures(Struct, frozen=True):
     load: LoadFigures
     disks: tuple[DeviceFigures, ...] = ()
     paths: tuple[DeviceFigures, ...] = ()
-    """Of LUNs that have several."""
+    """Paths of LUNs that have several."""
     ports: tuple[DeviceFigures, ...] = ()
 
     @property
@@ -133,7 +133,7 @@ class FiguresBelow(Struct, frozen=True):
 
     disks: tuple[DeviceFigures, ...] = ()
     paths: tuple[DeviceFigures, ...] = ()
-    """Of LUNs that have several."""
+    """Paths of LUNs that have several."""
     ports: tuple[DeviceFigures, ...] = ()
 
     def under(self, load: LoadFigures) -> RunFigures:

@@ -10,11 +10,11 @@ from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from engine.results.waiting import WAITED_SHARE
 
 LEAST_IOS = 100
-"""Of a load, and of each target that is compared: with fewer a mean is chance."""
+"""A load, and each target that is compared, needs as many: with fewer a mean is chance."""
 LEAST_S = 0.5
-"""Of measured time; shorter ones are within the ticks of CPU accounting and the start of the load."""
+"""Least measured time: shorter ones are within the ticks of CPU accounting and the start of the load."""
 _DRIVER_SHARE = 0.9
-"""Of the time of its threads: the limit of the badge driver-bound (engine/results/caveats.py)."""
+"""Share of the time of its threads: the limit of the badge driver-bound (engine/results/caveats.py)."""
 _DRIVER_FULL = 0.98
 """No time is left in which a thread waits for storage."""
 _HOST_BUSY_PCT = 95.0

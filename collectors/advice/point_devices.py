@@ -20,7 +20,7 @@ from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
 from engine.text import safe_text
 
 MOST_ROWS = 64
-"""Of each table; those with the most outstanding are kept."""
+"""Rows of each table; those with the most outstanding are kept."""
 _DIGITS = 6
 _TIERS = {tier.name.lower(): tier for tier in Tier}
 _SHARES = ("hit_pct", "inflight_hit_pct", "miss_pct", "bypass_pct", "blocked_per_s", "dirty_pct", "used_pct")

@@ -21,17 +21,17 @@ from engine.text import safe_text
 _STRIPES = frozenset({"raid0", "raid10", "raid5", "raid6", "striped", "stripe"})
 """Kinds of layers that spread I/Os evenly over their members."""
 _FAST_IOPS = 20_000.0
-"""Of a device without moving parts: from here on the work of a scheduler per I/O (some us) shows."""
+"""Rate of a device without moving parts: from here on the work of a scheduler per I/O (some us) shows."""
 _ALWAYS_SLOWER = frozenset({"bfq"})
 """Schedulers that hold I/Os back on purpose; mq-deadline and kyber only cost time on processors."""
 _SCHEDULERS = frozenset({"bfq", "mq-deadline", "kyber"})
 _FULL_QUEUE = 0.95
-"""Of nr_requests outstanding on average: submitters wait for a free request most of the time."""
+"""Share of nr_requests outstanding on average: submitters wait for a free request most of the time."""
 _BLOCKED_PER_S = 0.5
 """A block now and then is a burst, not a full cache."""
 _BYPASSED_PCT = 50.0
 _LEAST_BYPASSES = 20.0
-"""Per second: of fewer I/Os nothing is said."""
+"""I/Os per second: a rule needs at least as many."""
 _FULL_OF_DIRTY_PCT = 95.0
 _MOST_NAMED = 4
 
@@ -278,7 +278,7 @@ def _command(commands: Mapping[str, str], cache: _Cache) -> str:
 
 
 def _full_cache(table: FrameTable, row: int, cache: _Cache) -> Iterator[Finding]:
-    """Find writes that waited for a free block, or a cache of which nearly all is dirty."""
+    """Find writes that waited for a free block, or a cache that is nearly all dirty."""
     blocked, dirty = table.value("blocked_per_s", row), table.value("dirty_pct", row)
     full = blocked >= _BLOCKED_PER_S or dirty >= _FULL_OF_DIRTY_PCT
     if not full or cache.kind not in DEVICE_KINDS:

@@ -1,4 +1,4 @@
-"""What is said of a load of which no other limit is evident: that its devices are full, or why it is not known."""
+"""What is said where no other limit is evident: that the devices are full, or why it is not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.results.waiting import WAITED_SHARE
 
 _FULL_PCT = 90.0
 _ENGINE_IDLE = 0.5
-"""Of their time that the engine's threads use: they wait for the storage for most of it."""
+"""Share of their time that the engine's threads use: they wait for the storage for most of it."""
 _FURTHER = "see whether throughput still rises with the load (--vary qd=1..64)"
 
 

@@ -20,7 +20,7 @@ LONGEST_CALM_S = 3600.0
 
 
 class CostRuling(Enum):
-    """What is to be done about exact time."""
+    """What to do about exact time."""
 
     GO_ON = auto()
     STOP = auto()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from collectors.sampling.schedule import SECOND_NS, SystemClock
 
 KEPT = 16
-"""Exchanges of which the best is used: about as many seconds, in which clocks drift apart by well below 1 ms."""
+"""The best of so many exchanges is used: in as many seconds clocks drift apart by well below 1 ms."""
 _SHARE = 0.5
 """A sample that would come sooner than this share of the interval after the one before is left out."""
 

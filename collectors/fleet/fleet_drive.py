@@ -76,7 +76,7 @@ class FleetDrive:
         self._interrupted: Interrupted = self._stopping.wait
         self._store = StatusStore()
         self._lock = threading.Lock()
-        """Of the knobs, and of the request that waits."""
+        """Guards the knobs and the request that waits."""
         self._asked = self._in_force = self._widest().job.knobs
         self._next: tuple[Knobs, Done] | None = None
         self._load: FleetLoad | None = None

@@ -78,7 +78,7 @@ class FleetHost(Struct, eq=False):
     status: Frame = field(default_factory=dict)
     """State of its load."""
     result: Frame | None = None
-    """Of the load that has ended."""
+    """Result of the load that has ended."""
     given: object = field(default_factory=dict)
     """What its names led to when a load was first armed on them, as its agent says: permissions are for that only."""
     done: dict[int, Frame] = field(default_factory=dict)

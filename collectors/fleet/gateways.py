@@ -42,7 +42,7 @@ class Gateways:
             self._losses[gateway] = 0
 
     def has_failed(self, gateway: str) -> bool:
-        """Whether no other host is to be reached through it."""
+        """Whether no other host should be reached through it."""
         return gateway in self._failed
 
     def lost(self, host: str, words: Sequence[str], *, was_connected: bool) -> str | None:

@@ -14,7 +14,7 @@ RENEW_S = 0.5
 """How often a controller renews the leases of agents that may drive a load."""
 _POLL_S = 0.05
 _SHARE = 0.95
-"""Of the interval of renewals: samples come on whole seconds, and no host is asked just then each time."""
+"""Share of the interval of renewals: samples come on whole seconds, and no host is asked just then each time."""
 
 
 class Lease:

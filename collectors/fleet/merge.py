@@ -19,7 +19,7 @@ from engine.events import Event, EventKind
 from engine.replacing import replace
 
 _PAUSE = 50
-"""Rows of all hosts are made anew at most in 1/50 of the time."""
+"""Merging the rows of all hosts takes 1/50 of the time at most."""
 
 
 def host_key(host: str, key: str) -> str:
@@ -33,7 +33,7 @@ def host_of(key: str) -> str:
 
 
 class _MergedRows(Struct, eq=False):
-    """Rows of one table of all hosts, made anew only where those of a host changed."""
+    """Rows of one table of all hosts, merged again only where those of a host changed."""
 
     parts: tuple[Rows | None, ...] = ()
     rows: Rows = field(default_factory=lambda: Rows((), ()))

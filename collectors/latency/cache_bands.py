@@ -21,7 +21,7 @@ from collectors.tables.cache.subject import CACHES
 _AGREES = 0.1
 """How far the share of fast I/Os may be from the hit rate: counters and latencies end at slightly different times."""
 _LEAST_SHARE = 0.05
-"""Of all I/Os in each band."""
+"""Each band must hold this share of all I/Os."""
 _LEAST_IOS = 200
 _DEEP = 0.3
 """Times the lower of the two peaks: a valley between bands is no deeper than this by chance."""

@@ -29,7 +29,7 @@ from collectors.model import Histograms, Step
 BUDGET_BYTES = 6 << 20
 """Memory for the histograms of all rows: a quarter of an hour of a hundred busy disks, a minute of many thousand."""
 _TICK_BYTES = 600
-"""Of a tick beside its bytes."""
+"""What a tick takes beside its bytes."""
 
 
 class _KeptTick(Struct, frozen=True, eq=False):

@@ -13,7 +13,7 @@ from engine import _native
 _MOST_AT_ONCE = 1 << 21
 """Cells that the encoder takes."""
 _OVERHEAD_BYTES = 200
-"""Of an object and its bytes beside the cells."""
+"""What an object and its bytes take beside the cells."""
 
 
 class PackedCells(Struct, frozen=True, eq=False):

@@ -22,7 +22,7 @@ class Part(StrEnum):
     QUEUE = "queue"
     SERVICE = "service"
     RTT = "rtt"
-    """Of NFS: network and server; its total is the execute time."""
+    """Time in network and server of an NFS call; its total is the execute time."""
 
 
 class Direction(StrEnum):
@@ -42,7 +42,7 @@ class LatencySubject(Struct, frozen=True):
     keys: frozenset[str]
     """Empty: all rows."""
     ends: tuple[str, str] = ("", "")
-    """Of NFS, whose rows come while it is followed: beginning and end of the keys of its rows instead."""
+    """Beginning and end of the keys of its rows, for NFS, whose rows come while it is followed."""
 
     def has(self, key: str) -> bool:
         """Whether a row belongs to it."""

@@ -96,7 +96,7 @@ def _refuse_long_name(path: Path) -> None:
 
 
 def remove_existing(path: Path) -> None:
-    """Remove a recording that is to be overwritten.
+    """Remove a recording that will be overwritten.
 
     Raises:
         RefusedError: it is not a session, nothing of it can be read, or it is being recorded.

@@ -147,7 +147,7 @@ class TopologyScanner:
         return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
-        """Names of the paths and maps of a scanned graph of which multipathd or the transport says something else."""
+        """Names of the paths and maps of a scanned graph that multipathd or the transport describe otherwise."""
         daemon, remote_ports = self._daemon_facts(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
         if not daemon.paths and not remote_ports:
             return frozenset()

@@ -1,4 +1,4 @@
-"""Polling of path states, of which the kernel announces few changes, and of the event numbers of multipath maps."""
+"""Polling of path states, whose changes the kernel seldom announces, and of the event numbers of multipath maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exclusive claim of a device that is to be written."""
+"""The exclusive claim of a device that a load writes."""
 
 from __future__ import annotations
 

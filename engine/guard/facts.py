@@ -133,19 +133,19 @@ class TargetFacts(Struct, frozen=True):
     """Read once, when the target was opened."""
 
     unwritten_share: float = 0.0
-    """Of a file, 0 to 1: holes, and what was allocated but never written."""
+    """Share of a file, 0 to 1: holes, and what was allocated but never written."""
     samples: int = 0
     """Blocks that could be read."""
     zero_share: float = 0.0
-    """Of the samples, 0 to 1."""
+    """Share of the samples, 0 to 1."""
     compressible_share: float = 0.0
-    """Of the samples, 0 to 1; zeros are not among them."""
+    """Share of the samples, 0 to 1; zeros are not among them."""
     write_cache: str | None = None
     """`write back` or `write through` of the disk below, None where it is not known."""
     reads_block: bool = False
     """Whether reads through the page cache block (engine.guard.facts)."""
     rotational: bool | None = None
-    """Of a device; None where it is not known, and of a file."""
+    """Whether the device rotates; None for a file, and where it is not known."""
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:

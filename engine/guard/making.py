@@ -17,7 +17,7 @@ def refuse_making(spec: TargetSpec, path: str, job: JobSpec, permissions: Permis
     is not enough to make one.
 
     Raises:
-        UsageError: nothing says that a file is to be made there.
+        UsageError: nothing asks for a file to be made there.
         RefusedError: nobody allowed it.
     """
     if spec.paths or job.size_bytes is None or _would_land_among_devices(path):

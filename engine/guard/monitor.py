@@ -47,9 +47,9 @@ class MountChanges:
 
 
 _SHARE = 0.1
-"""Of one core."""
+"""Share of one core that the checks may take."""
 _SLICE_S = 0.01
-"""Of processor time, after which it pauses: others wait no longer for the interpreter."""
+"""The checks pause after this much processor time: others wait no longer for the interpreter."""
 
 
 class ScanPace:

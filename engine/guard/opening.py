@@ -295,7 +295,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
 
 
 def _refuse_data(opener: _Opener, found: list[list[Found]], targets: list[OpenTarget]) -> None:
-    """Look at all devices that are to be written, which are claimed by now, and refuse those that may hold data."""
+    """Look at all devices that the load writes, which are claimed by now, and refuse those that may hold data."""
     both = zip(found, targets, strict=True)
     pairs = [pair for each, target in both for pair in zip(each, target.nodes, strict=False)]
     written = [(one, node) for one, node in pairs if one.is_block and node.writable]

@@ -65,7 +65,7 @@ class OpenTarget(Struct, eq=False):
     held: set[int] = field(default_factory=set)
     """Numbers of the devices that are claimed for the job, this one among them; shared by all of its targets."""
     claim_fd: int | None = None
-    """Of the open file with the exclusive claim, where a load that runs at the same time opened that."""
+    """The open file with the exclusive claim, where a load that runs at the same time opened it."""
     others: tuple[OpenTarget, ...] = ()
     """Further paths to the same LUN, each opened and checked like this one."""
 

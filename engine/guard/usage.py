@@ -1,4 +1,4 @@
-"""What uses a device or file that is to be written: one use in words, or None.
+"""What uses a device or file that a load wants to write: one use in words, or None.
 
 A device counts as used when any device that shares bytes with it is: the device itself, its disk, its partitions, the
 same LUN by another path, a loop device over the same file, and the devices below it.

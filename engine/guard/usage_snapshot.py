@@ -149,7 +149,7 @@ class UsageSnapshot:
 
     @property
     def unseen_namespaces(self) -> tuple[str, ...]:
-        """Mount namespaces of which nothing is known."""
+        """Mount namespaces that show nothing."""
         return self._namespaces.unseen
 
     @cached_property

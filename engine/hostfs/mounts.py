@@ -87,7 +87,7 @@ def devices_of(mount: MountEntry) -> set[int]:
 
 
 def pooled_devices(sysfs: Path) -> Iterator[tuple[int, str]]:
-    """Name the members of mounted btrfs and bcachefs filesystems, of which mountinfo shows one at best."""
+    """Name the members of mounted btrfs and bcachefs filesystems; mountinfo shows one at best."""
     for filesystem, pattern in (("btrfs", "btrfs/*/devices/*/dev"), ("bcachefs", "bcachefs/*/dev-*/block/dev")):
         for file in sorted((sysfs / "fs").glob(pattern)):
             number = parse_device_number(read_text(file))

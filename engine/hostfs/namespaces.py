@@ -24,7 +24,7 @@ class Namespace(Struct, frozen=True, weakref=True):
     """A mount namespace as those of one root directory see it."""
 
     folder: Path
-    """Of one of its processes or threads in /proc; where it has none, of ours."""
+    """The folder of one of its processes or threads in /proc; ours where it has none."""
     root: str = ""
     """Path under which its files are reached; empty for our own."""
     label: str = ""

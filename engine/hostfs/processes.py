@@ -30,11 +30,11 @@ class WritableFile(Struct, frozen=True):
     how: str
     """For "is ... by NAME (pid N)"."""
     name: str = ""
-    """Of a mapping: where its file was, for those who may not follow `path`."""
+    """Where the file of a mapping was, for those who may not follow `path`."""
     inode: int = 0
     """That the name must have."""
     protected: Protected | None = None
-    """Of a mapping that is not writable now."""
+    """Present for a mapping that is not writable now."""
 
 
 class Protected(Struct, frozen=True):

@@ -19,11 +19,11 @@ from msgspec import Struct
 from engine.syscalls import Statx, statx
 
 _NUMBER_BITS = 0xFFFFFFFF
-"""Of an inode number; an overlay may set higher ones (`xino` in Documentation/filesystems/overlayfs.rst)."""
+"""Bits of an inode number; an overlay may set higher ones (`xino` in Documentation/filesystems/overlayfs.rst)."""
 _ORIGINS = ("trusted.overlay.origin", "user.overlay.origin")
 """The attribute that a file has which an overlay copied up; the second with its option `userxattr`."""
 _ALL_USERS = ["0", "0", "4294967295"]
-"""Of uid_map in the first user namespace (user_namespaces(7)): only there are attributes of the name trusted. seen."""
+"""uid_map of the first user namespace (user_namespaces(7)): only there are attributes named trusted. seen."""
 
 
 class StoredFile(Struct, frozen=True):
@@ -93,7 +93,7 @@ def same_bytes(first: StoredFile, second: StoredFile, is_overlay: IsOverlay) -> 
 
 
 def _same_by_layer(first: StoredFile, second: StoredFile, direct: list[StoredFile]) -> bool | None:
-    """Compare two files made at the same time, of which at least one is seen through an overlay."""
+    """Compare two files made at the same time; at least one is seen through an overlay."""
     if not (first.inode ^ second.inode) & _NUMBER_BITS:
         return True
     if direct and not _may_be_copy(direct[0]):

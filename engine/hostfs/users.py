@@ -27,7 +27,7 @@ def process_words(folder: str) -> str:
 class _User(Struct, frozen=True):
     how: str
     process: str = ""
-    """Folder in /proc; its name is read when it is to be said."""
+    """Folder in /proc; its name is read when a message needs it."""
     protected: Protected | None = None
 
     @property

@@ -40,7 +40,7 @@ class Writers(Struct):
     possible: Users = field(default_factory=Users)
     """Files that are registered with a ring of a process that has them open for reading: nothing says which it is."""
     unreadable: int = 0
-    """Processes of others, of which nothing is known."""
+    """Processes of others that show nothing."""
     in_flight: dict[str, int] = field(default_factory=dict)
     """How many descriptors on their way to processes could not be looked at, by their folders."""
     unlisted: set[str] = field(default_factory=set)

@@ -17,7 +17,7 @@ _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
 """From this share of its threads' time on, the generator may be the limit and not the storage."""
 _LEAST_MEASURED_NS = 500_000_000
-"""Before so much was measured of an epoch nothing is said of the generator."""
+"""An epoch says something of the generator only once this much was measured."""
 _HOST_BUSY_PCT = 95.0
 
 

@@ -14,11 +14,11 @@ class CpuUse(Struct, frozen=True):
     """CPU time over the measured part of one epoch or several."""
 
     engine_ns: int
-    """Of the engine's threads and of the kernel's helpers behind their rings."""
+    """CPU time of the engine's threads and of the kernel's helpers behind their rings."""
     host_busy_ns: int
-    """Of all processors, for any process, as the kernel counted; iowait is not busy."""
+    """Busy time of all processors, for any process, as the kernel counted; iowait is not busy."""
     host_ns: int
-    """Of all processors, idle or not."""
+    """Time of all processors, idle or not."""
     engine_waited_ns: int | None = None
     """How long the engine's threads, added up, were ready and waited for a processor; None where it is not known."""
 

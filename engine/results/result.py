@@ -38,7 +38,7 @@ class TargetResult(Struct, frozen=True, eq=False):
     skipped: int = 0
     """Arrivals that found no free slot in time."""
     paths: tuple[PathResult, ...] = ()
-    """Of a target that is reached by several."""
+    """Paths of a target that is reached by several."""
 
 
 class FsyncResult(Struct, frozen=True):
@@ -110,7 +110,7 @@ class About(Struct, frozen=True):
     notices: tuple[str, ...]
     """What a reader must know to judge the numbers, one line each."""
     badges: tuple[Badge, ...]
-    """Of the targets."""
+    """Badges of the targets."""
     ended: str
     """runtime, size, steady, stopped or failed; empty while it runs."""
     elapsed_s: float
@@ -142,7 +142,7 @@ class RunResult(Struct, frozen=True, eq=False):
     skipped: int = 0
     """All arrivals that found no free slot in time, transient ones too."""
     verified: Verified | None = None
-    """Of a verified load."""
+    """What was verified; None for a load that does not verify."""
     paths: tuple[PathOutcome, ...] = ()
     """Failures of paths, where targets have several."""
     outstanding: tuple[Outstanding, ...] = ()
@@ -152,7 +152,7 @@ class RunResult(Struct, frozen=True, eq=False):
     stalls: tuple[Stall, ...] = ()
     """Stalls: I/Os outstanding for longer than a second."""
     steadiness: Steadiness | None = None
-    """Of the last epoch; None for a load that was not watched."""
+    """Steadiness of the last epoch; None for a load that was not watched."""
 
     @property
     def ended_ns(self) -> int:

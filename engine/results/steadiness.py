@@ -45,7 +45,7 @@ class Steadiness(Struct, frozen=True):
     round_s: float
     state: SteadyState = field(default_factory=SteadyState)
     decline: Decline | None = None
-    """Of all I/Os; for latencies of their reciprocals, so that a fall is worse for every figure."""
+    """Decline over all I/Os; latencies count as their reciprocals, so that a fall is worse for every figure."""
 
     @property
     def fell_share(self) -> float:

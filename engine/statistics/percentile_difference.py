@@ -15,7 +15,7 @@ from engine.statistics.student_t import t_quantile
 
 _REPLICATES = 1000
 _SEED = 20
-"""Of the resampling: the same recordings give the same intervals."""
+"""Seed of the resampling: the same recordings give the same intervals."""
 
 
 class HistogramBlocks(Struct, frozen=True, eq=False):

@@ -40,7 +40,7 @@ class WarmUp(Struct, frozen=True):
     is_settled: bool
     """False: the best cut is where the search ends, or there are too few values; the series is not steady yet."""
     trend: Trend
-    """Of values where more is better, such as IOPS."""
+    """Trend of the values; more is better, as for IOPS."""
 
 
 def cut_warm_up(values: NDArray[np.float64]) -> WarmUp:

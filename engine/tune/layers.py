@@ -11,7 +11,7 @@ from engine.tune.plan import SideEffect, TunePlan, Write
 def combine_plans(earlier: Sequence[TunePlan], latest: TunePlan) -> TunePlan:
     """Combine plans in force with one that was made on top of them; writes that come to nothing are left out.
 
-    The result is to be applied once the earlier ones are restored: its values before are those before all of them.
+    Apply the result once the earlier ones are restored: its values before are those before all of them.
 
     Args:
         earlier: as they were applied, oldest first.
@@ -54,7 +54,7 @@ def _maker(write: Write) -> str:
 
 
 def _is_reset(write: Write, writes: Iterable[Write]) -> bool:
-    """Whether the kernel sets it anew with another write, so that the value of before all changes is to be written."""
+    """Whether the kernel sets it anew with another write, so that the value before all changes must be written."""
     others = (one for one in writes if one.target.key == write.target.key and one.before != one.after)
     return any(write.tunable.file in one.tunable.resets for one in others)
 

@@ -18,7 +18,7 @@ from engine.tune.tunable import Target
 ADD_ENV = "LUNSCOPE_ADD_XPRT"
 """Set to 1 where the distribution's kernel has the fix below."""
 ADD_FILE = "add_xprt"
-"""Of a switch, since Linux 6.15: each write makes a transport."""
+"""File of a switch since Linux 6.15: each write makes a transport."""
 _MOST = 16
 """NFS_MAX_CONNECTIONS of fs/nfs, the most that nconnect may be."""
 _FIXED_IN = 7, 2
@@ -41,7 +41,7 @@ class OnlineTransports:
 
     def __init__(self, release: Callable[[], str] = lambda: os.uname().release) -> None:
         self._release = release
-        """Of the kernel."""
+        """Release of the kernel."""
 
     def read(self, tree: KernelTree, target: Target) -> str | None:
         """Return it; None where the target has no transports whose state can be seen."""
@@ -72,7 +72,7 @@ class OnlineTransports:
         """Nothing is left behind by a change that was killed."""
 
     def kept(self, tree: KernelTree, target: Target) -> str:
-        """Return how many there are, online or not: those that come later are to be removed."""
+        """Return how many there are, online or not: those that come later are removed."""
         return str(len(_transports(tree, target.folder)))
 
     def restore(self, tree: KernelTree, target: Target, before: str, kept: str) -> None:

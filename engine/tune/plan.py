@@ -21,7 +21,7 @@ class Write(Struct, frozen=True):
     tunable: Tunable
     target: Target
     inode: int
-    """Of the target's folder: another device of the same name has another one."""
+    """Inode of the target's folder: another device of the same name has another one."""
     before: str
     """Empty where its file is made by this change."""
     after: str

@@ -39,7 +39,7 @@ class Target(Struct, frozen=True):
     device: str = ""
     """Device number of a line in the files of a group, as `8:16`."""
     holder: str = ""
-    """Of a group with a device: the name of the device."""
+    """Name of the device, for a group with a device."""
 
     @property
     def key(self) -> str:

@@ -42,7 +42,7 @@ class SavedSetting(Struct, frozen=True):
     target: Target
     value: str
     inode: int | None = None
-    """Of the target's folder when it was set: another device of the same name has another one; None: as it is now."""
+    """Inode of the target's folder when it was set: another device of that name has another; None: as it is now."""
 
 
 class _Match(Struct, frozen=True):

@@ -51,7 +51,7 @@ class Ending(Enum):
     TOLD = auto()
     """SIGTERM."""
     KEPT = auto()
-    """It is to be kept."""
+    """The change stays."""
 
 
 class _Pipe:

@@ -25,7 +25,7 @@ class PassResult(Struct, frozen=True):
     name: str
     good_bytes: int
     journal_bytes: int
-    """Of those, written by the run of the journal."""
+    """Part of the good bytes that the run of the journal wrote."""
     foreign_bytes: int
     """Not written by a verified load."""
     elsewhere_bytes: int

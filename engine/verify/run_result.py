@@ -23,11 +23,11 @@ class VerifiedTarget(Struct, frozen=True):
     name: str
     written_bytes: int
     checked_bytes: int
-    """Of reads, compared with what was written there."""
+    """Bytes of reads that were compared with what was written there."""
     raced_bytes: int
-    """Of reads, not compared as they met a write to the same range, or one that had failed."""
+    """Bytes of reads that met a write to the same range, or a failed one, and were not compared."""
     unwritten_bytes: int
-    """Of reads, not compared as the load wrote nothing there."""
+    """Bytes of reads from where the load wrote nothing, which were not compared."""
     damage: tuple[Damage, ...]
     """That reads met, in the order they met it, each once."""
     final_pass: PassResult | None

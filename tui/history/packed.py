@@ -18,11 +18,11 @@ Number = TypeVar("Number", bound=np.generic)
 
 _ALIGNMENT = 8
 _FIGURE = np.dtype(np.float32)
-"""Of kept figures: seven digits, of which screens show five at most."""
+"""Type of kept figures: seven digits; screens show five at most."""
 _ROW_BYTES = 256
-"""Of the key and the name of a row."""
+"""What the key and the name of a row take."""
 _OVERHEAD_BYTES = 600
-"""Of an interval beside its figures."""
+"""What an interval takes beside its figures."""
 
 
 class PackedColumns(Mapping[str, NDArray[Number]], Generic[Number]):
@@ -218,7 +218,7 @@ def _padded(size: int) -> int:
 
 
 def _are_alike(some: Rows, others: Rows) -> bool:
-    """Whether rows have the same keys and names: tables of one row are made anew for each frame."""
+    """Whether rows have the same keys and names: each frame has a new table of one row."""
     return some is others or (some.keys == others.keys and some.names == others.names)
 
 

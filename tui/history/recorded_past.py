@@ -55,7 +55,7 @@ class _HeldSteps(Struct):
     times_ns: list[int] = field(default_factory=list)
     """Ascending wall times."""
     usual_ms: list[UsualLatencies] = field(default_factory=list)
-    """Of the same steps."""
+    """Usual latencies at the same steps."""
     from_start: bool = False
     """Whether it begins with the recording."""
     is_complete: bool = False
@@ -121,7 +121,7 @@ class RecordedPast:
     def fill(self, step: Step, frame: Frame, is_over: Callable[[], bool]) -> Iterator[Frame]:
         """Fill the histories up to a step, and give its frame again whenever they and its usual latencies changed.
 
-        `is_over` tells that another moment is to be shown: what is missing is then read for that one.
+        `is_over` tells that another moment is shown now: what is missing is then read for that one.
         """
         time_ns, held = step.current.time_ns, self._held
         if self._history.latencies.lacks_past:

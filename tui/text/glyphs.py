@@ -34,7 +34,7 @@ class Glyphs(Struct, frozen=True):
     ellipsis: str
     """No mark of a tier: `~` would read as sampled."""
     strengths: tuple[str, str, str, str, str, str]
-    """Of the cells of a wall: not known, none, and four more."""
+    """Marks of the cells of a wall: not known, none, and four more."""
     caret: str
     vertical: str
     horizontal: str
@@ -71,7 +71,7 @@ class Glyphs(Struct, frozen=True):
     unknown: str
     """Not known, where a blank means zero."""
     verdicts: Mapping[Verdict, str]
-    """Of a comparison, beside their words."""
+    """Marks of the verdicts of a comparison, beside their words."""
 
 
 UNICODE = Glyphs(

@@ -33,7 +33,7 @@ _OF_PATHS: dict[str, Callable[[Sequence[Path], Graph], Iterable[str]]] = {
     "access": lambda paths, _: (path.access for path in paths),
     "policy": lambda paths, graph: (policies_of(graph).get(path.lun, "") for path in paths),
 }
-"""Texts of the paths of a row: its own, or all paths to a LUN, of which the state is the worst."""
+"""Texts of the paths of a row: its own, or all paths to a LUN, whose state is the worst."""
 
 
 def _port_name(path: Path, graph: Graph) -> str:

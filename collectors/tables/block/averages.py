@@ -44,7 +44,7 @@ class TracedSum:
         self.elapsed_s = 0.0
         """Total traced time."""
         self._whole_s = 0.0
-        """Of it, time in which not too many I/Os were lost."""
+        """Part of the traced time in which few enough I/Os were lost."""
 
     def add(self, interval: Traced) -> None:
         """Add one interval."""

@@ -155,7 +155,7 @@ _SUMS = {
     ),
 }
 _REPORTED = ("command_errors", "link_errors", "frame_errors", "resets", "reconnects")
-"""Columns of which new counts are an event; the others are parts of these."""
+"""Columns whose increase is an event; the others are parts of these."""
 
 
 class PortErrors:

@@ -53,7 +53,7 @@ class _Seen(Struct, frozen=True):
 
 
 class Bcaches:
-    """Reads all bcache devices, and in which time their counts came about."""
+    """Reads all bcache devices, and how long their counts took to increase."""
 
     def __init__(self, sysfs: str) -> None:
         self._folder = f"{sysfs}/block"

@@ -57,7 +57,7 @@ def parse_cache(status: str) -> tuple[str, dict[str, int]]:
 
 
 def parse_writecache(status: str, block_bytes: int) -> dict[str, int]:
-    """Parse the status of dm-writecache: 14 fields, of which kernels before 5.15 have the first four.
+    """Parse the status of dm-writecache: 14 fields, the first four before Linux 5.15.
 
     Kernels count requests in the fields 5 to 11; blocks since Linux 6.0, and in stable kernels that have the change.
 
@@ -115,12 +115,12 @@ class MappedCache(Struct, frozen=True):
     """One map whose target is a cache."""
 
     key: str
-    """Of its block device."""
+    """Key of its block device."""
     name: str
     number: Number
     kind: str
     block_bytes: int
-    """Of dm-writecache; 0 for dm-cache, whose status has its block size."""
+    """Block size of dm-writecache; 0 for dm-cache, whose status has it."""
 
 
 class MappedCaches:

@@ -49,7 +49,7 @@ they count at once, in which case it is the interval. `failed` is 1 for a cache 
 """
 
 DEVICE_KINDS = ("dm-cache", "dm-writecache", "bcache")
-"""Kinds of which every row is a block device."""
+"""Kinds whose rows are all block devices."""
 
 
 def cache_key(kind: str, what: str) -> str:

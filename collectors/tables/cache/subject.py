@@ -84,7 +84,7 @@ def _together(reads: Values, writes: Values) -> Values:
 
 
 def _bypass_share(sums: Mapping[str, Values]) -> Values:
-    """Share of I/Os past the cache, of the ways of which all other I/Os are known."""
+    """Share of I/Os past the cache, where all other ways of an I/O are known."""
     past: Values = np.zeros_like(sums["elapsed_s"])
     whole = past.copy()
     for way in ("read", "write"):
@@ -161,7 +161,7 @@ def _identity(key: str, topology: Topology) -> str:
 
 _COLUMNS = ("hit_pct", "inflight_hit_pct", "miss_pct", "bypass_pct", "lookups_per_s", "hits_per_s", "blocked_per_s",
             "dirty_bytes", "used_bytes", "used_pct", "size_bytes")  # fmt: skip
-"""Of a list of the ARC hits per second and what it has are all that is counted."""
+"""A list of the ARC counts its hits per second and its size only."""
 
 CACHES = Subject(
     table=TABLE,

@@ -66,7 +66,7 @@ class CgroupCollector:
         )
         self._retry_s = 0.0
         self._generation = -1
-        """Of the counters whose rows are published."""
+        """Generation of the counters whose rows are published."""
         self._shown: _Shown = ()
         self._limits = _limits(())
         self._table = _NO_TABLE

@@ -17,7 +17,7 @@ from engine.hostfs.cgroups import blkio_root, unified_root
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.01
-"""Of one core; hosts with thousands of groups are rescanned less often."""
+"""Share of one core; hosts with thousands of groups are rescanned less often."""
 MOST_GROUPS = 4096
 """More than any managed host has. The I/O of groups left out is in the counters of their ancestors."""
 

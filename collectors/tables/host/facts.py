@@ -14,7 +14,7 @@ from collectors.tables.host.schema import HOST
 
 _MOST_NAMES = 5
 _CPUINFO_BYTES = 4096
-"""Of /proc/cpuinfo: the first processor is enough; hosts with hundreds of them take milliseconds for all."""
+"""What is read of /proc/cpuinfo: the first processor is enough; all take milliseconds on hosts with hundreds."""
 _MODEL = re.compile(r"^model name\s*:(.*)$", re.MULTILINE | re.ASCII)
 _BITS_64 = re.compile(r"64|s390x|ppc64le|sparc64|alpha")
 

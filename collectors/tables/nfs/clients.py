@@ -15,7 +15,7 @@ from engine.hostfs.kernel_files import whole
 
 _FILE_SYSTEMS = "fs/nfs"
 _LINKS = ("nfs_client", "nfs_state_client")
-"""Of calls on files, and of calls on the lease, which the kernel counts for every mount that shares it."""
+"""Links of calls on files, and of calls on the lease, which the kernel counts for every mount that shares it."""
 _CLIENTS = "kernel/sunrpc/rpc-clients"
 _VOLUMES = "fs/nfsfs/volumes"
 

@@ -43,7 +43,7 @@ class TimedCalls(Struct, frozen=True):
     slow: Table
     """The slowest of them."""
     clients: tuple[NfsKey, ...]
-    """Operations of RPC clients of which it is not known which mount they work for, `all` of each first."""
+    """Operations of RPC clients whose mount is not known, `all` of each first."""
 
 
 class _KnownRows(Struct, eq=False):

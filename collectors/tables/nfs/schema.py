@@ -97,7 +97,7 @@ LATENCY_SERIES = (
     *("queue_read", "queue_write", "queue_other"),
     *("rtt_read", "rtt_write", "rtt_other"),
 )
-"""Of the histograms by the same name; those named by the kind of operation alone are of the execute time."""
+"""Columns of the histograms by the same name; those named by the kind of operation alone are of the execute time."""
 LATENCY_SCALE = HistogramScale(unit_ns=1000, sub_bits=4)
 """Buckets at most 6.25 % wide; longer than 134 s counts as 134 s (engine/native/bpf/rpc.h)."""
 NFS_SLOW = Schema(

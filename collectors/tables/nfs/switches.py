@@ -138,7 +138,7 @@ class MountInfo(Struct, frozen=True):
     """What /proc/self/mountinfo says of an NFS mount."""
 
     address: str
-    """Of the server; empty if it is not known."""
+    """Address of the server; empty if it is not known."""
     device: str
     """Number of the file system, as "0:36": the same for all mounts of it."""
 

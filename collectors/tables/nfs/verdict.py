@@ -46,7 +46,7 @@ class _Mount(Struct, frozen=True):
 
 
 def nfs_verdicts(frame: Frame) -> dict[str, str]:
-    """One line for each mount of which there is something to say, by what the keys of its rows begin with."""
+    """One line for each mount that has something to tell, by what the keys of its rows begin with."""
     table = frame.tables.get(OPERATIONS)
     if table is None:
         return {}

@@ -12,7 +12,7 @@ HEAD_LINES = 2
 """Titles and units."""
 FEWEST_LINES = 2
 OTHER_LINES = 7
-"""Of a screen with a grid above charts: header, tabs, summary, figures, transport bar, keys."""
+"""Lines of a screen with a grid above charts: header, tabs, summary, figures, transport bar, keys."""
 
 
 def fit_to_rows(grid: Grid, table: FrameTable | None, most: int | None) -> None:

@@ -131,7 +131,7 @@ class Outline:
         return (first,) if ties is None else (-np.floor(np.log2(1.0 + np.nan_to_num(ties))), first)
 
     def _shown(self) -> Mask:
-        """Rows of which all branches above are open."""
+        """Rows whose branches above are all open."""
         opened = np.zeros(len(self._rows), np.bool_)
         opened[[self._rows.positions[key] for key in self.opened if key in self._rows.positions]] = True
         shown = self._parents < 0

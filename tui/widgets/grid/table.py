@@ -1,4 +1,4 @@
-"""The table widget: many thousand rows of figures, of which only visible ones are formatted."""
+"""The table widget: many thousand rows of figures; only visible ones are formatted."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class HeatMap(Painted, can_focus=True):
     def show(
         self, ticks: LatencyTicks, series: tuple[str, ...], events: Sequence[Event], end_ns: int, span_ns: int
     ) -> None:
-        """Take new data: all intervals up to `end_ns`, of which the last `span_ns` are shown unless zoomed."""
+        """Take new data: all intervals up to `end_ns`; the last `span_ns` are shown unless zoomed."""
         self.window.follow(end_ns, span_ns)
         start_ns, end_ns = self.window.bounds()
         self._data = HeatData(ticks.between(0, self.window.newest_ns), series, tuple(events), start_ns, end_ns)

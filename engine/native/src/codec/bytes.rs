@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         Err(Damage("number too long"))
     }
 
-    /// A varint that counts something of which there are at most `limit`.
+    /// A varint that counts something, at most `limit`.
     pub fn count(&mut self, limit: usize) -> Checked<usize> {
         usize::try_from(self.varint()?)
             .ok()

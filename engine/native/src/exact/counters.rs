@@ -210,7 +210,7 @@ mod tests {
 
     const SHARDS: usize = 2;
 
-    /// A host with two shards, and a disk in row 0 of which the second shard has a cell of its own.
+    /// A host with two shards; the second shard has a cell of its own for the disk in row 0.
     fn host() -> (Maps, Rows) {
         let mut sizes = Sizes::of_host(Path::new("/no-such-folder"), 16);
         sizes.shards.number = u32::try_from(SHARDS).unwrap();

@@ -74,7 +74,7 @@ impl Contents {
         now_ticks >= self.next_ticks.load(Relaxed)
     }
 
-    /// Whether a read that is issued now is to be checked when it completes; true once an interval.
+    /// Whether a read that is issued now is checked when it completes; true once an interval.
     ///
     /// Chosen when issued, not when it completes: slow reads are in flight most of the time, and would nearly always be
     /// the first to complete after a given moment.

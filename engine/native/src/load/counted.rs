@@ -88,7 +88,7 @@ impl Counted {
         })
     }
 
-    /// Measured fsyncs of every target, one or more of which were made.
+    /// Measured fsyncs of every target; at least one was made.
     pub fn fsyncs(&self) -> Vec<Sums> {
         let of_target = |target| {
             let mut sums = Sums::default();

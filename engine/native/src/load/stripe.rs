@@ -18,7 +18,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The largest layout on columns of `copies` targets each, of all of which the smallest has `size_bytes`.
+    /// The largest layout on columns of `copies` targets each; the smallest of all targets has `size_bytes`.
     pub fn new(columns: usize, copies: usize, unit_bytes: u64, size_bytes: u64) -> Self {
         Self {
             width: columns as u64,

@@ -72,7 +72,7 @@ impl Waker {
         }
     }
 
-    /// Must be called by the thread that is to be unparked.
+    /// The thread that will be unparked must call this.
     pub fn is_me(&self) {
         if let Self::Park(thread) = self {
             thread.get_or_init(std::thread::current);

@@ -1,4 +1,4 @@
-//! Descriptors of Python, of which the load has its own.
+//! Descriptors that Python gave; the load has copies of its own.
 
 use std::fs::File;
 use std::io;

@@ -18,7 +18,7 @@ pub(super) struct Worker<'a> {
     pub(super) run: &'a Run,
     pub(super) handle: &'a WorkerHandle,
     pub(super) slot: usize,
-    /// The target that is next, counted on and on, where it takes several in turn.
+    /// The number of the next target, which rises without end, where the worker takes several in turn.
     pub(super) turn: usize,
     pub(super) rng: Rng,
     pub(super) gate: Gate,

@@ -49,7 +49,7 @@ pub(super) struct Worker<'a> {
     pub(super) most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     pub(super) again: Vec<usize>,
-    /// Number of the read that is to be checked when it completes.
+    /// Number of the read that is checked when it completes.
     pub(super) chosen: Option<usize>,
     pub(super) verifying: Verifying,
 }
