@@ -13,7 +13,7 @@ from collectors.model import Step, Topology
 if TYPE_CHECKING:
     from collectors.reports.run_devices import RunSamples
     from engine.running.status import LoadStatus
-    from engine.sweep.watch import Observed
+    from engine.study.load import Observed
 
 _SAMPLE_S = 0.2
 """How long a point waits for the sample at either end: a sweep must not wait for a host that reads slowly."""

@@ -16,8 +16,8 @@ from engine.small_file import FileKindError, read_head
 from engine.statistics.batch_means import BATCHES
 from engine.statistics.difference import Estimate
 from engine.statistics.student_t import t_quantile
-from engine.sweep.trial import Trial
-from engine.sweep.trial_file import SCHEMA, read_trials
+from engine.study.trial_file import read_trials
+from engine.sweep.trial import TRIALS, Trial
 from engine.text import safe_text
 
 _LEAST_TRIALS = 3
@@ -33,7 +33,7 @@ def is_trial_file(path: Path) -> bool:
         LunscopeError: it cannot be read.
     """
     try:
-        return SCHEMA.encode() in read_head(path, 128)
+        return TRIALS.schema.encode() in read_head(path, 128)
     except FileKindError as error:
         raise UsageError(f"{safe_text(str(path))}: {error}") from None
     except OSError as error:
@@ -47,7 +47,7 @@ def sweep_side(text: str, part: PartText) -> Side:
         UsageError: no load is named, it was not measured, or the file is damaged.
     """
     name = safe_text(str(part.path))
-    done = [(curve, trial) for curve, trial in read_trials(part.path).trials if not trial.failing]
+    done = [(curve, trial) for curve, trial in read_trials(part.path, TRIALS).trials if not trial.failing]
     loads = sorted({_point(curve, trial) for curve, trial in done})
     several = len({curve for curve, _ in loads}) > 1
     if not part.point or (several and ":" not in part.point):

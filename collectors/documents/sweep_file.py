@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
+from collectors.documents.json_values import Values, block_sizes, part, parts, text_of, texts
 from collectors.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation
@@ -20,19 +19,14 @@ from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
 from engine.rate_search.runner import recorded_result
 from engine.replacing import replace
-from engine.statistics.batch_means import Stop
-from engine.statistics.warmup import Trend
+from engine.study.trial_file import read_trials
+from engine.sweep.document import read_trial
 from engine.sweep.events import RecordedSweep
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
 from engine.sweep.presets.outcome import outcome_document
 from engine.sweep.presets.recorded import recorded_study, studies
-from engine.sweep.trial import Trial
-from engine.sweep.trial_file import read_trials
-
-_MOST = 1e30
-"""As for the trials of a file: beyond any throughput or time."""
-_LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+from engine.sweep.trial import TRIALS, Trial
 
 
 class SweptCurve(Struct, frozen=True):
@@ -66,7 +60,7 @@ def read_trial_file(path: Path) -> Swept:
     Raises:
         LunscopeError: it cannot be read.
     """
-    found = read_trials(path)
+    found = read_trials(path, TRIALS)
     done = found.trials
     numbers = sorted({curve for curve, _ in done})
     curves = []
@@ -143,7 +137,7 @@ def read_sweep_document(sweep: Values) -> Swept:
     limits = tuple(map(Limit.parse, texts(sweep, "limits")))
     curves = []
     for curve in parts(sweep, "curves"):
-        trials = tuple(trial for each in parts(curve, "trials") if (trial := _trial(each)) is not None)
+        trials = tuple(trial for each in parts(curve, "trials") if (trial := read_trial(each)) is not None)
         name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
         curves.append(SweptCurve(name, trials, answer(trials, limits)))
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
@@ -168,36 +162,3 @@ def _value(value: object) -> str:
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
         return block_sizes(value)
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _trial(values: Values) -> Trial | None:
-    """Read a trial of the document; None if it is damaged."""
-    latency = part(values, "latency_us")
-    known = {name: number(latency, key) * 1000 for name, key in _LATENCIES}
-    needed = {
-        name: number(values, name) for name in ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios")
-    }
-    load, mean_ns = number(values, "load"), number(latency, "mean") * 1000
-    width = number(values, "iops_half_width")
-    if not all(0 <= value < _MOST for value in (*needed.values(), mean_ns)):
-        return None
-    try:
-        stop, trend = Stop(text_of(values.get("stopped_by"))), Trend(text_of(values.get("trend")))
-    except ValueError:
-        return None
-    return Trial(
-        load=load if 0 < load < _MOST else 1.0,
-        in_flight=needed["in_flight"],
-        iops=needed["iops"],
-        latency_ns=mean_ns,
-        half_width=width if 0 <= width < _MOST else math.inf,
-        latencies_ns={name: value for name, value in known.items() if 0 <= value < _MOST},
-        bytes_per_s=needed["bytes_per_s"],
-        start_s=needed["start_s"],
-        duration_s=needed["duration_s"],
-        ios=int(needed["ios"]),
-        stop=stop,
-        is_settled=values.get("steady") is True,
-        trend=trend,
-        failing=texts(values, "failing"),
-    )

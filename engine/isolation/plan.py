@@ -12,13 +12,15 @@ from engine.errors import UsageError
 from engine.hostfs.sysblock import look_up
 from engine.isolation.caps import NO_CAP, Cap, parse_cap
 from engine.isolation.factor import figure_for
-from engine.isolation.study import AggressorLoad, IsolationStudy
+from engine.isolation.kept_point import POINTS
+from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.job.choices import Arrival
 from engine.job.sizes import format_blocks
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.rate_search.plan import open_depth
 from engine.replacing import replace
+from engine.study.trial_file import TrialKind
 from engine.sweep.axes import SweepAxis, parse_axis
 
 POINT_S = 10
@@ -55,6 +57,16 @@ class IsolationPlan(Struct, frozen=True):
     def point_s(self) -> float:
         """Time that a point takes, about."""
         return float(self.seconds + _BESIDE_S)
+
+    @property
+    def trial_kind(self) -> TrialKind[IsolationPoint]:
+        """How its points are kept."""
+        return POINTS
+
+    @property
+    def curve_count(self) -> int:
+        """Its points are one curve."""
+        return 1
 
     @property
     def identity(self) -> str:

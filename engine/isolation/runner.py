@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from engine.isolation.aggressor_group import AggressorGroup, LimitHierarchy
 from engine.isolation.caps import NO_CAP, Cap, shares_of
 from engine.isolation.events import begin_event, end_event, left_out_event, point_event
 from engine.isolation.plan import IsolationPlan, disks_of
-from engine.isolation.point_file import PointFile, has_end, in_order
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import VictimMeter, VictimSecond
 from engine.replacing import replace
+from engine.study.load import Load
+from engine.study.trial_file import TrialFile
 from engine.sweep.interruptible import SkippingPoints
-from engine.sweep.measure import Load
 from engine.tune.change import make_change
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.scope import Host
@@ -59,7 +59,7 @@ class IsolationRunner(SkippingPoints):
         *,
         note: Note = lambda _text, _data: None,
         say: Callable[[str], None] = lambda _text: None,
-        kept: PointFile | None = None,
+        kept: TrialFile[IsolationPoint] | None = None,
     ) -> None:
         """Nothing is made yet.
 
@@ -75,7 +75,7 @@ class IsolationRunner(SkippingPoints):
         super().__init__()
         self.plan, self._load, self._hierarchy, self._sysfs = plan, load, hierarchy, sysfs
         self._note, self._say, self._kept = note, say, kept
-        self.study = replace(plan.study, points=() if kept is None else in_order(kept.done))
+        self.study = replace(plan.study, points=() if kept is None else in_order([point for _, point in kept.done]))
         """What was measured up to now."""
         self.failure: LunscopeError | None = None
         """What ended it; None if nothing did."""
@@ -169,7 +169,7 @@ class IsolationRunner(SkippingPoints):
         else:
             self.study = replace(self.study, points=in_order((*self.study.points, point)))
             if self._kept is not None:
-                self._kept.append(point)
+                self._kept.append(0, point)
             self._note(*point_event(self.study, point))
         finally:
             self._now = None
@@ -243,3 +243,14 @@ class IsolationRunner(SkippingPoints):
                 problems = change.end().problems
             if problems:
                 raise LunscopeError(f"the cap of the group: {problems[0]}")
+
+
+def has_end(points: Sequence[IsolationPoint]) -> bool:
+    """Whether the last of them is the victim alone once more."""
+    return len(points) > 1 and points[-1].aggressor is None
+
+
+def in_order(points: Sequence[IsolationPoint]) -> tuple[IsolationPoint, ...]:
+    """Leave out the victim alone but for the first and the last point: after an earlier end others were measured."""
+    ends = (0, len(points) - 1)
+    return tuple(point for at, point in enumerate(points) if point.aggressor is not None or at in ends)

@@ -13,7 +13,7 @@ from engine._native import HISTOGRAM_BUCKETS
 from engine.errors import LunscopeError
 from engine.results.histogram import merge, percentile_ns
 from engine.running.counter_reader import SKIPPED
-from engine.sweep.measure import Load
+from engine.study.load import Load
 
 READ_IOS = 0
 """Position in the raw table load."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from engine.errors import UsageError
 from engine.job.sizes import parse_duration
@@ -72,18 +72,20 @@ def lowest_rate(limits: Sequence[Limit]) -> float:
     return _TWICE * most / _MOST_AT_RATE_S
 
 
-@dataclass(frozen=True, slots=True)
-class RateGoal:
+_Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+
+class RateGoal(Struct, frozen=True, forbid_unknown_fields=True):
     """When the bounds of a limit are good enough."""
 
-    width: float = 0.05
+    width: Annotated[float, Meta(ge=0.001, le=1)] = 0.05
     """Distance of the bounds, as a share of the lower one."""
-    exceed_ratio: float = 0.5
+    exceed_ratio: Annotated[float, Meta(ge=0, lt=1)] = 0.5
     """Share of the time at one rate in which the limit may be exceeded, if all its I/Os together keep it."""
-    duration_sum_s: float | None = None
+    duration_sum_s: _Seconds | None = None
     """Time at one rate after which it is decided in any case; None: 21 s for one limit, less for each of several."""
-    trial_s: float = 1.0
-    first_trial_s: float = 0.5
+    trial_s: _Seconds = 1.0
+    first_trial_s: _Seconds = 0.5
 
     def phases(self, limits: Sequence[Limit]) -> tuple[Phase, ...]:
         """Plan the passes."""

@@ -15,9 +15,8 @@ from engine.replacing import replace
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IOS, SKIPPED
+from engine.study.load import EndedError, Load, NotWatched, PointWatch
 from engine.sweep.limit import Limit
-from engine.sweep.measure import EndedError, Load
-from engine.sweep.watch import NotWatched, PointWatch
 
 _POLL_S = 0.02
 _SETTLE_S = 0.2

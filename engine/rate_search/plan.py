@@ -17,8 +17,9 @@ from engine.job.validate import validate
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
-from engine.rate_search.trial import RateTrial
+from engine.rate_search.trial import RATE_TRIALS, RateTrial
 from engine.replacing import replace
+from engine.study.trial_file import TrialKind
 from engine.sweep.limit import Limit
 
 DEPTH = 128
@@ -95,6 +96,16 @@ class RatePlan(Struct, frozen=True):
     def armed(self) -> JobSpec:
         """The job as it is armed."""
         return replace(self.job, knobs=self.first)
+
+    @property
+    def trial_kind(self) -> TrialKind[RateTrial]:
+        """How its trials are kept."""
+        return RATE_TRIALS
+
+    @property
+    def curve_count(self) -> int:
+        """Number of combinations."""
+        return len(self.curves)
 
     @property
     def identity(self) -> str:

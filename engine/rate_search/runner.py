@@ -15,9 +15,8 @@ from engine.rate_search.measure import RateMeter
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
+from engine.study.load import EndedError, Load, NotWatched, PointWatch
 from engine.sweep.interruptible import Interruptible
-from engine.sweep.measure import EndedError, Load
-from engine.sweep.watch import NotWatched, PointWatch
 
 _PAUSE_S = 0.1
 

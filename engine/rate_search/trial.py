@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from engine.rate_search.goal import allowed_share
 from engine.results.histogram import middles_ns
 from engine.results.measured import Measured
+from engine.study.decoded import Count, Figure, Positive
+from engine.study.load import Observed
+from engine.study.trial_file import trial_kind
 from engine.sweep.limit import Limit
-from engine.sweep.watch import Observed
 
 PATIENCE_S = 1.0
 """How long an arrival waits for a free slot before it is skipped (schedule.rs)."""
@@ -38,33 +40,38 @@ class RateStage(StrEnum):
     """Of given rates; no search at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateTrial:
+_StageName = Annotated[str, Meta(pattern=f"^({'|'.join(RateStage)})$")]
+
+
+class RateTrial(Struct, frozen=True, forbid_unknown_fields=True):
     """One trial; latencies count from the time an I/O was due."""
 
-    rate: float
+    rate: Positive
     """Intended, I/Os per second."""
-    duration_s: float
-    iops: float
-    ios: int = 0
-    skipped: int = 0
+    duration_s: Positive
+    iops: Figure
+    ios: Count = 0
+    skipped: Count = 0
     """Arrivals that found no free slot within a second; they exceed every limit."""
-    errors: int = 0
-    latencies_ns: Mapping[str, float] = field(default_factory=dict, hash=False)
+    errors: Count = 0
+    latencies_ns: Mapping[str, Figure] = field(default_factory=dict)
     """mean, p50, p90, p99, p99.9 and max."""
-    excess: Mapping[str, float] = field(default_factory=dict, hash=False)
+    excess: Mapping[str, Figure] = field(default_factory=dict)
     """Share of the I/Os that took longer than each limit, by its text; the trial loss ratio of RFC 9971."""
     is_sustained: bool = True
     """Whether as many I/Os completed as arrived, but for those that a limit lets wait."""
-    bytes_per_s: float = 0.0
-    start_s: float = 0.0
+    bytes_per_s: Figure = 0.0
+    start_s: Figure = 0.0
     """From the start of the search."""
-    stage: str = ""
+    stage: _StageName = ""
     failing: tuple[str, ...] = ()
     """Targets whose I/Os failed meanwhile."""
-    devices: Observed | None = field(default=None, hash=False)
+    devices: Observed | None = None
     """What the devices below the targets did meanwhile; None if they were not sampled."""
-    host_busy_pct: float | None = None
+    host_busy_pct: Figure | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.start_s, self.rate, self.iops))
 
     def excess_of(self, limit: Limit) -> float:
         """Share of the I/Os over a limit; 1 where it was not counted."""
@@ -128,3 +135,6 @@ def excess_share(limit: Limit, total: Measured, arrivals: Arrivals) -> float:
     elif limit.metric == "max":
         over = 0.0
     return min((over + lost) / max(total.ios + lost, 1.0), 1.0)
+
+
+RATE_TRIALS = trial_kind("lunscope.rate-trials/1", RateTrial)

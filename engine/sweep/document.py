@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from engine.job.knobs import Knob
+from engine.replacing import replace
+from engine.study.decoded import Figure, decoded
 from engine.sweep.axes import document_value
 from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
@@ -136,6 +139,29 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
         "host_busy_pct": trial.host_busy_pct,
         "devices": trial.devices,
     }
+
+
+_AS_THEY_ARE = ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios", "trend", "failing")
+
+
+def read_trial(document: Mapping[str, Any]) -> Trial | None:
+    """Read what a report shows of a trial of such a document; None if it is damaged."""
+    latencies = decoded(dict[str, Figure | None], document.get("latency_us")) or {}
+    known = {name: value * 1000 for name, key in _LATENCIES if (value := latencies.get(key)) is not None}
+    mean_us, width = latencies.get("mean"), document.get("iops_half_width")
+    if mean_us is None:
+        return None
+    values = {
+        "load": document.get("load") or 1.0,
+        "latency_ns": mean_us * 1000,
+        "latencies_ns": known,
+        "stop": document.get("stopped_by"),
+        "is_settled": document.get("steady"),
+        **{name: document[name] for name in _AS_THEY_ARE if name in document},
+    }
+    found = decoded(Trial, values)
+    half_width = math.inf if width is None else decoded(Figure, width)
+    return None if found is None or half_width is None else replace(found, half_width=half_width)
 
 
 def _target(share: TargetShare) -> Document:

@@ -1,34 +1,27 @@
-"""A sweep as events of a session: written as it goes on, read back up to any moment of a recording.
-
-The events are of kind load; versions that know no sweeps show their texts.
-"""
+"""A sweep as events of a session."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.events import Event
 from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
-from engine.strict_json import JsonError, load_json_object
+from engine.study.decoded import encoded
+from engine.study.events import BEGIN, END, LEFT_OUT, Data, Reading, StudyEvents, from_json
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, combine
 from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.trial import Trial
-from engine.sweep.trial_file import read_trial, trial_document
 
-Data: TypeAlias = Mapping[str, str | float | None]
 _KEY = "sweep"
-_BEGIN, _POINT, _LEFT_OUT, _END = "begin", "point", "left out", "end"
+_POINT = "point"
 
 
 class RecordedSweep(Struct, frozen=True):
@@ -44,7 +37,7 @@ class RecordedSweep(Struct, frozen=True):
 def begin_event(plan: SweepPlan) -> tuple[str, Data]:
     """Text and data of the start of a sweep."""
     axes, limits = ([each.text for each in group] for group in (plan.axes, plan.limits))
-    data: Data = {_KEY: _BEGIN, "axes": "\n".join(axes), "limits": "\n".join(limits), "percent": plan.rule.percent}
+    data: Data = {_KEY: BEGIN, "axes": "\n".join(axes), "limits": "\n".join(limits), "percent": plan.rule.percent}
     if plan.preset:
         data = {**data, "preset": plan.preset, "part": plan.part}
     return f"sweep over {' x '.join(axes)}: {plan.points} points", data
@@ -56,7 +49,7 @@ def trial_event(plan: SweepPlan, curve: int, trial: Trial) -> tuple[str, Data]:
     data: Data = {
         _KEY: _POINT,
         "curve": curve,
-        "trial": json.dumps(trial_document(replace(trial, devices=None)), allow_nan=False),
+        "trial": json.dumps(encoded(replace(trial, devices=None)), allow_nan=False),
     }
     return f"sweep: {name}: {trial.iops:,.0f} IOPS, {trial.latency_ns / 1e6:.3f} ms", data
 
@@ -64,72 +57,16 @@ def trial_event(plan: SweepPlan, curve: int, trial: Trial) -> tuple[str, Data]:
 def left_out_event(plan: SweepPlan, left_out: LeftOut) -> tuple[str, Data]:
     """Text and data of a point that is not measured."""
     at = left_out.point
-    data: Data = {_KEY: _LEFT_OUT, "curve": at.curve, "load": at.load, "reason": left_out.reason}
+    data: Data = {_KEY: LEFT_OUT, "curve": at.curve, "load": at.load, "reason": left_out.reason}
     return f"sweep: {plan.point_name(at)}: {left_out.words}", data
 
 
 def end_event(ended: str) -> tuple[str, Data]:
     """Text and data of the end."""
-    return f"sweep: {ended}", {_KEY: _END, "how": ended}
+    return f"sweep: {ended}", {_KEY: END, "how": ended}
 
 
-def is_sweep_begin(event: Event) -> bool:
-    """Whether a sweep begins with this event."""
-    return event.data.get(_KEY) == _BEGIN
-
-
-def recorded_sweep(events: Iterable[Event]) -> RecordedSweep | None:
-    """Read the last sweep that began among these events; None without one, or one that this version cannot read."""
-    found: _Reading | None = None
-    for event in events:
-        match event.data.get(_KEY):
-            case "begin":
-                found = _begun(event.data)
-            case "end" if found is not None:
-                found.ended = str(event.data.get("how", ""))
-            case "point" if found is not None:
-                found.add_trial(event.data)
-            case "left out" if found is not None:
-                found.add_left_out(event.data)
-    return None if found is None else found.recorded
-
-
-class _Reading(Struct):
-    """A sweep whose events are being read; what is damaged is left out."""
-
-    plan: SweepPlan
-    trials: list[list[Trial]]
-    left_out: list[LeftOut]
-    ended: str = ""
-
-    @property
-    def recorded(self) -> RecordedSweep:
-        points = SweepPoints(tuple(map(tuple, self.trials)), tuple(self.left_out))
-        return RecordedSweep(self.plan, points, self.ended)
-
-    def add_trial(self, data: Data) -> None:
-        curve, trial = data.get("curve"), _trial(str(data.get("trial")))
-        if isinstance(curve, int) and 0 <= curve < len(self.trials) and trial is not None:
-            self.trials[curve].append(trial)
-
-    def add_left_out(self, data: Data) -> None:
-        curve, load = data.get("curve"), data.get("load")
-        if isinstance(curve, int) and 0 <= curve < len(self.trials) and isinstance(load, int):
-            self.left_out.append(LeftOut(Point(curve, load), str(data.get("reason", ""))))
-
-
-_OF_FLEETS = {"hosts": hosts_knob(MOST_HOSTS)}
-
-
-@functools.lru_cache(maxsize=8192)
-def _trial(text: str) -> Trial | None:
-    try:
-        return read_trial(load_json_object(text))
-    except JsonError:
-        return None
-
-
-def _begun(data: Data) -> _Reading | None:
+def _plan(data: Data) -> tuple[SweepPlan, int] | None:
     percent = data.get("percent")
     try:
         axes = tuple(parse_axis(text, _OF_FLEETS) for text in str(data.get("axes", "")).splitlines())
@@ -145,4 +82,28 @@ def _begun(data: Data) -> _Reading | None:
         # Each of its points is measured once.
         curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
         plan = replace(plan, curves=curves, preset=preset, part=part)
-    return _Reading(plan, [[] for _ in plan.curves], [])
+    return plan, len(plan.curves)
+
+
+_OF_FLEETS = {"hosts": hosts_knob(MOST_HOSTS)}
+
+
+@functools.lru_cache(maxsize=8192)
+def _trial(text: str) -> Trial | None:
+    return from_json(Trial, text)
+
+
+def _found(reading: Reading[SweepPlan, Trial]) -> RecordedSweep:
+    trials, left_out = tuple(map(tuple, reading.trials)), map(_left_out, reading.left_out)
+    known = tuple(each for each in left_out if each is not None and 0 <= each.point.curve < len(trials))
+    return RecordedSweep(reading.plan, SweepPoints(trials, known), reading.ended or "")
+
+
+def _left_out(data: Data) -> LeftOut | None:
+    curve, load = data.get("curve"), data.get("load")
+    if not isinstance(curve, int) or not isinstance(load, int):
+        return None
+    return LeftOut(Point(curve, load), str(data.get("reason", "")))
+
+
+SWEEP_EVENTS = StudyEvents(_KEY, _plan, _trial, _found)

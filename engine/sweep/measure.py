@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from msgspec import Struct, field
@@ -18,12 +17,11 @@ from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.results.waiting import waiting_share
 from engine.running.counter_reader import ERRORS, FAILING, IOS, InFlight, in_flight_between
-from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
+from engine.study.load import EndedError, Load, NotWatched, PointWatch
 from engine.sweep.target_share import target_shares
 from engine.sweep.trial import LITTLE_HOLDS, Trial, little_deviation
-from engine.sweep.watch import NotWatched, PointWatch
 
 _WINDOW_S = 0.02
 """One value of the series that warm-up and interval are judged by."""
@@ -38,33 +36,6 @@ _ATTEMPTS = 3
 _ROUNDS = 100
 """As many completed I/Os per I/O in flight, and those that outlast the epoch hardly count."""
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
-
-
-class Load(Protocol):
-    """What a sweep needs of a running load; LoadControl offers it."""
-
-    @property
-    def status(self) -> LoadStatus:
-        """Where the load stands."""
-
-    def turn(self, knobs: Knobs) -> None:
-        """Turn the knobs; blocks."""
-
-    def part_epoch(self) -> None:
-        """Open another epoch with the same knobs."""
-
-    def peek(self) -> NDArray[np.uint64] | None:
-        """Counters now; None when there is no load any more."""
-
-    def last_epoch(self) -> EpochResult | None:
-        """Everything measured since the last turn of the knobs."""
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for the load to end; whether it has."""
-
-
-class EndedError(Exception):
-    """The measurement was asked to end, or the load ended; it has no result."""
 
 
 class _GapError(Exception):

@@ -16,10 +16,12 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
+from engine.study.trial_file import TrialKind
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.limit import Limit, rule_for
 from engine.sweep.points import Point
 from engine.sweep.search import Search
+from engine.sweep.trial import TRIALS, Trial
 from engine.text import safe_text
 
 MOST_POINTS = 2000
@@ -96,6 +98,16 @@ class SweepPlan(Struct, frozen=True):
         """Time on a steady device, and the longest."""
         least = _WARM_UP_S + max(_USUAL_S, self.rule.least_s)
         return self.trials * least, self.trials * (self.rule.most_warm_up_s + self.rule.most_s)
+
+    @property
+    def trial_kind(self) -> TrialKind[Trial]:
+        """How its trials are kept."""
+        return TRIALS
+
+    @property
+    def curve_count(self) -> int:
+        """Number of curves."""
+        return len(self.curves)
 
     @property
     def identity(self) -> str:

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from engine.errors import LunscopeError
+from engine.study.load import EndedError, Load, NotWatched, PointWatch
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.interruptible import SkippingPoints
 from engine.sweep.knee import Answer, answer
-from engine.sweep.measure import EndedError, Load, PointMeter
+from engine.sweep.measure import PointMeter
 from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.points import LeftOut, Point, SweepPoints
-from engine.sweep.search import SearchStage
-from engine.sweep.trial import Trial
+from engine.sweep.trial import SearchStage, Trial
 from engine.sweep.tuning import SweepTuning
-from engine.sweep.watch import NotWatched, PointWatch
 
 _PAUSE_S = 0.1
 

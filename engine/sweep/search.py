@@ -7,24 +7,14 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 
 from msgspec import Struct
 
 from engine.sweep.knee import Answer, answer
-from engine.sweep.trial import Trial
+from engine.sweep.trial import SearchStage, Trial
 
 _REPEATS = 2
 """Of every load of the ladder around the knee, the lowest and the highest; one of all others."""
-
-
-class SearchStage(StrEnum):
-    """Parts of the search, in their order; each follows from what those before it measured."""
-
-    LADDER = "ladder"
-    BISECT = "bisect"
-    BISECT_AGAIN = "bisect again"
-    REPEAT = "repeat"
 
 
 _POSITIONS: dict[str, int] = {stage: position for position, stage in enumerate(SearchStage)}

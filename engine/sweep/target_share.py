@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct
 
 from engine.results.result import EpochResult
+from engine.study.decoded import Count, Figure
 
 _LEAST_COST_PCT = 5.0
 """A target that costs less than this is not named: latencies of equal disks differ by as much."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetShare:
+class TargetShare(Struct, frozen=True, forbid_unknown_fields=True):
     """One target in one epoch."""
 
     name: str
-    ios: int
-    iops: float
-    latency_ns: float
+    ios: Count
+    iops: Figure
+    latency_ns: Figure
     """Mean."""
-    p99_ns: float | None = None
+    p99_ns: Figure | None = None
     """None with too few I/Os."""
-    waited_pct: float | None = None
+    waited_pct: Figure | None = None
     """Share of the latency of logical I/Os that is waiting for this target alone; None where no I/O spans targets."""
 
 

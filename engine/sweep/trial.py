@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
 
 from engine.statistics.batch_means import WANTED_HALF_WIDTH, Stop
 from engine.statistics.warmup import Trend
+from engine.study.decoded import Count, Figure
+from engine.study.load import Observed
+from engine.study.trial_file import trial_kind
 from engine.sweep.target_share import TargetShare
-from engine.sweep.watch import Observed
 
 LITTLE_HOLDS = 0.05
 """Largest deviation from Little's law at which figures fit each other."""
@@ -24,53 +29,70 @@ def little_deviation(in_flight: float, iops: float, latency_ns: float) -> float 
     return in_flight / explained - 1 if explained > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One epoch with the knobs of one point, after its warm-up."""
+class SearchStage(StrEnum):
+    """Parts of the search, in their order; each follows from what those before it measured."""
 
-    load: float
+    LADDER = "ladder"
+    BISECT = "bisect"
+    BISECT_AGAIN = "bisect again"
+    REPEAT = "repeat"
+
+
+_StageName = Annotated[str, Meta(pattern=f"^({'|'.join(SearchStage)})$")]
+
+
+class Trial(Struct, frozen=True, forbid_unknown_fields=True):
+    """One epoch with the knobs of one point, after its warm-up; files and recordings have its fields as their keys.
+
+    A field added later has a default, so that older files stay readable.
+    """
+
+    load: Figure
     """Value on the axis of the load."""
-    in_flight: float
+    in_flight: Figure
     """I/Os outstanding on average."""
-    iops: float
-    latency_ns: float
+    iops: Figure
+    latency_ns: Figure
     """Mean."""
-    half_width: float = 0.0
+    half_width: Figure = 0.0
     """Of the 95 % interval of `iops`, as a share of it."""
-    latencies_ns: Mapping[str, float] = field(default_factory=dict, hash=False)
+    latencies_ns: Mapping[str, Figure] = field(default_factory=dict)
     """p50, p90, p99, p99.9 and max, where there are enough I/Os."""
-    bytes_per_s: float = 0.0
-    start_s: float = 0.0
+    bytes_per_s: Figure = 0.0
+    start_s: Figure = 0.0
     """From the start of the sweep."""
-    duration_s: float = 0.0
-    ios: int = 0
-    errors: int = 0
+    duration_s: Figure = 0.0
+    ios: Count = 0
+    errors: Count = 0
     stop: Stop = Stop.PRECISE
     is_settled: bool = True
     """Whether throughput no longer moved in one direction when it was measured."""
     trend: Trend = Trend.NONE
     failing: tuple[str, ...] = ()
     """Targets whose I/Os failed meanwhile; such a trial is in no curve."""
-    stage: str = ""
+    stage: _StageName = ""
     """Of the search, in which it was measured."""
     targets: tuple[TargetShare, ...] = ()
     """Each target of a load with several; empty where trials of an earlier version are read."""
-    average_peak_ns: float | None = None
+    average_peak_ns: Figure | None = None
     """Mean of the per-second maxima of the latency."""
-    service_ns: float | None = None
+    service_ns: Figure | None = None
     """Mean time from submit to reap in an open loop, where latencies count from when an I/O was due; None elsewhere."""
-    host_cpu_s_per_gb: float | None = None
+    host_cpu_s_per_gb: Figure | None = None
     """CPU time of the whole host per 10^9 bytes."""
-    engine_cpus: float | None = None
+    engine_cpus: Figure | None = None
     """CPUs that the engine's threads used."""
-    engine_share: float | None = None
+    engine_share: Figure | None = None
     """Of the time of the engine's threads that they used; None where that says nothing of their speed."""
-    engine_waiting_share: float | None = None
+    engine_waiting_share: Figure | None = None
     """Of that time, in which they were ready and waited for a processor (engine/results/waiting.py)."""
-    host_busy_pct: float | None = None
+    host_busy_pct: Figure | None = None
     """Of all processors, for any process."""
-    devices: Observed | None = field(default=None, hash=False)
+    devices: Observed | None = None
     """What the devices below the targets did meanwhile; None if they were not sampled."""
+
+    def __hash__(self) -> int:
+        return hash((self.start_s, self.load, self.iops))
 
     @property
     def is_noisy(self) -> bool:
@@ -97,3 +119,6 @@ class Trial:
     def latency_of(self, metric: str) -> float | None:
         """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""
         return self.latency_ns if metric == "mean" else self.latencies_ns.get(metric)
+
+
+TRIALS = trial_kind("lunscope.sweep-trials/1", Trial)

@@ -15,9 +15,8 @@ from engine.sweep.events import begin_event, end_event, left_out_event, trial_ev
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.points import LeftOut, Point, SweepPoints
-from engine.sweep.search import SearchStage
 from engine.sweep.target_share import TargetShare
-from engine.sweep.trial import Trial
+from engine.sweep.trial import SearchStage, Trial
 from tests.app.still_sessions import RemembersRequests, with_events
 from tests.unit.sweep.queue_model import bend
 from tui.load.load_controller import LoadController

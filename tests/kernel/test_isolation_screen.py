@@ -11,12 +11,13 @@ import pytest
 from bench.shown_text import ShownText
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
-from engine.isolation.events import RecordedIsolation, recorded_isolation
+from engine.isolation.events import RecordedIsolation
 from tests import needs
 from tests.kernel.conftest import Storage
 from tests.kernel.test_isolation import BLKIO
 from tests.kernel.test_sweep_screen import _left, _start, _wait_for, terminals
 from tests.kernel.throttle import throttle
+from tests.recorded import recorded_isolation
 
 __all__ = ["terminals"]
 pytestmark = [pytest.mark.slow, needs.root, needs.loop, throttle]

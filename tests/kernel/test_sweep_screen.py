@@ -14,10 +14,9 @@ import pytest
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
-from engine.rate_search.events import recorded_rates
-from engine.sweep.events import recorded_sweep
 from tests import needs
 from tests.kernel.forked_command import ForkedTerminal
+from tests.recorded import recorded_rates, recorded_sweep
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from engine.sweep.knee import Answer, Shape, answer
-from engine.sweep.search import SearchStage
+from engine.sweep.trial import SearchStage
 from tests import needs
 from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, corner, flat, rising
 

@@ -17,11 +17,11 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.goal import parse_goal
 from engine.replacing import replace
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis, axis_of_steps, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
-from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
 from tui.commands.measured_on_screen import show_isolation, show_preset, show_rates, show_sweep

@@ -21,6 +21,7 @@ from engine.events import Event, EventKind
 from engine.job.spec import Permissions
 from engine.replacing import replace
 from engine.strict_json import dump_json
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
@@ -31,7 +32,6 @@ from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
-from engine.sweep.trial_file import TrialFile
 from engine.sweep.tuned_axis import TuneKnob
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
@@ -196,7 +196,7 @@ class FleetMeasuring:
         is_complete = len(results) == len(self._work.plans) and all(result.is_complete for result in results)
         return int(bool(self._missing) or not is_complete)
 
-    def _trial_file(self, plan: SweepPlan) -> AbstractContextManager[TrialFile | None]:
+    def _trial_file(self, plan: SweepPlan) -> AbstractContextManager[TrialFile[Trial] | None]:
         """Make the file of a plan: the one that was named, or one beside it with the name of the part."""
         path = self._work.trials
         if path is None:
@@ -204,7 +204,7 @@ class FleetMeasuring:
         own = path if plan is self._work.plans[0] else path.with_name(f"{path.name}.{plan.part}")
         return TrialFile(own, plan, tuple(self._work.jobs))
 
-    def _one(self, plan: SweepPlan, file: TrialFile | None) -> SweepResult:
+    def _one(self, plan: SweepPlan, file: TrialFile[Trial] | None) -> SweepResult:
         jobs = armed_jobs(jobs_of(plan, self._work.jobs), plan.armed.knobs.queue_depth)
         window_s, destroy_data = self._work.window_s, self._work.destroy_data
         load = FleetSweepLoad(self._fleet.controller, jobs, self._interrupted, window_s, destroy_data=destroy_data)

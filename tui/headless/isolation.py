@@ -13,12 +13,12 @@ from msgspec import Struct
 from engine.errors import LunscopeError, UsageError
 from engine.isolation.aggressor_group import LimitHierarchy, find_hierarchy
 from engine.isolation.plan import IsolationPlan, plan_isolation
-from engine.isolation.point_file import PointFile
 from engine.isolation.runner import IsolationRunner
-from engine.isolation.study import IsolationStudy, study_document, study_lines
+from engine.isolation.study import IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
 from engine.strict_json import dump_json
+from engine.study.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.measuring import MeasuredRun, Sampling
@@ -44,7 +44,7 @@ class IsolationOrder(Struct, frozen=True):
     hierarchy: LimitHierarchy
     permissions: Permissions
     as_json: bool = False
-    kept: PointFile | None = None
+    kept: TrialFile[IsolationPoint] | None = None
     """The file of its points, open."""
 
 
@@ -89,7 +89,7 @@ def run_isolation(job: JobSpec, asked: IsolationAsked, permissions: Permissions,
     for line in (*preset.warnings, plan.words):
         _say(line)
     go_on_in_child()
-    with nullcontext() if preset.trials is None else PointFile(preset.trials, plan) as file:
+    with nullcontext() if preset.trials is None else TrialFile(preset.trials, plan) as file:
         if file is not None and file.done:
             _say(f"goes on after {len(file.done)} point{'s' if file.done[1:] else ''} in {preset.trials}")
         order = IsolationOrder(plan, hierarchy, permissions, preset.as_json, file)

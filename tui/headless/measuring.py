@@ -16,7 +16,7 @@ from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
-from engine.sweep.kept_trials import KeptTrials, Trial
+from engine.study.trial_file import Trial, TrialFile
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
@@ -70,7 +70,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         sampling: Sampling,
         signals: EndingSignals,
         first: Knobs,
-        trials: KeptTrials[Trial] | None,
+        trials: TrialFile[Trial] | None,
     ) -> None:
         super().__init__(control, sampling.monitor, signals, report_progress)
         self._control, self._signals, self._first, self._trials = control, signals, first, trials

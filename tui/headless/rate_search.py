@@ -18,9 +18,9 @@ from engine.rate_search.plan import RatePlan
 from engine.rate_search.runner import RateProgress, RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
-from engine.rate_search.trial_file import RateTrialFile
 from engine.running.control import LoadControl
 from engine.strict_json import dump_json
+from engine.study.trial_file import TrialFile
 from engine.sweep.document import sweep_document
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
@@ -38,7 +38,7 @@ class Rates(Struct, frozen=True):
     """The open loop that is to be measured."""
 
     plan: RatePlan
-    trials: RateTrialFile | None = None
+    trials: TrialFile[RateTrial] | None = None
 
 
 class RateOrder(Struct, frozen=True):

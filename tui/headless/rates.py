@@ -15,13 +15,13 @@ from engine.job.spec import Arrival, JobSpec, Permissions
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
 from engine.rate_search.steps import steps_after
-from engine.rate_search.trial_file import RateTrialFile
+from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.runner import SweepResult
-from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning
@@ -117,11 +117,11 @@ def required(reached: SweepResult | None) -> SweepResult:
     return reached
 
 
-def _opened(files: ExitStack, path: Path | None, plan: RatePlan, *, is_second: bool) -> RateTrialFile | None:
+def _opened(files: ExitStack, path: Path | None, plan: RatePlan, *, is_second: bool) -> TrialFile[RateTrial] | None:
     if path is None:
         return None
     path = path.with_name(path.name + _SUFFIX) if is_second else path
-    file = files.enter_context(RateTrialFile(path, plan))
+    file = files.enter_context(TrialFile(path, plan))
     if file.done:
         click.echo(f"lunscope: goes on after {len(file.done)} trials in {safe_text(str(path))}", err=True)
     return file

@@ -14,12 +14,12 @@ from engine.errors import LunscopeError
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
 from engine.strict_json import dump_json
+from engine.study.trial_file import TrialFile
 from engine.sweep.document import sweep_document
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import SweepProgress, SweepResult, SweepRunner
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
-from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import leave
 from tui.headless.measuring import MeasuredRun, Sampling
@@ -37,7 +37,7 @@ class SweepOrder(Struct, frozen=True):
     plan: SweepPlan
     permissions: Permissions
     as_json: bool
-    trials: TrialFile | None
+    trials: TrialFile[Trial] | None
 
 
 class HeadlessSweep(MeasuredRun[Trial, SweepResult]):

@@ -7,9 +7,9 @@ from typing import Never
 
 from engine.isolation.aggressor_group import LimitHierarchy
 from engine.isolation.plan import IsolationPlan
-from engine.isolation.point_file import PointFile
 from engine.isolation.runner import IsolationRunner
-from engine.isolation.study import IsolationStudy, point_name
+from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
+from engine.study.trial_file import TrialFile
 from tui.load.load_controller import LoadController
 from tui.sweep.isolation_state import IsolationState
 from tui.sweep.measuring import MeasuringSession
@@ -29,7 +29,7 @@ class IsolationSession(MeasuringSession[IsolationStudy, Never]):
         sysfs: Path,
         *,
         part: str = "",
-        kept: PointFile | None = None,
+        kept: TrialFile[IsolationPoint] | None = None,
     ) -> None:
         super().__init__(controller, plan.victim, plan.victim.knobs, None, part=part)
         self.plan = plan

@@ -14,7 +14,7 @@ from engine.errors import LunscopeError, StoppedError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec
 from engine.running.status import LoadState
-from engine.sweep.kept_trials import KeptTrials, Trial
+from engine.study.trial_file import Trial, TrialFile
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
 
@@ -87,7 +87,7 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
     IN_HAND = "point"
 
     def __init__(
-        self, controller: LoadController, job: JobSpec, first: Knobs, trials: KeptTrials[Trial] | None, *, part: str
+        self, controller: LoadController, job: JobSpec, first: Knobs, trials: TrialFile[Trial] | None, *, part: str
     ) -> None:
         self.controller, self.part = controller, part
         self._job, self._first, self._trials = job, first, trials

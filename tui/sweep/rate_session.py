@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.trial import RateTrial
-from engine.rate_search.trial_file import RateTrialFile
+from engine.study.trial_file import TrialFile
 from tui.load.load_controller import LoadController
 from tui.sweep.measuring import MeasuringSession, Wanted
 from tui.sweep.rate_state import RatePoint, RateState
@@ -19,7 +19,7 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
     IN_HAND = "trial"
 
     def __init__(
-        self, plan: RatePlan, controller: LoadController, trials: RateTrialFile | None = None, *, part: str = ""
+        self, plan: RatePlan, controller: LoadController, trials: TrialFile[RateTrial] | None = None, *, part: str = ""
     ) -> None:
         super().__init__(controller, plan.armed, plan.first, trials, part=part)
         self.plan = plan

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from engine.study.trial_file import TrialFile
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
-from engine.sweep.trial_file import TrialFile
 from tui.load.load_controller import LoadController
 from tui.sweep.measuring import MeasuringSession, Wanted
 from tui.sweep.state import SweepPhase, SweepState
@@ -16,7 +16,7 @@ class SweepSession(MeasuringSession[SweepResult, Trial]):
     """Owns a sweep from its first point to its answer."""
 
     def __init__(
-        self, plan: SweepPlan, controller: LoadController, trials: TrialFile | None = None, *, part: str = ""
+        self, plan: SweepPlan, controller: LoadController, trials: TrialFile[Trial] | None = None, *, part: str = ""
     ) -> None:
         super().__init__(controller, plan.armed, plan.first, trials, part=part)
         self.plan = plan

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from engine.study.trial_file import TrialFile
 from engine.sweep.presets.plans import PresetPlan
-from engine.sweep.trial_file import TrialFile
+from engine.sweep.trial import Trial
 
 
 class PresetFiles:
@@ -20,7 +21,7 @@ class PresetFiles:
 
     def __init__(self, plan: PresetPlan, path: Path | None) -> None:
         self._plan, self._path = plan, path
-        self._open: dict[int, TrialFile] = {}
+        self._open: dict[int, TrialFile[Trial]] = {}
 
     def __enter__(self) -> Self:
         """Open and check those that are there.
@@ -57,7 +58,7 @@ class PresetFiles:
         """Measurements in those that are open."""
         return sum(len(file.done) for file in self._open.values())
 
-    def file(self, part: int) -> TrialFile | None:
+    def file(self, part: int) -> TrialFile[Trial] | None:
         """Return the open file of a part, made if it is not there; None where nothing is kept.
 
         Raises:

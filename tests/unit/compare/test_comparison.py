@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from collectors.field import Unit
 from collectors.model import Tier
 from engine.replacing import replace
 from engine.statistics.verdict import Better, Verdict
-from engine.sweep.trial import Trial
-from engine.sweep.trial_file import SCHEMA
+from engine.study.decoded import encoded
+from engine.sweep.trial import TRIALS, Trial
 from tests.unit.compare.recordings import Epoch, record
 from tui.cli import run_cli
 
@@ -322,10 +321,10 @@ def test_results_of_runs_are_shown_without_a_verdict(capsys: pytest.CaptureFixtu
 
 def _trials(path: Path, *figures: tuple[int, float, float]) -> Path:
     """Write a trial file from curves, loads and IOPS."""
-    lines: list[dict[str, Any]] = [{"schema": SCHEMA, "sweep": "any"}]
+    lines: list[dict[str, Any]] = [{"schema": TRIALS.schema, "sweep": "any"}]
     for curve, load, iops in figures:
         trial = Trial(load, load, iops, 1e9 * load / iops, 0.01, {"p50": 5e5, "p99": 2e6}, ios=5000, stage="repeat")
-        lines.append({"curve": curve, **asdict(trial)})
+        lines.append({"curve": curve, **encoded(trial)})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"cut off')
     return path
 

@@ -15,9 +15,9 @@ from collectors.documents.open_file import document_of
 from collectors.model import Device, HostFacts, Tier, Topology
 from collectors.reports.host_facts import host_document
 from engine.running.status import LoadStatus
+from engine.study.trial_file import TrialFile
 from engine.sweep.document import sweep_document
 from engine.sweep.trial import Trial
-from engine.sweep.trial_file import TrialFile
 from tests.unit.documents.parsed import Page
 from tests.unit.documents.test_run_and_sweep import GOLDEN, _result
 

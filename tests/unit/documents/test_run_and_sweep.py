@@ -6,7 +6,6 @@ import contextlib
 import json
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
 from engine.replacing import replace
+from engine.study.decoded import encoded
 from engine.sweep.axes import parse_axis
 from engine.sweep.document import sweep_document
 from engine.sweep.events import begin_event, end_event, trial_event
@@ -28,7 +28,7 @@ from engine.sweep.knee import answer
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
-from engine.sweep.trial_file import SCHEMA
+from engine.sweep.trial import TRIALS
 from tests.session_samples import Machine
 from tests.unit.documents.parsed import Page
 from tests.unit.sweep.queue_model import ModelDevice, bend, sweep
@@ -62,8 +62,8 @@ def swept(tmp_path: Path) -> Callable[..., tuple[SweepResult, Path]]:
 
 
 def _trial_lines(result: SweepResult) -> str:
-    head = {"schema": SCHEMA, "sweep": result.plan.identity}
-    trials = ({"curve": curve.curve.index, **asdict(trial)} for curve in result.curves for trial in curve.trials)
+    head = {"schema": TRIALS.schema, "sweep": result.plan.identity}
+    trials = ({"curve": curve.curve.index, **encoded(trial)} for curve in result.curves for trial in curve.trials)
     return "".join(f"{json.dumps(line)}\n" for line in (head, *trials))
 
 
@@ -218,6 +218,6 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
 
 def test_trials_without_any_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
-    path.write_text(json.dumps({"schema": SCHEMA, "sweep": "0"}) + "\n")
+    path.write_text(json.dumps({"schema": TRIALS.schema, "sweep": "0"}) + "\n")
     with pytest.raises(LunscopeError, match="holds no measurement of a sweep"):
         document_of(path, DocumentOptions())

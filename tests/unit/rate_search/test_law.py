@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from engine.rate_search.known import KnownTrials
 from engine.rate_search.rounds import on_grid
 from engine.rate_search.search import RateSearch
 from engine.rate_search.text import answer_lines, cautions
+from engine.replacing import replace
 from engine.sweep.limit import Limit
 from tests.unit.rate_search.law_device import Law, LawDevice, true_excess
 

@@ -17,8 +17,8 @@ from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, parse_r
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
-from engine.rate_search.trial_file import RateTrialFile
 from engine.replacing import replace
+from engine.study.trial_file import TrialFile
 from engine.sweep.limit import Limit
 from tests.unit.rate_search.fake_open_load import FakeOpenLoad
 
@@ -125,12 +125,12 @@ def test_old_ios_that_hold_up_an_epoch_make_it_bad_not_endless() -> None:
 def test_search_goes_on_from_its_file(tmp_path: Path) -> None:
     path, plan = tmp_path / "trials", _plan()
     whole = _run(FakeOpenLoad(), plan)
-    with RateTrialFile(path, plan) as file:
+    with TrialFile(path, plan) as file:
         for trial in whole.curves[0].trials[:30]:
             file.append(0, trial)
     with path.open("ab") as out:
         out.write(b'{"curve": 0, "rate"')
-    with RateTrialFile(path, plan) as file:
+    with TrialFile(path, plan) as file:
         done = tuple(file.done)
     assert [trial for _, trial in done] == list(whole.curves[0].trials[:30])
     resumed = _run(FakeOpenLoad(), plan, done=done)
@@ -140,13 +140,13 @@ def test_search_goes_on_from_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"{}", b'{"curve": 7}', b"[]", b"\xff"])
 def test_damaged_file_and_that_of_another_search_are_refused(tmp_path: Path, damage: bytes) -> None:
     path, plan = tmp_path / "trials", _plan()
-    with RateTrialFile(path, plan):
+    with TrialFile(path, plan):
         pass
-    with pytest.raises(UsageError, match="another job"), RateTrialFile(path, _plan("p50<=1ms")):
+    with pytest.raises(UsageError, match="another job"), TrialFile(path, _plan("p50<=1ms")):
         pass
     with path.open("ab") as out:
         out.write(damage + b"\n")
-    with pytest.raises(UsageError, match="line 2 is damaged"), RateTrialFile(path, plan):
+    with pytest.raises(UsageError, match="line 2 is damaged"), TrialFile(path, plan):
         pass
 
 
@@ -155,9 +155,9 @@ def test_damaged_figures_of_a_trial_are_refused(tmp_path: Path) -> None:
     for changes in ({"rate": -1.0}, {"duration_s": 0.0}, {"stage": "?"}, {"latencies_ns": {"p99": 1e40}}):
         path.unlink(missing_ok=True)
         trial = replace(RateTrial(1000.0, 1.0, 1000.0, stage="ladder"), **changes)
-        with RateTrialFile(path, plan) as file:
+        with TrialFile(path, plan) as file:
             file.append(0, trial)
-        with pytest.raises(UsageError, match="damaged"), RateTrialFile(path, plan):
+        with pytest.raises(UsageError, match="damaged"), TrialFile(path, plan):
             pass
 
 

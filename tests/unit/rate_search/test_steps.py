@@ -16,8 +16,8 @@ from engine.rate_search.document import open_loop
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.steps import SHARES, StepPlan, steps_after
 from engine.rate_search.text import rate_lines
-from engine.rate_search.trial_file import RateTrialFile
 from engine.replacing import replace
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import answer
 from engine.sweep.plan import make_plan
@@ -76,11 +76,11 @@ def test_rates_that_are_not_carried_are_called_that_and_no_maximum_is_claimed() 
 
 def test_steps_go_on_from_their_file(tmp_path: Path) -> None:
     plan = steps_after(closed(10_000), JobSpec(), [("", DEEP)])
-    with RateTrialFile(tmp_path / "open", plan) as file:
+    with TrialFile(tmp_path / "open", plan) as file:
         whole, _ = run(plan, keep=file.append)
     lines = (tmp_path / "open").read_bytes().splitlines(keepends=True)
     (tmp_path / "open").write_bytes(b"".join(lines[:5]))
-    with RateTrialFile(tmp_path / "open", plan) as file:
+    with TrialFile(tmp_path / "open", plan) as file:
         again, load = run(plan, done=tuple(file.done))
     assert len(load.turns) == len(SHARES) - 4
     assert [trial.rate for trial in again.curves[0].trials] == [trial.rate for trial in whole.curves[0].trials]

@@ -13,13 +13,14 @@ from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
 from engine.replacing import replace
+from engine.study.decoded import decoded, encoded
 from engine.sweep.axes import parse_axis
-from engine.sweep.events import recorded_sweep
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan
 from engine.sweep.points import LeftOut, Point
 from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.trial_file import read_trial, trial_document
+from engine.sweep.trial import Trial
+from tests.recorded import recorded_sweep
 from tests.unit.sweep.fake_load import FakeLoad
 from tests.unit.sweep.queue_model import corner
 
@@ -78,8 +79,8 @@ def test_trials_keep_their_targets_and_those_of_earlier_versions_have_none() -> 
     result, _ = _swept()
     trial = result.curves[0].trials[0]
     assert [share.name for share in trial.targets] == ["disk a", "disk b"]
-    document = trial_document(trial)
-    assert read_trial(document) == trial
+    document = encoded(trial)
+    assert decoded(Trial, document) == trial
     document.pop("targets")
-    assert read_trial(document) == replace(trial, targets=())
-    assert read_trial({**trial_document(trial), "targets": [{"name": 1}]}) is None
+    assert decoded(Trial, document) == replace(trial, targets=())
+    assert decoded(Trial, {**encoded(trial), "targets": [{"name": 1}]}) is None

@@ -17,7 +17,6 @@ from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.caps import NO_CAP, Cap, parse_cap, shares_of
-from engine.isolation.events import recorded_isolation
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimMeter, VictimSecond, pooled_p99_ns
@@ -25,6 +24,7 @@ from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.status import LoadStatus
 from tests.app.isolation_states import ALL, isolation_events, isolation_plan, isolation_points
+from tests.recorded import recorded_isolation
 
 _RATE = 200
 _LOW, _HIGH = AggressorLoad(1, "4k"), AggressorLoad(32, "4k")

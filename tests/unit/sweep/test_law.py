@@ -10,8 +10,8 @@ import pytest
 
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit
-from engine.sweep.search import Search, SearchStage
-from engine.sweep.trial import Trial
+from engine.sweep.search import Search
+from engine.sweep.trial import SearchStage, Trial
 from tests.unit.rate_search.law_device import Law
 
 LADDER = (1, 2, 4, 8, 16, 32, 64)

@@ -15,8 +15,9 @@ from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs, Mode, PathSpec, Permissions, TargetSpec
 from engine.replacing import replace
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
-from engine.sweep.events import RecordedSweep, recorded_sweep
+from engine.sweep.events import RecordedSweep
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import make_plan
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
@@ -25,7 +26,7 @@ from engine.sweep.presets.preset import HostSize, doubled
 from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.presets.registry import PRESETS, fleet_preset, preset_named
 from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.trial_file import TrialFile
+from tests.recorded import recorded_sweep
 from tests.unit.sweep.fake_load import FakeLoad
 
 HOST = HostSize(cpus=4, memory_bytes=16 << 30)

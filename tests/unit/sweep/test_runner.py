@@ -13,14 +13,13 @@ from engine.errors import LunscopeError, UsageError
 from engine.job.spec import JobSpec
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
+from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import Shape
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.search import SearchStage
-from engine.sweep.trial import Trial
-from engine.sweep.trial_file import TrialFile
+from engine.sweep.trial import SearchStage, Trial
 from tests.unit.sweep.fake_load import FakeLoad
 from tests.unit.sweep.queue_model import corner
 

@@ -1,0 +1,202 @@
+"""The trials of a study on disk: a line of JSON each, synced once it is measured, and read to go on after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from msgspec import Struct
+
+from engine.errors import LunscopeError, UsageError, unusable, words_of
+from engine.strict_json import JsonError, load_json_object
+from engine.study.decoded import decoded, encoded
+
+_MOST_BYTES = 256 << 20
+"""More than the trials of the largest study, with the devices under its targets."""
+_MODE = 0o600
+_HOST = "host"
+"""Key of the lines with facts of the host; they have nothing else."""
+_CURVE = "curve"
+
+Trial = TypeVar("Trial")
+Line = dict[str, Any]
+
+
+class TrialKind(Struct, Generic[Trial], frozen=True):
+    """How the trials of one kind of study are kept."""
+
+    schema: str
+    read: Callable[[Line], tuple[int, Trial] | None]
+    """Reads the index of a curve and a trial of it from a line; None where it has none."""
+    write: Callable[[int, Trial], Line]
+
+
+def trial_kind(schema: str, trial: type[Trial]) -> TrialKind[Trial]:
+    """Keep trials whose fields stand beside the index of their curve."""
+
+    def read(line: Line) -> tuple[int, Trial] | None:
+        curve, found = line.pop(_CURVE, None), decoded(trial, line)
+        return (curve, found) if isinstance(curve, int) and curve >= 0 and found is not None else None
+
+    return TrialKind(schema, read, lambda curve, each: {_CURVE: curve, **encoded(each)})
+
+
+class KeptPlan(Protocol[Trial]):
+    """The plan of a study whose trials are kept."""
+
+    @property
+    def trial_kind(self) -> TrialKind[Trial]:
+        """How they are kept."""
+
+    @property
+    def identity(self) -> str:
+        """Changes with whatever makes trials of another plan useless for this one."""
+
+    @property
+    def curve_count(self) -> int:
+        """Number of curves."""
+
+
+class TrialFile(Generic[Trial]):
+    """Trials of one plan on disk; the owner appends, nobody else writes. A line that was cut off is dropped."""
+
+    def __init__(self, path: Path, plan: KeptPlan[Trial], hosts: Sequence[str] = ()) -> None:
+        """Keep the trials of a plan; those of other hosts of a fleet are of another study."""
+        self.path, self._kind, self._curves = path, plan.trial_kind, plan.curve_count
+        self._identity = plan.identity
+        if hosts:
+            words = "\0".join((self._identity, *hosts))
+            self._identity = hashlib.sha256(words.encode()).hexdigest()[: len(self._identity)]
+        self.done: list[tuple[int, Trial]] = []
+        """Trials read from it, with the index of their curve."""
+        self._host: object = None
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        """Open or create it and read what is there.
+
+        Raises:
+            UsageError: it is of another study, of none, or a line is damaged.
+            LunscopeError: it cannot be opened.
+        """
+        with ExitStack() as opened:
+            try:
+                flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+                self._fd = os.open(self.path, flags, _MODE)
+                opened.callback(os.close, self._fd)
+                lines = self._lines()
+            except OSError as error:
+                raise unusable(f"{self.path}: {words_of(error)}", error) from None
+            self.done, self._host = list(self._trials(lines)), _host_of(lines)
+            opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def append(self, curve: int, trial: Trial) -> None:
+        """Write one trial, and make sure that it is on the disk.
+
+        Raises:
+            LunscopeError: it cannot be written.
+        """
+        self._append(self._kind.write(curve, trial))
+
+    def note_host(self, facts: Mapping[str, object]) -> None:
+        """Write the facts of the host on which the next trials are measured, unless the file has them.
+
+        Raises:
+            LunscopeError: they cannot be written.
+        """
+        if facts and facts != self._host:
+            self._append({_HOST: facts})
+            self._host = facts
+
+    def _append(self, document: Mapping[str, object]) -> None:
+        line = json.dumps(document, allow_nan=False).encode() + b"\n"
+        try:
+            if os.write(self._fd, line) != len(line):
+                raise LunscopeError(f"{self.path}: the disk is full: the sweep can go on from here later")
+            os.fdatasync(self._fd)
+        except OSError as error:
+            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
+
+    def _lines(self) -> list[bytes]:
+        """Read the lines after the head, which is written where the file is new."""
+        size = os.fstat(self._fd).st_size
+        if size > _MOST_BYTES:
+            raise UsageError(f"{self.path}: larger than any sweep: give another --trials")
+        data = os.pread(self._fd, size, 0)
+        if not data:
+            self._append({"schema": self._kind.schema, "sweep": self._identity})
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        head, *lines = whole.split(b"\n")[:-1] or [b""]
+        found = _parsed(head)
+        if found.get("schema") != self._kind.schema:
+            raise UsageError(f"{self.path}: not a file of a sweep: give another --trials")
+        if found.get("sweep") != self._identity:
+            raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
+        if len(whole) < len(data):
+            os.ftruncate(self._fd, len(whole))
+        return lines
+
+    def _trials(self, lines: Sequence[bytes]) -> Iterator[tuple[int, Trial]]:
+        for number, found in _read(lines, self._kind):
+            if found is None or found[0] >= self._curves:
+                raise UsageError(f"{self.path}: line {number} is damaged: remove it, or give another --trials")
+            yield found
+
+
+class FoundTrials(Struct, Generic[Trial], frozen=True):
+    """What the file of any study of a kind holds."""
+
+    trials: list[tuple[int, Trial]]
+    """With the index of their curve."""
+    host: Mapping[str, Any] | None
+    """Facts of the host on which the last ones were measured."""
+
+
+def read_trials(path: Path, kind: TrialKind[Trial]) -> FoundTrials[Trial]:
+    """Read the file of any study of a kind; lines that are damaged or cut off are left out.
+
+    Raises:
+        LunscopeError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_MOST_BYTES).split(b"\n")[1:]
+    except OSError as error:
+        raise unusable(f"{path}: {words_of(error)}", error) from None
+    return FoundTrials([found for _, found in _read(lines, kind) if found is not None], _host_of(lines))
+
+
+def _read(lines: Sequence[bytes], kind: TrialKind[Trial]) -> Iterator[tuple[int, tuple[int, Trial] | None]]:
+    """Yield the number of each line after the head, which is 1, with its curve and its trial; None where damaged."""
+    for number, line in enumerate(lines, start=2):
+        document = _parsed(line)
+        if document.keys() != {_HOST}:
+            yield number, kind.read(document)
+
+
+def _host_of(lines: Sequence[bytes]) -> Mapping[str, Any] | None:
+    """Return the last facts of a host among the lines after the head; None without any."""
+    documents = (_parsed(line) for line in lines if line.startswith(b'{"host"'))
+    found = [document[_HOST] for document in documents if isinstance(document.get(_HOST), dict)]
+    return found[-1] if found else None
+
+
+def _parsed(line: bytes) -> Line:
+    """Read one line; empty where it is no JSON object."""
+    try:
+        return load_json_object(line)
+    except JsonError:
+        return {}

@@ -1,0 +1,64 @@
+"""Files and recordings of studies that earlier versions wrote: read as they were, and written as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.events import Event, EventKind
+from engine.isolation.events import RecordedIsolation
+from engine.isolation.in_recording import recorded_measurements
+from engine.rate_search.events import RecordedRates
+from engine.study.trial_file import KeptPlan, TrialFile, read_trials
+from engine.sweep.events import RecordedSweep
+from engine.sweep.points import LeftOut, Point
+from tests.app.isolation_states import isolation_plan
+from tests.app.rate_states import searched_plan
+from tests.app.sweep_states import swept_plan
+
+KEPT = Path(__file__).parent / "kept"
+SWEEP = swept_plan("qd=1..8", "stripe_width=1,2")
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "whole"),
+    [("sweep.trials", SWEEP, 6), ("rates.trials", searched_plan(), 12), ("isolation.points", isolation_plan(), 6)],
+)
+def test_kept_file_is_read_and_written_alike(tmp_path: Path, name: str, plan: KeptPlan[object], whole: int) -> None:
+    """The head names the plan: its hash changes with every new knob."""
+    head, *lines = (KEPT / name).read_text().splitlines()
+    head = json.dumps({**json.loads(head), "sweep": plan.identity})
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("\n".join((head, *lines)) + "\n")
+    with TrialFile(old, plan) as file, TrialFile(new, plan) as again:
+        found = read_trials(KEPT / name, plan.trial_kind)
+        assert found.trials == file.done or name == "isolation.points"
+        again.note_host(found.host or {})
+        for curve, trial in file.done:
+            again.append(curve, trial)
+    written = new.read_text().splitlines()
+    assert written[: 2 + whole] == [head, *lines][: 2 + whole]
+    for line, before in zip(written[2 + whole :], [head, *lines][2 + whole :], strict=True):
+        assert json.loads(line).items() >= json.loads(before).items()
+        assert len(json.loads(line)) > len(json.loads(before))
+
+
+def test_kept_recording_is_read() -> None:
+    kept = json.loads((KEPT / "events.json").read_text())
+    events = [Event.now(EventKind.LOAD, text, **data) for text, data in kept]
+    sweep, rates, isolation = recorded_measurements(events)
+    assert isinstance(sweep, RecordedSweep)
+    assert [axis.text for axis in sweep.plan.axes] == ["qd=1..8", "stripe_width=1,2"]
+    assert [len(trials) for trials in sweep.points.trials] == [4, 2]
+    assert sweep.points.trials[0][1].failing == ("diskb",)
+    assert sweep.points.left_out == (LeftOut(Point(1, 2), ""), LeftOut(Point(1, 4), "no room"))
+    assert sweep.ended == "complete"
+    assert isinstance(rates, RecordedRates)
+    assert (len(rates.trials[0]), rates.ended, rates.trials[0][1].skipped) == (12, "stopped", 7)
+    assert rates.plan.search == searched_plan().search
+    assert isinstance(isolation, RecordedIsolation)
+    assert (len(isolation.study.points), isolation.expected, isolation.is_over) == (6, isolation_plan().points, True)
+    assert isolation.study.left_out == ("beside QD 64, 4k, cap riops=2000",)
+    assert isolation.study.ended == "stopped"
