@@ -12,11 +12,11 @@ import click
 
 from engine.errors import LunscopeError, more_open_files, shortage
 from engine.text import safe_text, short_text
-from tui.crash import crash_line, report_threads
-from tui.garbage import loading
 from tui.headless.leaving import OwnProcess
-from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
-from tui.stuck_call import Watch
+from tui.process.crash import crash_line, report_threads
+from tui.process.garbage import loading
+from tui.process.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
+from tui.process.stuck_call import Watch
 from tui.terminal.after_crash import remember_terminal
 
 VERBS: dict[str, str] = {

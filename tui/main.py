@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tui.garbage import collect_rarely, loading
+from tui.process.garbage import collect_rarely, loading
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, rewind_to, skip
 from tests.app.sweep_states import StillSession
 from tui.action import Action
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.knob_memory import KnobMemory
 from tui.screen_registry import (
     CACHES,

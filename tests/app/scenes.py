@@ -39,7 +39,7 @@ from tests.app.process_samples import with_processes
 from tests.app.sources import ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, make_app, screen_text, skip, until
 from tests.app.sweep_states import StillSession
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.form import FORM
 from tui.screen_registry import (
     CACHES,

@@ -16,9 +16,9 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.target_text import format_target
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
+from tui.app.screen_files import shown_lines
 from tui.load.load_controller import LoadController
-from tui.screen_files import shown_lines
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.sweep.series import Session, SweepSeries, group_of
 from tui.theme.settings import Settings

@@ -19,7 +19,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.alert_state import recorded_alerts
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.theme.settings import load_settings
 
 RULES = ("slow: disks await_ms>0.01ms for 3s", "never: disks await_ms>1h", "load_total iops>1 for 1s on nothing")

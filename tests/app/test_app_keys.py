@@ -41,7 +41,7 @@ from tui.screens.nfs import NfsView
 from tui.screens.overview import OverviewScreen
 from tui.screens.paths.sheet import SheetView
 from tui.screens.processes import ProcessesView
-from tui.screens.settings import SettingsDialog
+from tui.screens.settings.screen import SettingsDialog
 from tui.screens.shared.base import view_class
 from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog

@@ -20,7 +20,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
 from engine.running.driver import LoadDriver
 from tests.session_samples import Machine
-from tui.closing import Closing
+from tui.app.closing import Closing
 
 _PATIENCE_S = 0.05
 
@@ -97,7 +97,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_a_load_that_takes_a_moment_more_to_end(
     control: LoadControl, recording: RecordingSource, stuck: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.closing.HASTY_S", 60.0)
+    monkeypatch.setattr("tui.app.closing.HASTY_S", 60.0)
     _start(control)
     _close_hastily(Closing(control, recording, recording, None), stuck.set)
     (end,) = _ends(recording)

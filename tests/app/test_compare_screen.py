@@ -17,7 +17,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, skip, until
 from tests.app.taken import SnapCompare, assert_pictured, assert_pictures
 from tests.unit.compare.recordings import Epoch, record
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.compare_asked import CompareAsked
 from tui.screens.compare.screen import CompareScreen
 

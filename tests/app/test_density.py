@@ -92,7 +92,7 @@ async def test_a_tall_screen_has_charts_of_the_row_under_the_cursor(key: str) ->
 
 async def test_a_lite_view_draws_few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [100.0]
-    monkeypatch.setattr("tui.app.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("tui.app.app.time.monotonic", lambda: now_s[0])
     app = make_app(ListSource(()), settings=replace(FROZEN, view=Density.LITE))
     due = []
     for _ in range(6):

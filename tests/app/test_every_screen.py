@@ -29,7 +29,7 @@ from tests.app.scenes import (
 from tests.app.stage import FROZEN, screen_text, until
 from tests.app.taken import SnapCompare, Taken, resized
 from tests.app.updates import Shown, assert_same, is_pending
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.screens.help.hanging import HangingPage

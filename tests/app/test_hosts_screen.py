@@ -23,7 +23,7 @@ from tests.app.stage import FROZEN, play, screen_text, until
 from tests.unit.fleet.answering_hosts import answering_fleet, drive_of
 from tests.unit.fleet.made_hosts import ahead, clock, fleet_of, old, slow
 from tests.unit.sweep.fake_load import FakeLoad
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.fleet_load_controller import FleetLoadController
 
 

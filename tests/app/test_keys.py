@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.action import ANYWHERE, Action
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.keys import ACTIONS, clashes
 from tui.screen_registry import SCREENS, TABS, ScreenEntry
 from tui.screens.load.actions import TURNS

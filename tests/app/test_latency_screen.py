@@ -14,7 +14,7 @@ from collectors.model import Step
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.screens.latency.screen import LatencyScreen
 from tui.screens.shared.chooser import Chooser
 from tui.widgets.chart.widget import Chart

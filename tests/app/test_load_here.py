@@ -21,7 +21,7 @@ from engine.running.control import LoadControl
 from tests.app.multipath import key, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork

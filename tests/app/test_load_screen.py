@@ -20,7 +20,7 @@ from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, type_name, until
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.form import FORM
 from tui.load.load_controller import LoadController
 from tui.screens.load.screen import LoadScreen

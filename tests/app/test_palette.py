@@ -10,8 +10,8 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import JOB, played
+from tui.app.palette import GROUPS, group_of
 from tui.keys import ACTIONS
-from tui.palette import GROUPS, group_of
 from tui.screen_registry import LOAD, OVERVIEW
 from tui.screens.shared.chooser import Chooser, ChooserLine
 

@@ -11,7 +11,7 @@ from engine.replacing import replace
 from tests.app.multipath import key, laptop_samples, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.screens.details import PathView
 from tui.screens.latency.screen import LatencyScreen
 from tui.widgets.chart.widget import Chart

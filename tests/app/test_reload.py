@@ -14,12 +14,12 @@ from collectors.alerts.settings import load_alert_settings
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
-from tui.app import LunscopeApp
+from tui.app import settings_watch
+from tui.app.app import LunscopeApp
+from tui.app.settings_watch import SettingsRead, SettingsWatch, stamps
 from tui.screens.help.screen import HelpScreen
-from tui.theme import settings_watch
+from tui.screens.settings.shown_setting import Origin
 from tui.theme.settings import Settings, load_settings, merged
-from tui.theme.settings_watch import SettingsRead, SettingsWatch, stamps
-from tui.theme.shown_setting import Origin
 
 THEME = 'name = "mine"\nprimary = "{}"\ndark = true\n'
 

@@ -21,7 +21,7 @@ from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples, with_load
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, shown_position, until
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.history.intervals import IntervalHistory
 from tui.screens.latency.screen import LatencyScreen
 from tui.widgets.chart.widget import Chart

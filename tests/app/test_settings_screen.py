@@ -18,11 +18,11 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.axis_choice import AxisChoice
-from tui.screens.settings import SettingsDialog
+from tui.screens.settings.screen import SettingsDialog
+from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 from tui.theme.settings import load_settings
-from tui.theme.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 
 SMALL_TO_LARGE = ((60, 20), *SIZES)
 

@@ -19,7 +19,7 @@ from tests.app.rate_states import StillRates, searched_plan, searched_trials, st
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.sweep_states import StillSession, with_sweep
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.sweep.screen import SweepScreen

@@ -35,9 +35,9 @@ TURNS = 6
 """Of a knob meanwhile."""
 FREEZING = """
 import sys, time
-import tui.app
+import tui.app.app
 from tui.main import main
-tui.app.LunscopeApp.paint = lambda self: (print("FROZEN", file=sys.__stdout__, flush=True), time.sleep(3600))
+tui.app.app.LunscopeApp.paint = lambda self: (print("FROZEN", file=sys.__stdout__, flush=True), time.sleep(3600))
 main()
 """
 

@@ -16,7 +16,7 @@ from collectors.sources.replay import ReplaySource
 from engine.events import Event, EventKind
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import FROZEN, on_stage, screen_text, until
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.transport import FASTEST, SLOWEST, LiveTransport, ReplayTransport, transport_of
 from tui.widgets.timeline import Timeline
 

@@ -25,7 +25,7 @@ from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, screen_text, until
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import QUEUE
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.screens.shared.process_scope import Scope
 from tui.screens.tune.drawer import TuneDrawer
 from tui.screens.tune.leaving_changes import restore_all

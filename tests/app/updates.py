@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tests.app.stage import until
-from tui.screen_files import shown_lines
+from tui.app.screen_files import shown_lines
 from tui.terminal.cells import Piece
 from tui.terminal.frame_update import LinesUpdate
 

@@ -282,15 +282,15 @@ def _keep_what_is_loaded() -> None:
 
 if __name__ == "__main__":
     import collectors.sources.live  # noqa: F401 (most verbs need it)
-    import tui.app
+    import tui.app.app
     import tui.commands
     import tui.main
     import tui.screens
     from tui.cli import run_cli  # noqa: F401 (loads the command line)
-    from tui.garbage import loading
+    from tui.process.garbage import loading
 
     for package in (tui.commands, tui.screens):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
 
     _keep_what_is_loaded()

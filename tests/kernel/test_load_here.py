@@ -20,7 +20,7 @@ from engine.running.status import LoadState
 from tests import needs
 from tests.app.stage import FROZEN, on_stage, screen_text, type_name, until
 from tests.kernel.conftest import Storage
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.load.load_controller import LoadController
 from tui.screens.load.screen import LoadScreen
 from tui.screens.load.target_picker import TargetPicker

@@ -14,14 +14,14 @@ import pytest
 from bench.terminal import Terminal
 from engine.config import SCRATCH_ENV
 from tests import needs
-from tui.prompt_thread import NICE
+from tui.process.prompt_thread import NICE
 
 _IS_ORDINARY = os.getpriority(os.PRIO_PROCESS, 0) == 0 and os.sched_getscheduler(0) == os.SCHED_OTHER
 pytestmark = pytest.mark.skipif(not _IS_ORDINARY, reason="needs the ordinary priority: the tests run at another one")
 PATIENCE_S = 60.0
 Watch = Callable[..., Terminal]
 _ASKED = (
-    "import os, subprocess, sys; from tui.prompt_thread import respond_promptly; respond_promptly();"
+    "import os, subprocess, sys; from tui.process.prompt_thread import respond_promptly; respond_promptly();"
     "print(os.getpriority(os.PRIO_PROCESS, 0), subprocess.check_output(['nice'], text=True))"
 )
 

@@ -29,7 +29,7 @@ from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app
-from tui.app import LunscopeApp
+from tui.app.app import LunscopeApp
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
 

@@ -12,7 +12,7 @@ import pytest
 
 import tui.commands.doctor
 from tui.cli import run_cli
-from tui.crash import FILES_KEPT, crash_line, report_threads
+from tui.process.crash import FILES_KEPT, crash_line, report_threads
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from engine.running.control import LoadControl
-from tui.closing import end_load
+from tui.app.closing import end_load
 
 PATIENCE_S = 60.0
 

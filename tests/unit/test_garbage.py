@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tui import garbage
-from tui.garbage import COLLECTIONS_UNTIL_OLDER, MOST_UNTIL_FULL, IdleCollection
+from tui.process import garbage
+from tui.process.garbage import COLLECTIONS_UNTIL_OLDER, MOST_UNTIL_FULL, IdleCollection
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ assert "rich" not in sys.modules
 def test_screens_are_imported_when_they_are_first_shown() -> None:
     code = """
 import sys
-import tui.app
+import tui.app.app
 from tui.screen_registry import TABS
 from tui.screens.shared.base import view_class
 named = {f"tui.screens.{entry.view.partition(':')[0]}" for entry in TABS}

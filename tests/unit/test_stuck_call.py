@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tui.stuck_call import Watch, file_words, moment_of
+from tui.process.stuck_call import Watch, file_words, moment_of
 
-WAITING = "import os, sys, tui.stuck_call as s; s._BETWEEN_LOOKS_S = 0.05; s.Watch(); os.open(sys.argv[1], 0)"
+WAITING = "import os, sys, tui.process.stuck_call as s; s._BETWEEN_LOOKS_S = 0.05; s.Watch(); os.open(sys.argv[1], 0)"
 
 
 @pytest.fixture

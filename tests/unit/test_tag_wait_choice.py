@@ -9,7 +9,7 @@ from threading import Event as StopFlag
 from collectors.model import Step
 from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
-from tui.sampling_choices import TagWaitChoice
+from tui.app.sampling_choices import TagWaitChoice
 
 
 class DeafSource:

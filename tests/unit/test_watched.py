@@ -10,8 +10,8 @@ from collectors.model import Frame, FrameTable, HostFacts, Rows, Tier, Topology
 from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
 from engine.replacing import replace
+from tui.app.watched import COLUMNS, MOST_LINES, Watched, summary_lines
 from tui.text.safe import width_of
-from tui.watched import COLUMNS, MOST_LINES, Watched, summary_lines
 
 NAN = float("nan")
 

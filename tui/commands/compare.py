@@ -114,8 +114,8 @@ def command(
 
 
 def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
-    from tui.standard_streams import require_terminal  # noqa: PLC0415 (as textual)
-    from tui.start import start_replay  # noqa: PLC0415 (as above)
+    from tui.app.start import start_replay  # noqa: PLC0415 (as above)
+    from tui.process.standard_streams import require_terminal  # noqa: PLC0415 (as textual)
 
     require_terminal("lunscope compare A B without --screen")
     paths = [PartText.parse(text).path for text in (a, b)]

@@ -84,7 +84,7 @@ def is_terminal() -> bool:
 
 
 def _on_screen(source: FleetSource, recording: RecordingSource | None) -> int:
-    from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
 
     go_on_in_child()
     shown = HostOrFleet(source if recording is None else recording, source.controller)
@@ -157,8 +157,8 @@ def _jobs_of_hosts(
 
 
 def _run_on_screen(shown: HostOrFleet, recording: RecordingSource | None, drive: FleetDrive) -> int:
+    from tui.app.start import start_live  # noqa: PLC0415 - as above
     from tui.load.fleet_load_controller import FleetLoadController  # noqa: PLC0415 (the screen only)
-    from tui.start import start_live  # noqa: PLC0415 - as above
 
     load = FleetLoadController(drive)
     events: list[Event] = []
@@ -261,7 +261,7 @@ def sweep(
 def _sweep_on_screen(
     source: FleetSource, recording: RecordingSource | None, work: FleetSweepWork, show: ShowMeasured
 ) -> int:
-    from tui.start import start_live  # noqa: PLC0415 (the screen only)
+    from tui.app.start import start_live  # noqa: PLC0415 (the screen only)
 
     shown = HostOrFleet(source if recording is None else recording, source.controller)
     stopping, failures = StopFlag(), list[LunscopeError]()

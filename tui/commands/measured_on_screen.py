@@ -84,8 +84,8 @@ def show_isolation(order: IsolationOrder, watching: Watching) -> int:
 def _show(
     job: JobSpec, permissions: Permissions, watching: Watching, group: Callable[[LoadController], SessionGroup]
 ) -> int:
+    from tui.app.start import start_live  # noqa: PLC0415 (as textual)
     from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.start import start_live  # noqa: PLC0415 (as textual)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     control = LoadControl()

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from collectors.session.time_format import parse_when
-from tui.garbage import loading
 from tui.headless.leaving import go_on_in_child
 from tui.options.numbers import DECIMAL
-from tui.standard_streams import require_terminal
+from tui.process.garbage import loading
+from tui.process.standard_streams import require_terminal
 
 
 @click.command(short_help="show a recording on the same screens")
@@ -32,7 +32,7 @@ def command(file: Path, speed: float, at: str | None, theme: str | None, no_mous
     go_on_in_child()
     with loading():  # after the fork, as in tui.commands.watch
         from collectors.sources.replay import ReplaySource  # noqa: PLC0415
-        from tui.start import start_replay  # noqa: PLC0415
+        from tui.app.start import start_replay  # noqa: PLC0415
     source = ReplaySource(file, speed)
     try:
         if at is not None:

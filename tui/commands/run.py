@@ -139,7 +139,7 @@ def _save(read: ReadJob, path: Path) -> int:
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
-    from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     control, sweeps = LoadControl(), SweepSeries()

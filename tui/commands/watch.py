@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from tui.garbage import loading
 from tui.headless.leaving import go_on_in_child
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
 from tui.options.reading import cost_option, root_options, tier_option
-from tui.standard_streams import require_terminal
+from tui.process.garbage import loading
+from tui.process.standard_streams import require_terminal
 
 
 @click.command(short_help="this host's disks on the screen, live")

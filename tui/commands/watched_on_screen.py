@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.events import Event
 from engine.running.control import LoadControl
+from tui.app.start import start_live
 from tui.headless.after_screens import sum_up
 from tui.options.watching import Watching, open_source
-from tui.start import start_live
 from tui.sweep.series import SweepSeries
 
 

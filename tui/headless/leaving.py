@@ -20,7 +20,7 @@ import click
 from msgspec import Struct
 
 from tui.headless.signals import IMPATIENT
-from tui.stuck_call import Watch
+from tui.process.stuck_call import Watch
 
 _LEAVES = signal.SIGUSR1
 """Message of the child: its exit code is in the pipe."""

@@ -12,7 +12,7 @@ from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
 from tui.history.charts import EventHistory, History
 from tui.history.recorded_past import LivePast, RecordedPast
-from tui.prompt_thread import respond_promptly
+from tui.process.prompt_thread import respond_promptly
 from tui.transport import ReplayTransport, Transport
 
 

@@ -14,9 +14,9 @@ from collectors.session.time_format import clock_text, parse_when
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
+from tui.app.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
 from tui.app_state import AppState
 from tui.axis_choice import AxisChoice
-from tui.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
 from tui.screens.shared.dialogs import Dialog
 from tui.text.format import SECOND_NS, day_and_clock, span_text
 from tui.theme.themed_app import ThemedApp

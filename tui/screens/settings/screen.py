@@ -16,9 +16,9 @@ from textual.widgets.option_list import Option
 
 from engine.errors import LunscopeError
 from engine.text import safe_text, short_text
+from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.theme.laid_out import Modal
-from tui.theme.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Options
 

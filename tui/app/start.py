@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from engine.replacing import replace
 from engine.syscalls import return_freed_memory
-from tui.closing import Closing
-from tui.garbage import loading
-from tui.prompt_thread import respond_promptly
+from tui.app.closing import Closing
+from tui.process.garbage import loading
+from tui.process.prompt_thread import respond_promptly
+from tui.process.without_tls import without_tls
 from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops
 from tui.terminal.tty import TerminalUse, Tty, open_terminal
-from tui.without_tls import without_tls
 
 with without_tls():
     import asyncio
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from engine.events import Event
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
-    from tui.app import LunscopeApp
+    from tui.app.app import LunscopeApp
+    from tui.app.watched import Watched
     from tui.compare_asked import CompareAsked
     from tui.load.fleet_load_controller import FleetLoadController
     from tui.load.load_controller import LoadController
     from tui.sweep.series import SweepSeries
-    from tui.watched import Watched
 
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
@@ -122,7 +122,7 @@ def start_replay(
 
 
 def _sums() -> Watched:
-    from tui.watched import Watched  # noqa: PLC0415 (what has no screens does without rich)
+    from tui.app.watched import Watched  # noqa: PLC0415 (what has no screens does without rich)
 
     return Watched()
 
@@ -133,9 +133,9 @@ def _print_summary(
     """Print what was seen to the terminal, in its characters; nothing into files and pipes."""
     if watched is None or sys.stdout is None or not sys.stdout.isatty():
         return
+    from tui.app.watched import summary_lines  # noqa: PLC0415 (as above)
     from tui.text.glyphs import UNICODE  # noqa: PLC0415 (loaded by now)
     from tui.theme.themed_app import plain_text  # noqa: PLC0415 (as above)
-    from tui.watched import summary_lines  # noqa: PLC0415 (as above)
 
     for line in summary_lines(watched, app.app_state.events.all(), recording):
         click.echo(line if app.glyphs is UNICODE else plain_text(line))
@@ -171,7 +171,7 @@ def _make_app(
 ) -> LunscopeApp:
     with loading():
         from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
-        from tui.app import LunscopeApp  # noqa: PLC0415
+        from tui.app.app import LunscopeApp  # noqa: PLC0415
         from tui.load.load_controller import LoadController  # noqa: PLC0415
         from tui.load.recent_targets import RecentTargets, recent_file  # noqa: PLC0415
         from tui.screen_registry import OVERVIEW  # noqa: PLC0415

@@ -9,11 +9,11 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 
 from tui.action import ANYWHERE, Action
+from tui.app.time_keys import SessionActions
 from tui.keys import actions_at, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine
-from tui.session_actions import SessionActions
 from tui.widgets.grid.bindings import PALETTE_IDS
 from tui.widgets.grid.table import Grid
 

@@ -16,22 +16,22 @@ from textual.widgets import Input
 from collectors.model import Source
 from tui.action import Action
 from tui.alert_state import AlertState
+from tui.app.pages import DialogActions
+from tui.app.quitting import Quitting
+from tui.app.sampling_choices import IntervalChoice, TagWaitChoice
+from tui.app.time_keys import MomentMoved
 from tui.app_state import MOST_PEAKS, AppState, LatencyJump, Recording
 from tui.compare_asked import CompareAsked
-from tui.dialog_actions import DialogActions
-from tui.garbage import IdleCollection
 from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.load.load_controller import LoadController
-from tui.quitting import Quitting
-from tui.sampling_choices import IntervalChoice, TagWaitChoice
+from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
 from tui.screens.shared.pages import open_page
 from tui.screens.shared.process_scope import EVERYTHING
-from tui.session_actions import MomentMoved
 from tui.sweep.series import SweepSeries
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
@@ -45,8 +45,8 @@ from tui.widgets.chart.widget import Chart
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
     from collectors.fleet.fleet_source import HostOrFleet
+    from tui.app.watched import Watched
     from tui.load.fleet_load_controller import FleetLoadController
-    from tui.watched import Watched
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5

@@ -6,15 +6,15 @@ import functools
 from collections.abc import Iterator
 
 from engine.replacing import replace
+from tui.app.palette import PaletteActions
+from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
+from tui.app.settings_in_force import Reloading, at_next_start
+from tui.app.time_keys import SPANS_S
 from tui.axis_choice import AxisChoice
-from tui.palette import PaletteActions
-from tui.reloading import Reloading, at_next_start
-from tui.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
-from tui.session_actions import SPANS_S
+from tui.screens.settings.shown_setting import Origin, ShownSetting
 from tui.text.format import SECOND_NS, span_text
 from tui.theme.density import Density
 from tui.theme.settings import GLYPHS
-from tui.theme.shown_setting import Origin, ShownSetting
 
 _DEFAULT_INTERVAL_S = 1.0
 _ON_OFF = ("true", "false")
@@ -28,7 +28,7 @@ class SettingsActions(PaletteActions, Reloading):
 
     def action_view_settings(self) -> None:
         """All settings, where they come from, and what can be changed."""
-        from tui.screens.settings import SettingsDialog  # noqa: PLC0415 (it can wait until it is asked for)
+        from tui.screens.settings.screen import SettingsDialog  # noqa: PLC0415 (it can wait until it is asked for)
 
         self.push_screen(SettingsDialog(self.settings_shown, self.settings.file))
 

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
+from tui.app.time_keys import SessionActions
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.screens.shared.base import View
 from tui.screens.shared.dialogs import TypeToConfirm
-from tui.session_actions import SessionActions
 
 
 class Quitting(SessionActions):

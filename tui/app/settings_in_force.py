@@ -12,9 +12,9 @@ from textual.message import Message
 
 from engine.config import config_folder
 from engine.text import safe_text
-from tui.session_actions import SessionActions
+from tui.app.settings_watch import SettingsRead, SettingsWatch
+from tui.app.time_keys import SessionActions
 from tui.theme.settings import Settings, merged
-from tui.theme.settings_watch import SettingsRead, SettingsWatch
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService

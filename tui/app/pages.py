@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collectors.totals.level import WHOLE_HOST, CountSubject
 from engine.text import safe_text
+from tui.app.settings_editor import SettingsActions
 from tui.keys import BY_ID, keys_in_force
 from tui.screens.shared.base import View
 from tui.screens.shared.pages import open_page
-from tui.settings_actions import SettingsActions
 
 TUNE_CHECK_S = 1.0
 

@@ -1,0 +1,1 @@
+"""The process itself: its streams, its memory, and what is said when it crashes or hangs."""
