@@ -2,34 +2,187 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import aiofiles.os
 import numpy as np
-from numpy.typing import NDArray
 
 from engine._native import host_cpu_ns
-from engine.aio.epoch import CpuTimes, EpochSnapshot
-from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs, own_descriptor
-from engine.aio.loop import CallPool, SlotLoop, run_loop
-from engine.aio.plan import Plan
-from engine.aio.run_stats import RunStats
-from engine.aio.slot import OpenFiles
-from engine.aio.tally import CellCounter
-from engine.backend.protocol import Cells
-from engine.job.spec import Knobs
+from engine.aio.files import MAX_OUTSTANDING, AioTarget, Buffer, check_knobs, own_descriptor
+from engine.aio.plan import READ, WRITE, Plan, PlannedIo
+from engine.aio.stats import CpuTimes, Stats, cells_of
+from engine.aio.threads import CallThreads
+from engine.job.spec import Knobs, Mode
+
+_WRITE_FLAGS = {
+    **dict.fromkeys((Mode.DIRECT, Mode.BUFFERED), 0),
+    **dict.fromkeys((Mode.SYNC, Mode.DIRECT_SYNC), os.RWF_SYNC),
+    **dict.fromkeys((Mode.DSYNC, Mode.DIRECT_DSYNC), os.RWF_DSYNC),
+}
+"""Flags of every write (pwritev2(2)), as O_SYNC cannot be turned on an open descriptor (fcntl(2))."""
+_TICK_S = 0.01
+_POLL_S = 0.02
+"""How long an I/O that waits for its time sleeps before it checks for a new rate."""
+_PROBE_S = 0.1
+_BLOCKED_S = 0.001
+_PAGE = 4096
+
+_pread = aiofiles.os.wrap(os.preadv)
+_pwrite = aiofiles.os.wrap(os.pwritev)
+
+
+class Pace:
+    """Lets the I/Os of all targets start 1/rate seconds apart."""
+
+    def __init__(self, rate_iops: Callable[[], float | None]) -> None:
+        self._rate_iops = rate_iops
+        self._turn = asyncio.Lock()
+        self._last_s = 0.0
+
+    async def take(self, wanted: Callable[[], bool]) -> bool:
+        """Wait until the next may start; false if it is no longer wanted by then."""
+        async with self._turn:
+            while wanted():
+                rate_iops = self._rate_iops()
+                due_s, now_s = self._last_s + (1 / rate_iops if rate_iops else 0.0), time.monotonic()
+                if due_s <= now_s:
+                    # Who wakes up late does not delay the others, but what the storage held up is not made up for.
+                    self._last_s = max(due_s, now_s - _POLL_S)
+                    return True
+                await asyncio.sleep(min(due_s - now_s, _POLL_S))
+        return False
+
+
+class _Load:
+    """Tasks of an event loop, one per outstanding I/O, started and ended with queue depth and stripe width."""
+
+    def __init__(
+        self, targets: Sequence[AioTarget], knobs: Knobs, *, unit_bytes: int, seed: int, sequential: bool
+    ) -> None:
+        self.runtime_s: float | None = None
+        self.stopping = threading.Event()
+        self.fault = ""
+        self.threads = CallThreads(MAX_OUTSTANDING)
+        self.stats = stats = Stats(len(targets), knobs, self._cpu_times)
+        sizes = [target.size_bytes for target in targets]
+        self._plan = Plan(sizes, unit_bytes, seed, stats.failing, sequential=sequential)
+        self._fds = [own_descriptor(target) for target in targets]
+        self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
+
+    def _cpu_times(self) -> CpuTimes:
+        used_ns, waited_ns = self.threads.times_ns()
+        return used_ns, *host_cpu_ns(), waited_ns
+
+    def run(self) -> None:
+        """Drive the load in the calling thread until it ends."""
+        self.threads.enter()
+        try:
+            asyncio.run(self._drive())
+        except Exception as error:  # nothing above a thread could catch it
+            self.fault = f"the aio engine broke: {error!r}"
+        self.release()
+
+    def release(self) -> None:
+        """Close threads and descriptors; nothing may be outstanding."""
+        self.threads.close()
+        while self._fds:
+            os.close(self._fds.pop())
+
+    async def _drive(self) -> None:
+        started_s, self._pace = time.monotonic(), Pace(lambda: self.stats.knobs.rate_iops)
+        try:
+            while self._goes_on(started_s):
+                self._fill_slots()
+                self.stats.settle()
+                await asyncio.sleep(_TICK_S)
+        finally:
+            self.stopping.set()
+            self.stats.close()
+            # Every result is read: when the interpreter exits, every task fails, and asyncio prints what is not read.
+            ends = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for end in ends:
+            if end is not None:
+                raise end
+
+    def _goes_on(self, started_s: float) -> bool:
+        """Whether to issue more; the interpreter takes the executor away when the main thread has ended."""
+        is_over = self.runtime_s is not None and time.monotonic() - started_s >= self.runtime_s
+        return not is_over and not self.stopping.is_set() and threading.main_thread().is_alive()
+
+    def _fill_slots(self) -> None:
+        knobs = self.stats.knobs
+        for slot in np.ndindex(knobs.stripe_width, knobs.queue_depth):
+            task = self._tasks.get(slot)
+            if task is None or task.done():
+                if task is not None:
+                    task.result()
+                self._tasks[slot] = asyncio.create_task(self._keep_busy(*slot))
+
+    def _wanted(self, target: int, slot: int) -> bool:
+        knobs = self.stats.knobs
+        return not self.stopping.is_set() and target < knobs.stripe_width and slot < knobs.queue_depth
+
+    async def _keep_busy(self, target: int, slot: int) -> None:
+        """Keep one I/O outstanding on a target for as long as the knobs want this slot."""
+        stats, plan, buffer = self.stats, self._plan, Buffer(_PAGE, f"{target}/{slot}")
+        while self._wanted(target, slot):
+            if stats.failing(target):
+                await asyncio.sleep(_PROBE_S)
+                if slot:
+                    continue
+            knobs = stats.knobs
+            plan.enter(knobs)
+            io = plan.take(target)
+            if io is not None:
+                if len(buffer) < io.length:
+                    buffer = Buffer(io.length, f"{target}/{slot}")
+                await self._issue(io, knobs, buffer)
+            elif plan.blocked(knobs):
+                await asyncio.sleep(_BLOCKED_S)
+            elif await self._pace.take(lambda: self._wanted(target, slot)):
+                # Planned with the knobs of the moment, which may have been turned while it waited.
+                knobs = stats.knobs
+                plan.enter(knobs)
+                plan.draw(target, knobs)
+
+    async def _issue(self, io: PlannedIo, knobs: Knobs, buffer: Buffer) -> None:
+        if io.direction == WRITE:
+            buffer.stamp(io)
+        call = self.stats.begin(io, knobs)
+        if call is None:
+            return
+        try:
+            moved = await self._transfer(io, knobs, buffer)
+        except OSError as error:
+            self.stats.fail(call, error.errno or 0)
+        else:
+            if moved == io.length:
+                self.stats.end(call, buffer.view(min(moved, _PAGE)))
+            else:
+                self.stats.fail(call, 0)
+
+    async def _transfer(self, io: PlannedIo, knobs: Knobs, buffer: Buffer) -> int:
+        fd, data, executor = self._fds[io.target], [buffer.view(io.length)], self.threads.executor
+        if io.direction == READ:
+            return await _pread(fd, data, io.offset, executor=executor)
+        return await _pwrite(fd, data, io.offset, _WRITE_FLAGS[knobs.mode], executor=executor)
 
 
 class AioEngine:
-    """Tasks of an event loop in a thread of its own that keep `queue_depth` I/Os outstanding on each target.
+    """A load that keeps `queue_depth` I/Os outstanding on each target; each I/O runs in a thread of an executor.
 
-    It has the members of engine._native.LoadEngine, with the same meaning, and a small part of its speed: every I/O
-    runs in a thread of an executor, and its latency includes both switches.
+    It has the members of engine._native.LoadEngine, with the same meaning, and a small part of its speed: latencies
+    include both switches between threads.
     """
+
+    done = False
+    waits = False
 
     def __init__(
         self,
@@ -48,49 +201,35 @@ class AioEngine:
             ValueError: a knob is out of range for the targets.
             OSError: no descriptor is left.
         """
-        check_knobs(knobs, targets, max_queue_depth, stripe_unit_bytes)
-        self._targets = tuple(targets)
-        self._max_queue_depth = max_queue_depth
-        self._stripe_unit_bytes = stripe_unit_bytes
-        plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
-        self._fds = [own_descriptor(target) for target in targets]
-        self._files = OpenFiles(self._fds, targets)
-        self._pool = CallPool(MAX_OUTSTANDING)
-        self._stats = RunStats(len(targets), knobs, functools.partial(_cpu_times, self._pool))
-        self._stopping = threading.Event()
-        self._broken: list[Exception] = []
+        self._check = functools.partial(
+            check_knobs, targets=targets, max_queue_depth=max_queue_depth, stripe_unit_bytes=stripe_unit_bytes
+        )
+        self._check(knobs)
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
-        self._loop = loop = SlotLoop(self._files, plan, self._stats, self._pool, self._stopping, runtime_s=runtime_s)
-        work = (loop, self._pool, self._fds, self._broken)
+        self._load = load = _Load(targets, knobs, unit_bytes=stripe_unit_bytes, seed=seed, sequential=sequential)
+        weakref.finalize(self, load.stopping.set)
         # Not a daemon: the interpreter waits for it at exit, rather than to cut it off with I/Os in flight.
-        self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=False)
-        weakref.finalize(self, self._stopping.set)
+        self._thread = threading.Thread(target=load.run, name="lunscope-aio", daemon=False)
+        self.end_after(runtime_s)
+        reads_only = any(not target.writable for target in targets)
+        self.features = ["asyncio", "aiofiles", *(["read_only_files"] if reads_only else [])]
+        self.counters, self.cells, self.slowest = load.stats.counters, load.stats.cells, load.stats.slowest
+        self.errors, self.epochs, self.contents = load.stats.errors, load.stats.epochs, load.stats.contents
+        self.outstanding = load.stats.outstanding
+        # No target has several paths, and only parts of I/Os are measured.
+        self.path_counters = lambda: np.zeros((0, 12), np.uint64)
+        self.logical_counters = lambda: np.zeros(9, np.uint64)
+        self.logical_cells = lambda: cells_of({})
 
     @property
     def running(self) -> bool:
         """Whether I/Os are still issued."""
-        return self._thread.is_alive() and not self._stopping.is_set()
-
-    @property
-    def done(self) -> bool:
-        """Whether it ended by the bytes transferred, which it never does."""
-        return False
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing is issued yet in the open epoch, as older I/Os must complete first."""
-        return self._stats.waits
+        return self._thread.is_alive() and not self._load.stopping.is_set()
 
     @property
     def fault(self) -> str:
         """Why the load ended by itself, empty if it did not."""
-        return f"the aio engine broke: {self._broken[0]!r}" if self._broken else ""
-
-    @property
-    def features(self) -> list[str]:
-        """What it is made of."""
-        reads_only = any(not target.writable for target in self._targets)
-        return ["asyncio", "aiofiles", *(["read_only_files"] if reads_only else [])]
+        return self._load.fault
 
     def start(self) -> None:
         """Start the event loop; epoch 0 opens.
@@ -98,111 +237,47 @@ class AioEngine:
         Raises:
             ValueError: it was stopped before.
         """
-        if self._stopping.is_set():
+        if self._load.stopping.is_set():
             raise ValueError("the load was stopped before")
-        self._stats.open(time.monotonic_ns())
+        self._load.stats.open()
         self._thread.start()
 
     def end_after(self, runtime_s: float | None) -> None:
         """End the load so long after its start and not when was said before; None: by nothing but `stop`."""
-        self._loop.runtime_s = runtime_s
+        self._load.runtime_s = runtime_s
 
     def apply(self, knobs: Knobs) -> int:
         """Turn to new knobs and return the index of the epoch this opens; the event loop checks every 10 ms.
 
         Raises:
             ValueError: a knob is out of range, and the load keeps the old ones; or the load has ended.
-            OSError: a target takes no direct I/O, and the load keeps the old ones.
         """
-        if self._stopping.is_set():
+        if self._load.stopping.is_set():
             raise ValueError("the load has ended")
-        check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
-        direct = knobs.mode.is_direct
-        if direct:
-            self._files.check_direct()
-        if self._thread.ident is None:
-            self._files.turn(direct=direct)
-        return self._stats.turn(knobs, time.monotonic_ns())
-
-    def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 18), columns as the raw table load; takes the peaks."""
-        return self._stats.counters()
-
-    def cells(self) -> Cells:
-        """Histogram cells of I/Os completed since the last call."""
-        return self._stats.cells()
-
-    def path_counters(self) -> NDArray[np.uint64]:
-        """No rows: no target has several paths here."""
-        return np.zeros((0, 12), np.uint64)
-
-    def logical_counters(self) -> NDArray[np.uint64]:
-        """All 0: only parts are measured here."""
-        return np.zeros(9, np.uint64)
-
-    def logical_cells(self) -> Cells:
-        """None: only parts are measured here."""
-        return CellCounter().cells()
-
-    def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, slowest first: shape (n, 6), as the raw table slow_load begins."""
-        return self._stats.slowest()
-
-    def errors(self) -> list[tuple[int, str, int, int, int]]:
-        """Target, direction, errno, offset of the first and count, the most frequent first."""
-        return self._stats.errors()
-
-    def epochs(self) -> list[EpochSnapshot]:
-        """All epochs so far, the last one open while running."""
-        return self._stats.epochs()
-
-    def contents(self) -> NDArray[np.uint64]:
-        """Shape (targets, 3): reads that were sampled, those compressible, those all zeros."""
-        return self._stats.contents()
+        self._check(knobs)
+        if knobs.mode.is_direct != self._load.stats.knobs.mode.is_direct:
+            what = "turns direct I/O on or off, which the aio engine does not while it runs"
+            raise ValueError(f"mode {knobs.mode} {what}: start it anew, or use the uring or threads engine")
+        return self._load.stats.turn(knobs)
 
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""
-        return self._pool.cpu_ns()
-
-    def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
-        """Count I/Os outstanding for so long, with the moment the oldest began, or 0: shape (targets, 2)."""
-        return self._stats.outstanding(at_least_s)
+        return self._load.threads.times_ns()[0]
 
     def drain(self, timeout_s: float) -> bool:
         """Stop issuing and wait for what is outstanding, at most so long; whether all completed."""
-        self._stopping.set()
+        self._load.stopping.set()
+        self._load.stats.close()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
-        if self._thread.is_alive():
-            # The event loop does so too, unless it waits for cached data to be written back.
-            self._stats.close(time.monotonic_ns())
-            return False
-        return True
+        return not self._thread.is_alive()
 
     def stop(self, timeout_s: float = 10.0) -> bool:
         """Stop issuing, wait for what is outstanding, join; whether all completed in time.
 
         Threads whose I/O does not return keep their descriptors and delay the exit of the interpreter.
         """
-        if not self.drain(timeout_s):
-            return False
-        _release(self._pool, self._fds)
-        return True
-
-
-def _cpu_times(pool: CallPool) -> CpuTimes:
-    return pool.cpu_ns(), *host_cpu_ns(), pool.waited_ns()
-
-
-def _run(loop: SlotLoop, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:
-    with pool.counted():
-        error = run_loop(loop)
-    if error is not None:
-        broken.append(error)
-    _release(pool, fds)
-
-
-def _release(pool: CallPool, fds: list[int]) -> None:
-    pool.close()
-    while fds:
-        os.close(fds.pop())
+        if self.drain(timeout_s):
+            self._load.release()
+            return True
+        return False

@@ -1,4 +1,4 @@
-"""Which I/O comes next: its address over the stripes, its order, and when an fsync is due."""
+"""Which I/O comes next: its address, its order, and how it spreads over a stripe."""
 
 from __future__ import annotations
 
@@ -9,40 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from engine.aio.tally import READ, WRITE
-from engine.job.choices import Flush
 from engine.job.spec import BlockShare, Knobs
 
-
-class Fsyncs:
-    """Counts the writes of each target; its owner locks."""
-
-    def __init__(self, targets: int) -> None:
-        self._writes = [0] * targets
-        self._owed = [0] * targets
-
-    def wrote(self, target: int, every: int | None) -> None:
-        """Count one write that completed without an error."""
-        if every is None:
-            return
-        self._writes[target] += 1
-        if self._writes[target] % every == 0:
-            self._owed[target] += 1
-
-    def take(self, target: int, every: int | None) -> bool:
-        """Take one fsync to be issued, if one is due."""
-        if every is None or not self._owed[target]:
-            return False
-        self._owed[target] -= 1
-        return True
+READ, WRITE = 0, 1
+_LOOKAHEAD = 16
 
 
-class Extent(Struct, frozen=True):
-    """A run of bytes on one target."""
+class PlannedIo(Struct, frozen=True):
+    """One I/O on one target."""
 
     target: int
+    direction: int
     offset: int
     length: int
+    sequence: int = 0
+    """Number in this run, written into the data."""
 
 
 class Stripe(Struct, frozen=True):
@@ -57,15 +38,14 @@ class Stripe(Struct, frozen=True):
         """Bytes of the address space."""
         return self.width * self.unit_bytes * self.rows
 
-    def extents(self, start: int, length: int) -> Iterator[Extent]:
-        """Cut a logical range: one extent per target touched, as its units there follow each other."""
+    def extents(self, start: int, length: int) -> Iterator[tuple[int, int, int]]:
+        """Cut a range into target, offset and length: one of each target touched, as its units there are neighbours."""
         first, last = start // self.unit_bytes, (start + length - 1) // self.unit_bytes
         for unit in range(first, min(last, first + self.width - 1) + 1):
             final = unit + (last - unit) // self.width * self.width
             begin = unit // self.width * self.unit_bytes + (start % self.unit_bytes if unit == first else 0)
             tail = (start + length - 1) % self.unit_bytes + 1 if final == last else self.unit_bytes
-            end = final // self.width * self.unit_bytes + tail
-            yield Extent(unit % self.width, begin, end - begin)
+            yield unit % self.width, begin, final // self.width * self.unit_bytes + tail - begin
 
 
 def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | None:
@@ -73,29 +53,6 @@ def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | N
     if knobs.stripe_width == 1 or all(unit_bytes % size == 0 for size in knobs.block_sizes):
         return None
     return Stripe(knobs.stripe_width, unit_bytes, min(sizes[: knobs.stripe_width]) // unit_bytes)
-
-
-_LOOKAHEAD = 16
-
-
-class PlannedIo(Struct, frozen=True):
-    """One I/O on one target."""
-
-    direction: int
-    offset: int
-    length: int
-    sequence: int = 0
-    """Number in this run, written into the data."""
-    is_data_only: bool = False
-    """Of an fsync: whether it is an fdatasync."""
-
-    @property
-    def is_fsync(self) -> bool:
-        """Whether this is an fsync, which is a write of no bytes."""
-        return self.length == 0
-
-
-FLUSHES = {Flush.FSYNC: PlannedIo(WRITE, 0, 0), Flush.FDATASYNC: PlannedIo(WRITE, 0, 0, is_data_only=True)}
 
 
 class Stream:
@@ -106,40 +63,42 @@ class Stream:
         self._cursor = 0
         self._random = random.Random(seed)  # noqa: S311 (a load needs repeatable numbers, not secret ones)
 
-    def draw(self, knobs: Knobs, space_bytes: int) -> PlannedIo:
-        """Draw direction, size and offset."""
+    def draw(self, knobs: Knobs, space_bytes: int) -> tuple[int, int, int]:
+        """Draw direction, offset and length."""
         direction = READ if self._random.random() * 100 < knobs.read_pct else WRITE
         length = self._length(knobs.blocks if direction == READ else knobs.drawn_write_blocks)
-        return PlannedIo(direction, self._offset(length, space_bytes), length)
+        if not self._sequential:
+            return direction, self._random.randrange(space_bytes // length) * length, length
+        offset = self._cursor if self._cursor + length <= space_bytes else 0
+        self._cursor = offset + length
+        return direction, offset, length
 
     def _length(self, blocks: tuple[BlockShare, ...]) -> int:
         if len(blocks) == 1:
             return blocks[0].block_bytes
-        bounds = itertools.accumulate(share.percent for share in blocks)
-        drawn = self._random.random() * 100
-        return next(
-            (share.block_bytes for share, bound in zip(blocks, bounds, strict=True) if drawn < bound),
-            blocks[-1].block_bytes,
-        )
-
-    def _offset(self, length: int, space_bytes: int) -> int:
-        if not self._sequential:
-            return self._random.randrange(space_bytes // length) * length
-        offset = self._cursor if self._cursor + length <= space_bytes else 0
-        self._cursor = offset + length
-        return offset
+        shares = [share.percent for share in blocks]
+        return self._random.choices(blocks, shares)[0].block_bytes
 
 
 class Plan:
     """I/Os of all targets; a logical I/O that touches several is cut into parts, which wait here for their turn.
 
     Logical addresses are drawn whichever targets have free slots, so a target that lags holds the others back once many
-    of its parts wait, as a stripe does.
+    of its parts wait, as a stripe does. `failing` tells the targets that are only probed, with one part at a time.
     """
 
-    def __init__(self, sizes: Sequence[int], stripe_unit_bytes: int, seed: int, *, sequential: bool) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        stripe_unit_bytes: int,
+        seed: int,
+        failing: Callable[[int], bool],
+        *,
+        sequential: bool,
+    ) -> None:
         self._sizes = sizes
         self._unit_bytes = stripe_unit_bytes
+        self._failing = failing
         self._streams = [Stream(f"{seed}/{target}", sequential=sequential) for target in range(len(sizes))]
         self._striped = Stream(f"{seed}/stripe", sequential=sequential)
         self._waiting: list[deque[PlannedIo]] = [deque() for _ in sizes]
@@ -159,21 +118,19 @@ class Plan:
         """Return the next part for a target; None if none waits."""
         return self._waiting[target].popleft() if self._waiting[target] else None
 
-    def blocked(self, knobs: Knobs, failing: Callable[[int], bool]) -> bool:
+    def blocked(self, knobs: Knobs) -> bool:
         """Whether a target that answers has so many parts waiting that no more are cut."""
         most = max(knobs.queue_depth, _LOOKAHEAD)
-        return any(len(parts) >= most and not failing(target) for target, parts in enumerate(self._waiting))
+        return any(len(parts) >= most and not self._failing(target) for target, parts in enumerate(self._waiting))
 
-    def draw(self, target: int, knobs: Knobs, failing: Callable[[int], bool]) -> None:
-        """Draw one logical I/O; a failing target gets one part at a time, for the probe."""
+    def draw(self, target: int, knobs: Knobs) -> None:
+        """Draw one logical I/O; without a stripe it is the target's own."""
         if self._stripe is None:
-            io = self._streams[target].draw(knobs, self._sizes[target])
-            self._put(target, io.direction, io.offset, io.length)
-            return
-        io = self._striped.draw(knobs, self._stripe.capacity_bytes)
-        for part in self._stripe.extents(io.offset, io.length):
-            if not self._waiting[part.target] or not failing(part.target):
-                self._put(part.target, io.direction, part.offset, part.length)
-
-    def _put(self, target: int, direction: int, offset: int, length: int) -> None:
-        self._waiting[target].append(PlannedIo(direction, offset, length, next(self._sequence)))
+            direction, *place = self._streams[target].draw(knobs, self._sizes[target])
+            extents = [(target, *place)]
+        else:
+            direction, *place = self._striped.draw(knobs, self._stripe.capacity_bytes)
+            extents = [*self._stripe.extents(*place)]
+        for part, offset, length in extents:
+            if not self._waiting[part] or not self._failing(part):
+                self._waiting[part].append(PlannedIo(part, direction, offset, length, next(self._sequence)))

@@ -20,6 +20,8 @@ from tests import needs
 
 BACKENDS = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO]
 """Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
+NATIVE = BACKENDS[:2]
+"""Those that do what the readable reference does not."""
 
 READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = 8, 9, 10, 11, 12, 13, 14

@@ -14,6 +14,7 @@ from engine.results.measured import BOTH, measure
 from tests import needs
 from tests.kernel.backends import (
     IN_FLIGHT,
+    NATIVE,
     SKIPPED,
     eventually,
     filled_file,
@@ -26,7 +27,6 @@ from tests.kernel.backends import (
 )
 from tests.kernel.throttle import stalled, throttle
 
-NATIVE = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")]
 RATE = 2000.0
 MIB = 1 << 20
 MakeLoop = Callable[..., str]

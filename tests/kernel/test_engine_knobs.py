@@ -57,6 +57,8 @@ def test_every_knob_turns_while_running_and_each_turn_is_an_epoch(backend: str, 
         replace(start, read_pct=0.0, fsync_every=10, flush=Flush.FDATASYNC),
         start,
     ]
+    if backend == "aio":
+        turns = [turn for turn in turns if turn.mode.is_direct and turn.fsync_every is None]
     with (
         opened(*paths, size_bytes=MIB, writable=True) as targets,
         running(backend, targets, start) as engine,

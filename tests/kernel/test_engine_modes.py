@@ -21,6 +21,7 @@ from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     IN_FLIGHT,
+    NATIVE,
     OUTSTANDING_NS,
     OpenFile,
     eventually,
@@ -48,7 +49,7 @@ def _goes_on(engine: LoadBackend, count: int = 200) -> None:
     assert engine.errors() == []
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NATIVE)
 def test_the_mode_turns_on_the_open_file(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
     with opened(path, size_bytes=MIB, writable=True) as targets, running(backend, targets, knobs_of()) as engine:
@@ -65,7 +66,7 @@ def test_the_mode_turns_on_the_open_file(backend: str, tmp_path: Path) -> None:
         assert not _is_direct(targets[0])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NATIVE)
 def test_a_file_without_direct_io_refuses_the_turn_and_the_load_goes_on(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
     with opened(path, "/proc/self/maps", size_bytes=4096, direct=False) as targets:
@@ -78,9 +79,23 @@ def test_a_file_without_direct_io_refuses_the_turn_and_the_load_goes_on(backend:
             assert len(engine.epochs()) == 1
 
 
+def test_the_aio_engine_refuses_what_it_does_not_turn_and_the_load_goes_on(tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB, writable=True) as targets, running("aio", targets, knobs_of()) as engine:
+        for turned, words in (
+            (knobs_of(mode=Mode.BUFFERED), "mode buffered turns direct I/O on or off"),
+            (knobs_of(fsync_every=10), "fsync_every 10 is not for the aio engine"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                engine.apply(turned)
+        _goes_on(engine)
+        assert _is_direct(targets[0])
+        assert len(engine.epochs()) == 1
+
+
 @needs.loop
 @throttle
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NATIVE)
 def test_the_mode_waits_for_what_is_outstanding(backend: str, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     with opened(device, size_bytes=8 * MIB) as targets:
@@ -102,7 +117,7 @@ def test_the_mode_waits_for_what_is_outstanding(backend: str, make_loop: MakeLoo
     assert engine.errors() == []
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NATIVE)
 def test_cached_data_are_on_the_medium_and_out_of_memory_before_direct_io(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
     with path.open("rb") as file:
@@ -139,15 +154,16 @@ def test_synchronous_writes_flush_the_device_and_buffered_ones_do_not(
     backend: str, mode: Mode, make_loop: MakeLoop
 ) -> None:
     device = make_loop(8 * MIB)
-    with opened(device, size_bytes=8 * MIB, writable=True) as targets:
-        with running(backend, targets, knobs_of(1, read_pct=0.0, mode=Mode.BUFFERED)) as engine:
+    unflushed = Mode.DIRECT if mode.is_direct else Mode.BUFFERED
+    with opened(device, size_bytes=8 * MIB, writable=True, direct=mode.is_direct) as targets:
+        with running(backend, targets, knobs_of(1, read_pct=0.0, mode=unflushed)) as engine:
             engine.apply(knobs_of(1, read_pct=0.0, mode=mode))
             eventually(lambda: measuring(engine), "the epoch")
             flushes, writes = _flushes(device), ios(engine)
             _goes_on(engine, 100)
             done = ios(engine) - writes
         assert _flushes(device) - flushes >= 0.9 * done
-        with running(backend, targets, knobs_of(1, read_pct=0.0, mode=Mode.DIRECT)) as engine:
+        with running(backend, targets, knobs_of(1, read_pct=0.0, mode=unflushed)) as engine:
             flushes = _flushes(device)
             _goes_on(engine, 100)
             assert _flushes(device) == flushes
@@ -160,7 +176,7 @@ def _flushes(device: str) -> int:
 
 @needs.loop
 @pytest.mark.parametrize("flush", Flush)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", NATIVE)
 def test_one_flush_after_every_so_many_writes(backend: str, flush: Flush, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     with opened(device, size_bytes=8 * MIB, writable=True) as targets:

@@ -14,9 +14,9 @@ import pytest
 from engine.backend.protocol import LoadBackend
 from engine.job.distribution import Distribution, Normal, Pareto, Permutation, Zipf, Zone, Zones, locality
 from engine.job.spec import BlockShare, Knobs
-from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
+    NATIVE,
     READ_BYTES,
     READS,
     WRITE_BYTES,
@@ -33,7 +33,6 @@ from tests.kernel.backends import (
 
 MIB = 1 << 20
 BLOCK = 4096
-NATIVE = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")]
 """The aio engine draws evenly only."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.aio.epoch import SETTLE_NS, CpuTimes, Epoch, EpochSnapshot
+from engine.aio.plan import PlannedIo
+from engine.aio.stats import SETTLE_NS, CpuTimes, Epoch
 from engine.job.spec import Knobs
 
 SECOND_NS = 1_000_000_000
@@ -36,19 +37,20 @@ def epoch(
     duration_s: float = 2.0,
     transient: int = 0,
     settled: bool = True,
-) -> EpochSnapshot:
+) -> Epoch:
     readings = iter([_NO_TIMES, CPU_NS])
     made = Epoch(index, knobs or Knobs(), turned_ns, targets, lambda: next(readings, CPU_NS))
     for _ in range(transient):
-        made.record(0, 0, 4096, 1, turned_ns)
+        made.record(PlannedIo(0, 0, 0, 4096), 1, turned_ns)
     start_ns = turned_ns + SETTLE_NS
     if settled:
         made.begin(start_ns)
     for io in ios:
+        planned = PlannedIo(io.target, io.direction, 0, io.length)
         if io.latency_ns is None:
-            made.record_error(io.target, io.direction)
+            made.record_error(planned)
         else:
             now_ns = start_ns + round(io.at_s * SECOND_NS)
-            made.record(io.target, io.direction, io.length, io.latency_ns, now_ns)
+            made.record(planned, io.latency_ns, now_ns)
     made.end(start_ns + round(duration_s * SECOND_NS))
     return made.snapshot()

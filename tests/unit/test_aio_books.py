@@ -2,110 +2,137 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.aio.epoch import SETTLE_NS
-from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
-from engine.aio.loop import RatePace
-from engine.aio.plan import Plan, PlannedIo, Stream, Stripe
-from engine.aio.run_stats import FAILING_AFTER, RunStats
-from engine.aio.slot import Buffer
-from engine.aio.tally import READ, WRITE
+from engine.aio.engine import Pace
+from engine.aio.files import MAX_OUTSTANDING, AioTarget, Buffer, check_knobs
+from engine.aio.plan import READ, WRITE, Plan, PlannedIo, Stream, Stripe
+from engine.aio.stats import FAILING_AFTER, SETTLE_NS, Call, Stats
 from engine.job.spec import BlockShare, Knobs
 
-IO = PlannedIo(READ, 8192, 4096)
+IO = PlannedIo(0, READ, 8192, 4096)
 
 
-def issue(stats: RunStats) -> int:
-    epoch = stats.issue(0, stats.knobs)
-    assert epoch is not None
-    return epoch
+class Clock:
+    now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
 
 
-def test_measuring_waits_for_the_settling_time_and_for_older_ios() -> None:
-    stats = RunStats(1, Knobs())
-    stats.open(0)
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def stats_of(clock: Clock, targets: int = 1, knobs: Knobs | None = None) -> Stats:
+    return Stats(targets, knobs or Knobs(), clock_ns=clock)
+
+
+def issue(stats: Stats, io: PlannedIo = IO) -> Call:
+    call = stats.begin(io, stats.knobs)
+    assert call is not None
+    return call
+
+
+def complete(stats: Stats, call: Call) -> None:
+    stats.end(call, memoryview(b"x" * 4096))
+
+
+def test_measuring_waits_for_the_settling_time_and_for_older_ios(clock: Clock) -> None:
+    stats = stats_of(clock)
+    stats.open()
     old = issue(stats)
-    turned_ns = 5 * SETTLE_NS
-    stats.settle(turned_ns - 1)
-    assert stats.turn(Knobs(queue_depth=2), turned_ns) == 1
-    assert stats.issue(0, Knobs()) is None, "planned with knobs of the epoch before"
-    new = issue(stats)
-    assert (new, stats.knobs.queue_depth) == (1, 2)
-    stats.settle(turned_ns + 2 * SETTLE_NS)
+    clock.now_ns = turned_ns = 5 * SETTLE_NS
+    assert stats.turn(Knobs(queue_depth=2)) == 1
+    assert stats.begin(IO, Knobs()) is None, "planned with knobs of the epoch before"
+    clock.now_ns = turned_ns + 2 * SETTLE_NS
+    stats.settle()
     assert stats.epochs()[1].start_ns is None, "an I/O of the epoch before is still outstanding"
-    stats.complete(old, 0, IO, 1000, turned_ns + 2 * SETTLE_NS, issued_ns=0)
-    stats.settle(turned_ns + SETTLE_NS - 1)
+    complete(stats, old)
+    clock.now_ns = turned_ns + SETTLE_NS - 1
+    stats.settle()
     assert stats.epochs()[1].start_ns is None, "the settling time is not over"
-    stats.settle(turned_ns + 3 * SETTLE_NS)
-    stats.complete(new, 0, IO, 3000, turned_ns + 4 * SETTLE_NS, issued_ns=0)
+    clock.now_ns = turned_ns + 3 * SETTLE_NS
+    stats.settle()
+    new = issue(stats)
+    clock.now_ns += 3000
+    complete(stats, new)
     first, second = stats.epochs()
     assert first.end_ns == turned_ns
     assert (second.transient_ios, second.counts[0, READ].tolist()) == (1, [1, 4096, 3000, 3000, 3000, 0])
     assert first.counts.sum() == 0, "what completed after the turn is not the old epoch's"
-    assert stats.counters()[0, :4].tolist() == [2, 8192, 4000, 3000]
+    assert stats.counters()[0, :4].tolist() == [2, 8192, 7 * SETTLE_NS + 3000, 7 * SETTLE_NS]
 
 
-def test_peaks_are_taken_and_everything_else_stays() -> None:
-    stats = RunStats(2, Knobs(queue_depth=7, stripe_width=1))
+def test_peaks_are_taken_and_everything_else_stays(clock: Clock) -> None:
+    stats = stats_of(clock, 2, Knobs(queue_depth=7, stripe_width=1))
     for latency_ns in (500, 900):
-        epoch = issue(stats)
-        stats.complete(epoch, 0, IO, latency_ns, 0, issued_ns=0)
+        call = issue(stats)
+        clock.now_ns += latency_ns
+        complete(stats, call)
     assert stats.counters()[0, 3] == 900
     again = stats.counters()
     assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0]
     assert again[1, 10:12].tolist() == [0, 0], "a target outside the stripe is not active"
 
 
-def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target() -> None:
-    stats = RunStats(1, Knobs())
-    for offset in range(FAILING_AFTER):
+def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target(clock: Clock) -> None:
+    stats = stats_of(clock)
+    early = issue(stats)
+    for number in range(FAILING_AFTER):
         assert not stats.failing(0)
-        epoch = issue(stats)
-        stats.fail(epoch, 0, PlannedIo(WRITE, 4096 * (offset + 3), 4096), 5, now_ns=offset)
+        clock.now_ns += 10
+        stats.fail(issue(stats, PlannedIo(0, WRITE, 4096 * (number + 3), 4096)), 5)
     assert stats.failing(0)
     assert stats.errors() == [(0, "write", 5, 12288, FAILING_AFTER)]
-    assert stats.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 0, 1]
-    stats.complete(issue(stats), 0, IO, 1, FAILING_AFTER + 1, issued_ns=FAILING_AFTER - 1)
+    assert stats.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 1, 1]
+    complete(stats, early)
     assert stats.failing(0), "an old success is no answer"
-    stats.complete(issue(stats), 0, IO, 1, FAILING_AFTER + 1, issued_ns=FAILING_AFTER)
+    clock.now_ns += 1
+    complete(stats, issue(stats))
     assert not stats.failing(0)
 
 
-def test_average_peak_is_of_the_seconds_that_had_any() -> None:
-    stats = RunStats(1, Knobs())
-    stats.open(0)
-    stats.settle(SETTLE_NS)
+def test_average_peak_is_of_the_seconds_that_had_any(clock: Clock) -> None:
+    stats = stats_of(clock)
+    stats.open()
+    clock.now_ns = SETTLE_NS
+    stats.settle()
     for at_s, latency_ns in ((0.1, 10), (0.9, 30), (3.5, 50)):
-        epoch = issue(stats)
-        stats.complete(epoch, 0, IO, latency_ns, SETTLE_NS + int(at_s * 1e9), issued_ns=0)
+        clock.now_ns = SETTLE_NS + int(at_s * 1e9) - latency_ns
+        call = issue(stats)
+        clock.now_ns += latency_ns
+        complete(stats, call)
     assert stats.epochs()[0].peaks[0].tolist() == [[80, 2], [0, 0], [80, 2]]
 
 
 def test_a_sequential_stream_visits_everything_and_wraps() -> None:
     stream = Stream("1", sequential=True)
-    offsets = [stream.draw(Knobs(blocks=(BlockShare(16384),)), 40960).offset for _ in range(4)]
+    offsets = [stream.draw(Knobs(blocks=(BlockShare(16384),)), 40960)[1] for _ in range(4)]
     assert offsets == [0, 16384, 0, 16384]
 
 
 def test_random_offsets_stay_aligned_inside_and_repeat_with_the_seed() -> None:
     knobs = Knobs(read_pct=30, blocks=(BlockShare(4096, 75.0), BlockShare(65536, 25.0)))
 
-    def draws(seed: str) -> list[PlannedIo]:
+    def draws(seed: str) -> list[tuple[int, int, int]]:
         stream = Stream(seed, sequential=False)
         return [stream.draw(knobs, 1 << 20) for _ in range(4000)]
 
     ios = draws("7")
     assert ios == draws("7")
     assert ios != draws("8")
-    assert all(io.offset % io.length == 0 and io.offset + io.length <= 1 << 20 for io in ios)
-    assert len({io.offset for io in ios if io.length == 4096}) == 256
-    assert sum(io.direction == READ for io in ios) / 4000 == pytest.approx(0.3, abs=0.04)
-    assert sum(io.length == 65536 for io in ios) / 4000 == pytest.approx(0.25, abs=0.04)
+    assert all(offset % length == 0 and offset + length <= 1 << 20 for _, offset, length in ios)
+    assert len({offset for _, offset, length in ios if length == 4096}) == 256
+    assert sum(direction == READ for direction, _, _ in ios) / 4000 == pytest.approx(0.3, abs=0.04)
+    assert sum(length == 65536 for _, _, length in ios) / 4000 == pytest.approx(0.25, abs=0.04)
 
 
 @pytest.mark.slow
@@ -119,57 +146,51 @@ def test_extents_cover_a_logical_range_byte_by_byte(width: int, unit: int, rows:
         number = byte // unit
         expected.add((number % width, number // width * unit + byte % unit))
     extents = list(stripe.extents(start, length))
-    covered = [(part.target, at) for part in extents for at in range(part.offset, part.offset + part.length)]
+    covered = [(target, at) for target, offset, size in extents for at in range(offset, offset + size)]
     assert len(covered) == length
     assert set(covered) == expected
-    assert len({part.target for part in extents}) == len(extents)
+    assert len({target for target, _, _ in extents}) == len(extents)
 
 
 def test_a_block_beyond_the_unit_becomes_parts_and_a_lagging_target_holds_the_others_back() -> None:
-    knobs = Knobs(stripe_width=2, blocks=(BlockShare(8192),))
-    plan = Plan([1 << 20] * 2, 4096, 1, sequential=True)
+    knobs, failing = Knobs(stripe_width=2, blocks=(BlockShare(8192),)), set[int]()
+    plan = Plan([1 << 20] * 2, 4096, 1, failing.__contains__, sequential=True)
     plan.enter(knobs)
-    plan.draw(0, knobs, lambda _: False)
-    assert plan.take(0) == PlannedIo(READ, 0, 4096, 1)
+    plan.draw(0, knobs)
+    assert plan.take(0) == PlannedIo(0, READ, 0, 4096, 1)
     assert plan.take(0) is None
-    while not plan.blocked(knobs, lambda _: False):
-        plan.draw(0, knobs, lambda _: False)
+    while not plan.blocked(knobs):
+        plan.draw(0, knobs)
         assert plan.take(0) is not None
-    assert not plan.blocked(knobs, lambda target: target == 1), "a failing target holds nobody back"
-    assert plan.take(1) == PlannedIo(READ, 0, 4096, 2)
+    failing.add(1)
+    assert not plan.blocked(knobs), "a failing target holds nobody back"
+    assert plan.take(1) == PlannedIo(1, READ, 0, 4096, 2)
     plan.enter(Knobs(stripe_width=2, blocks=(BlockShare(4096),)))
     assert plan.take(1) is None, "parts cut for other knobs are dropped"
 
 
-async def test_a_pace_spaces_what_it_hands_out() -> None:
-    now_ns = 0
-
-    def clock() -> int:
-        nonlocal now_ns
-        now_ns += 100_000
-        return now_ns
-
-    pace = RatePace(clock)
-    pace.set_rate(1000.0)
-    starts = []
-    for _ in range(20):
+async def test_a_pace_spaces_what_it_hands_out_and_takes_a_new_rate_at_once() -> None:
+    rate_iops: float | None = 1000.0
+    pace = Pace(lambda: rate_iops)
+    await pace.take(lambda: True)
+    began_s = time.monotonic()
+    for _ in range(100):
         assert await pace.take(lambda: True)
-        starts.append(now_ns)
-    assert starts[-1] - starts[0] >= 19 * 1_000_000 - 100_000, "at most one step of the clock is lost"
-    pace.set_rate(1.0)
-    await pace.take(lambda: True)
+    assert time.monotonic() - began_s >= 0.079, "what is late is made up for by 20 ms at most"
+    rate_iops = 0.001
     assert not await pace.take(lambda: False), "who is no longer wanted does not wait"
-    pace.set_rate(None)
-    before_ns = now_ns
-    await pace.take(lambda: True)
-    assert now_ns - before_ns <= 200_000
+    waiting = asyncio.create_task(pace.take(lambda: True))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    rate_iops = None
+    assert await waiting
 
 
 def test_written_pages_neither_compress_nor_repeat() -> None:
     buffer = Buffer(65536, "1")
     written: list[bytes] = []
     for _ in range(3):
-        buffer.stamp(0, len(written))
+        buffer.stamp(PlannedIo(0, WRITE, 0, 65536, len(written)))
         written.append(bytes(buffer.view(65536)))
     pages = {data[at : at + 4096] for data in written for at in range(0, 65536, 4096)}
     assert len(pages) == 48

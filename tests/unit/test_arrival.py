@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from collectors.model import Histograms, HistogramScale, Rows
 from collectors.rates import derive
-from engine.aio.epoch import EpochSnapshot
-from engine.aio.tally import CellCounter
+from engine.aio.stats import Epoch, cells_of
 from engine.backend.protocol import Cells
 from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import Arrival, Backend, JobSpec, Knobs
 from engine.job.validate import validate
 from engine.replacing import replace
+from engine.results.histogram import bucket_of
 from engine.results.measured import Split
 from engine.results.result import About, EngineFacts, RunResult, epoch_result
 from engine.results.result_document import run_document
@@ -33,7 +34,7 @@ OPEN = JobSpec(arrival=Arrival.POISSON, knobs=Knobs(queue_depth=8, rate_iops=500
 class OpenEpoch:
     """An epoch whose I/Os were served in a tenth of their latency."""
 
-    closed: EpochSnapshot
+    closed: Epoch
     skipped: NDArray[np.uint64]
     services: NDArray[np.uint64]
     service_cells: Cells
@@ -45,11 +46,9 @@ class OpenEpoch:
 def open_result(skipped: int) -> RunResult:
     latencies = [10_000 * (number + 1) for number in range(100)]
     closed = epoch([Io(latency_ns=latency, at_s=0.1) for latency in latencies], knobs=OPEN.knobs, targets=1)
-    counter = CellCounter()
-    for latency in latencies:
-        counter.add(0, 0, latency // 10)
+    counter = Counter((0, 0, bucket_of(latency // 10)) for latency in latencies)
     services = np.array([[[sum(latencies) // 10, 1000, 100_000], [0, 0, 0]]], np.uint64)
-    stats = OpenEpoch(closed, np.array([skipped], np.uint64), services, counter.cells())
+    stats = OpenEpoch(closed, np.array([skipped], np.uint64), services, cells_of(counter))
     result = epoch_result(stats, ("a",), 0, 0)  # type: ignore[arg-type]
     about = About(OPEN, EngineFacts("uring", "asked for", ()), ("a",), (), (), "runtime", 2.0)
     total = Split(result.split.read, result.split.write, result.split.total)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.aio.epoch import EpochSnapshot
+from engine.aio.stats import Epoch
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.results.badge import Badge, BadgeKind
 from engine.results.measured import Split, combine
@@ -26,7 +26,7 @@ BADGES = (
 )
 
 
-def result_of(stats: list[EpochSnapshot], job: JobSpec, names: tuple[str, ...]) -> RunResult:
+def result_of(stats: list[Epoch], job: JobSpec, names: tuple[str, ...]) -> RunResult:
     epochs = tuple(epoch_result(one, names, 0, 0) for one in stats)
     parts = [one.split for one in epochs]
     total = Split(*(combine([getattr(part, kind) for part in parts]) for kind in ("read", "write", "total")))
