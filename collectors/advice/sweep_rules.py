@@ -14,10 +14,10 @@ _RISES = 0.10
 """Gain for a doubled load: less is within what neighbouring loads of a saturated device differ by."""
 _RISES_CLEARLY = 0.20
 _NEAR_HIGHEST = 0.97
-"""As the highest throughput of a sweep (engine/sweep/knee.py): a lower load so near to it is preferred."""
+"""Share of the highest throughput (as engine/sweep/knee.py): the lowest load that reaches it is preferred."""
 _NO_GAIN = 1.03
 _LATENCY_GROWS = 1.5
-"""Times: at a doubled depth without any gain latency doubles (Little's law); what grows less is no such plateau."""
+"""Factor at a doubled depth: without any gain latency doubles (Little's law); less growth is no plateau."""
 _NOISY = 0.10
 """Half-width of the interval of throughput: noisier points are not compared."""
 _PRECISE = 0.05
@@ -66,7 +66,7 @@ class LoadCurve(Struct, frozen=True):
     values: Mapping[str, str] = field(default_factory=dict)
     """Values of the other axes, by key of the knob."""
     block_bytes: float = math.nan
-    """Where it is one size."""
+    """Block size; NaN for several."""
 
     @property
     def best(self) -> LoadPoint | None:

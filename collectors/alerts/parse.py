@@ -35,7 +35,7 @@ class _BuiltIn(Struct, frozen=True):
     """A kind of rule that needs no subject and field."""
 
     limit: float
-    """Where a rule has none."""
+    """Limit of a rule that names none."""
     table: str
     field_id: str
     multiples_of: str = ""
@@ -46,7 +46,7 @@ _BUILT_IN: Mapping[str, _BuiltIn] = {
     RuleKind.IMBALANCE: _BuiltIn(1.5, "paths", "iops", multiples_of="an even part"),
     RuleKind.HOT: _BuiltIn(80.0, "disks", "heat"),
 }
-"""By the word of a rule."""
+"""Built-in kinds by the word of a rule."""
 
 
 class _Given(Struct, frozen=True):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collectors.exact.tracer_supervisor import TracerSupervisor
 
 SAID_AFTER_S = 2.0
-"""Where exact time is required: how long attaching may take until it is said that it is waited for."""
+"""How long attaching may take, where exact time is required, before a line says that lunscope waits for it."""
 _STOP_CHECK_S = 0.2
 
 

@@ -19,7 +19,7 @@ class ClockOffset(Struct, frozen=True):
     """What is known of the other clock."""
 
     offset_ns: int
-    """Its CLOCK_MONOTONIC minus ours."""
+    """CLOCK_MONOTONIC of the host minus ours."""
     bound_ns: int
     """The offset is right within plus or minus this: half of the round trip, whatever way took longer."""
     round_trip_ns: int

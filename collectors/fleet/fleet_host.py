@@ -59,13 +59,13 @@ class FleetHost(Struct, eq=False):
     received_bytes: int = 0
     heard_ns: int = 0
     since_s: float = 0.0
-    """When the latest step was: the attempt to connect, the first frame or the latest sample, on CLOCK_MONOTONIC."""
+    """Time of the latest step on CLOCK_MONOTONIC: the attempt to connect, the first frame or the latest sample."""
     is_mute: bool = False
     """Whether it answers, but sends no samples."""
     said: str = ""
     """What it logged last."""
     wall_error_ns: int | None = None
-    """Its wall clock minus that of the controller."""
+    """Wall clock of the host minus that of the controller."""
     estimate: ClockEstimate = field(default_factory=ClockEstimate)
     receiver: SampleReceiver = field(default_factory=SampleReceiver)
     summary: Summary | None = None

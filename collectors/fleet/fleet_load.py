@@ -57,7 +57,7 @@ class FleetLoad:
         self._spreads: list[int] = []
         self._bound_ns: int | None = None
         self.in_force_ns = 0
-        """When the last start or turn was in force on every host, on our CLOCK_MONOTONIC."""
+        """Time at which the last start or turn was in force on every host, on our CLOCK_MONOTONIC."""
 
     def prepare(self, *, destroy_data: bool) -> None:
         """Arm on all hosts: each opens and checks its targets by its own guard.

@@ -17,7 +17,7 @@ from engine.results.result_document import Document, split_document
 
 _FIELDS = ("ios", "bytes", "errors", "latency_sum_ns", "peak_sum_ns", "peak_seconds")
 _LONGEST_S = 1e9
-"""Beyond any time that a load ran."""
+"""A time longer than any load ran."""
 _MOST_BUCKETS = 64 << SUB_BITS
 
 
@@ -26,11 +26,11 @@ class HostResult(Struct, frozen=True, eq=False):
 
     name: str
     document: Mapping[str, object]
-    """Its lunscope.run/1."""
+    """The lunscope.run/1 of the host."""
     split: Split
     duration_s: float
     started_ns: int
-    """When it started, on the controller's CLOCK_MONOTONIC."""
+    """Start on the controller's CLOCK_MONOTONIC."""
 
     @property
     def ended_ns(self) -> int:
@@ -47,7 +47,7 @@ class FleetResult(Struct, frozen=True, eq=False):
     missing: Mapping[str, str]
     """Hosts without a result, and why."""
     start_spread_ns: int | None
-    """Between the first host's start and the last one's; None with fewer than two."""
+    """Time between the first host's start and the last one's; None with fewer than two."""
     turn_spreads_ns: tuple[int, ...] = ()
     """The same of each turn of the knobs."""
     clock_bound_ns: int | None = None

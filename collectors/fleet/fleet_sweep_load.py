@@ -47,7 +47,7 @@ class FleetSweepLoad:
         self._knobs = Knobs()
         self._message = ""
         self.spreads_ns: list[int] = []
-        """Between the first and the last host, of each start."""
+        """Time between the first and the last host, for each start."""
 
     @property
     def status(self) -> LoadStatus:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 
 LEASE_S = 3.0
-"""After this time without a word from the controller nothing may be outstanding."""
+"""Time without a word from the controller after which nothing may be outstanding."""
 DRAIN_S = 0.75
 """How much of it is kept for the I/Os that are outstanding when the silence is noticed."""
 RENEW_S = 0.5

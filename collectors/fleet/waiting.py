@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 PATIENCE_S = 5.0
-"""After so long without an answer a host is named; without a sample it is not waited for any more."""
+"""A host that does not answer for as long is named; the picture no longer waits for one without a sample."""
 UNGREETED_S = 10.0
 """How long the picture of the others waits for a host whose agent has not answered yet: ssh has its own limits."""
 

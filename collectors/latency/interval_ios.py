@@ -32,7 +32,7 @@ class IntervalIos(Struct, frozen=True, eq=False):
 
     slow: SlowIos
     slow_before: SlowIos
-    """Those of the interval before, in which an I/O of the load can have completed in the kernel."""
+    """I/Os of the interval before, in which one of the load can have completed in the kernel."""
     load: LoadIos
     matches: tuple[tuple[int, int], ...]
     """Positions of an I/O in `load` and of the same one in `slow_before` and `slow` together."""
@@ -102,7 +102,7 @@ def _is_wanted(
     subject: LatencySubject | None,
     intervals: Iterable[IntervalIos],
 ) -> NDArray[np.bool_]:
-    """Which of the I/Os of these samples are on devices of a subject."""
+    """Return which of the I/Os of these samples are on devices of a subject."""
     if subject is not None and subject.source == LOAD.name:
         return _on(values, {number for each in intervals for number in each.load.devices(subject.keys)})
     if subject is None or not subject.keys:

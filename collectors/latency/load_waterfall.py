@@ -28,7 +28,7 @@ split."""
 SeriesOf = Callable[[str, str], Series | None]
 """Returns the history of a row by frame table and key."""
 Stretch = tuple[int, int]
-"""After the first and up to the second, in nanoseconds."""
+"""Times in nanoseconds: after the first, up to the second."""
 
 _Row = dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]
 _THROTTLE_FIELDS = ("iops", "limit_pct", "throttled_per_s", "throttle_wait_ms")

@@ -29,7 +29,7 @@ PEAK_COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "execute_max_ns": ("read", "write", "other"),
     },
 }
-"""By source: columns of its table with the exact largest latency of an interval, and the series of each.
+"""Columns of the table of a source with the exact largest latency of an interval, and the series of each.
 
 There is a peak of queue and service time together, but no histogram of them."""
 

@@ -24,7 +24,7 @@ class Stage(StrEnum):
     SERVICE = "service"
     REAP = "reap"
     OUTSIDE = "outside"
-    """Before and after the block layer together, where the two cannot be separated."""
+    """Time before and after the block layer together, where the two cannot be separated."""
 
 
 CLOCK_SLACK_NS = 50_000

@@ -31,7 +31,7 @@ class Family(Struct, frozen=True):
     """Base unit at its end (`_seconds`, `_bytes`), then `_total` if it is a counter."""
     kind: FamilyKind
     help: str
-    """That of node_exporter word by word for its names: a server shows one help per name."""
+    """Help; for names of node_exporter it is theirs word by word, as a server shows one help per name."""
     label_names: tuple[str, ...] = ()
 
     @property

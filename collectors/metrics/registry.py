@@ -28,7 +28,7 @@ LEVELS: tuple[MetricLevel, ...] = (
     HOST_LEVEL,
     NFS_LEVEL,
 )
-"""Those that can be chosen; ITSELF_LEVEL is always there."""
+"""Levels that can be chosen; ITSELF_LEVEL is always there."""
 ALWAYS = ITSELF_LEVEL
 ALL = "all"
 

@@ -38,7 +38,7 @@ VERSION = 1
 PART_BYTES = 480
 """Size of the parts of a tick; several fit a page of 4 KiB, since a tick of half a page would waste the other half."""
 LARGE_TICK_BYTES = 32 << 10
-"""From this size on the waste is negligible, and a tick stays in one part."""
+"""Size from which the waste is negligible, so that a tick stays in one part."""
 MAX_PARTS = 256
 
 KEYFRAME_TICKS = 60

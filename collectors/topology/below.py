@@ -13,7 +13,7 @@ from engine.hostfs.storage import loop_storage_numbers
 from engine.hostfs.sysblock import look_up
 
 Users = dict[str, list[str]]
-"""By key of a disk, path or port: the names of what is stored on it, or reached through it, in order."""
+"""Names of what is stored on a disk, path or port, or reached through it, in order, by its key."""
 
 
 class Below(Struct, frozen=True):

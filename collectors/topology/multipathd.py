@@ -62,9 +62,9 @@ class DaemonFacts(NamedTuple):
     """The answers to one round of queries."""
 
     paths: Mapping[str, DaemonPath]
-    """By kernel name, without paths unknown to the daemon."""
+    """Paths by kernel name, without those that the daemon does not know."""
     maps: Mapping[str, DaemonMap]
-    """By kernel name."""
+    """Maps by kernel name."""
     polling_interval_s: int | None = None
     """Shortest time between two checks of a path."""
 

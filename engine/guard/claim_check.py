@@ -23,7 +23,7 @@ _UNANSWERED_S = 10.0
 """How long a device may exist without a way to check it, as nodes appear a moment later than devices, and how
 long one that has left the target's stack may stay claimed."""
 _PAUSES_PER_LEARNING = 9
-"""On a host where something is mounted all the time, and claims are checked all the same."""
+"""Pause after each reading of mounts, in times that it took: claims are checked also where mounts change all the time."""
 
 _Fingerprint = tuple[object, ...]
 

@@ -103,7 +103,7 @@ Ask = Callable[[BlockDevice], bool]
 """Whether another claim excludes ours; OSError where that cannot be checked."""
 
 _AFTER_THE_CLAIM = frozenset((errno.ENXIO, errno.ENODEV, errno.ENOMEDIUM, errno.EIO, errno.EROFS, errno.ETIMEDOUT))
-"""From the driver, which is called after the claim was granted: a dead path, no medium."""
+"""Errors of the driver, which is called after the claim was granted: a dead path, no medium."""
 _TRIES = 4
 _BETWEEN_TRIES_S = 0.05
 """Programs that only probe (another lunscope, blkid) let go sooner."""
@@ -116,7 +116,7 @@ class Probe(Struct, frozen=True):
     parts: tuple[BlockDevice, ...]
     """Partitions of the disk, if it is checked as a whole: one of them may be what is claimed."""
     overlapping: frozenset[int]
-    """Those of the partitions that must not be claimed."""
+    """Numbers of the partitions that must not be claimed."""
     relation: str
 
 

@@ -28,11 +28,11 @@ CHUNK_BYTES = 64 * 1024
 _END_CHUNKS = 4
 _PARTS = 128
 _GOLDEN = (math.sqrt(5) - 1) / 2
-"""Its multiples modulo 1 spread evenly, so that data at regular distances does not fall between all samples."""
+"""Multiples of it modulo 1 spread evenly: data at regular distances does not fall between all samples."""
 _THREADS = 8
 """Reads outstanding at once: disks and networks serve them in little more time than one."""
 PATIENCE_S = 10.0
-"""After this time the device counts as not seen."""
+"""A device that takes longer counts as not seen."""
 
 _ZEROS, _ONES = bytes(CHUNK_BYTES), b"\xff" * CHUNK_BYTES
 _VERIFIED = b"LUNSCOP1"

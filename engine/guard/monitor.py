@@ -73,11 +73,11 @@ class ScanPace:
 
 
 EVERY_S = 0.75
-"""Between two checks of claims: with what a check takes, and the reaction, less than a second in all."""
+"""Pause between two checks of claims: with the check itself and the reaction less than a second in all."""
 _AFTER_CHANGE_S = 0.05
-"""Between a change of mounts and the next check, where mounts change all the time."""
+"""Pause between a change of mounts and the next check, where mounts change all the time."""
 _STUCK_S = 2.0
-"""A check that takes longer is stuck in the kernel with one device; another thread continues with the others."""
+"""A check that takes longer is stuck in the kernel at one device; another thread goes on with the others."""
 _MOST_THREADS = 64
 
 

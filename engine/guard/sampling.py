@@ -13,7 +13,7 @@ from engine.guard.finding import Found
 AT_ONCE = 32
 """Devices, each with the reads that content.py has outstanding."""
 PATIENCE_S = 60.0
-"""For all of them together; one that does not answer has 10 s of it."""
+"""Time for all devices together; one that does not answer takes 10 s of it."""
 
 
 class TargetSampling:

@@ -42,7 +42,7 @@ class MapAnswer(Struct, frozen=True):
     kind: str
     """Type of the first target; empty without any."""
     parameters: str
-    """As `dmsetup table` or `dmsetup status` print them, with the space that the kernel writes after the last word."""
+    """Parameters as dmsetup prints them, with the space that the kernel writes after the last word."""
 
 
 def first_target(control: int, number: Number, *, table: bool) -> tuple[str, str] | None:

@@ -62,12 +62,12 @@ class Loop(Struct, frozen=True):
 
     device: BlockDevice
     backing_path: str
-    """As sysfs has it: what people call it."""
+    """Path of the backing file as sysfs has it, by which people know it."""
     files: tuple[StoredFile, ...]
     """The one behind it; where the device could not be asked, all that have its path in some namespace."""
     backing_device: int | None
     offset_bytes: int
-    """Where on the backing it begins."""
+    """Offset in the backing at which it begins."""
     is_certain: bool
     """Whether the device was asked."""
     is_read_only: bool = False

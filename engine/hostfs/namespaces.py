@@ -17,7 +17,7 @@ from engine.syscalls import enter_mount_namespace, mount_namespace_beside
 from engine.text import whole_number
 
 _PINNED = re.compile(r"^\S+ \S+ \S+ mnt:\[\d+\] (\S+) .* - nsfs ", re.MULTILINE)
-"""Where a mount namespace is bound to a file (mountinfo in proc(5))."""
+"""Finds where a mount namespace is bound to a file (mountinfo in proc(5))."""
 
 
 class Namespace(Struct, frozen=True, weakref=True):
@@ -28,9 +28,9 @@ class Namespace(Struct, frozen=True, weakref=True):
     root: str = ""
     """Path under which its files are reached; empty for our own."""
     label: str = ""
-    """As in "of pid 812 (name)"; empty for our own."""
+    """Words for the namespace, as in "of pid 812 (name)"; empty for our own."""
     mounts: str | None = None
-    """Its mountinfo where it has no process."""
+    """The mountinfo of a namespace without a process."""
 
     def mountinfo(self) -> str:
         """Read its mounts; none where its process is gone."""
@@ -43,7 +43,7 @@ class Namespaces(Struct, frozen=True):
     seen: tuple[Namespace, ...]
     """Our own first; one with a root directory of its own once more."""
     unseen: tuple[str, ...] = ()
-    """Those that may not be entered, in words."""
+    """Namespaces that may not be entered, in words."""
 
 
 _View = tuple[int, int, int]

@@ -28,11 +28,11 @@ class WritableFile(Struct, frozen=True):
 
     path: str
     how: str
-    """For "is ... by NAME (pid N)"."""
+    """Participle for "is ... by NAME (pid N)"."""
     name: str = ""
     """Where the file of a mapping was, for those who may not follow `path`."""
     inode: int = 0
-    """That the name must have."""
+    """Inode that the name must have."""
     protected: Protected | None = None
     """Present for a mapping that is not writable now."""
 
@@ -130,9 +130,9 @@ class Descriptor(Struct, frozen=True):
     """An open file of a process."""
 
     path: str
-    """In /proc."""
+    """Path of the descriptor in /proc."""
     target: str
-    """What its link says: a path without the namespace it belongs to."""
+    """Target of its link: a path without the namespace that it belongs to."""
     is_for_reading: bool
     """Only."""
 

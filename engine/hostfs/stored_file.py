@@ -33,7 +33,7 @@ class StoredFile(Struct, frozen=True):
     inode: int
     size_bytes: int | None = None
     birth_ns: int | None = None
-    """When it was made; None where the filesystem does not keep that."""
+    """Time of birth; None where the filesystem does not keep it."""
     path: str = ""
     """One that leads to it; empty where nothing but the numbers is known."""
     is_metadata: bool = False

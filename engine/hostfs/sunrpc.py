@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 SWITCHES = "kernel/sunrpc/xprt-switches"
-"""Below /sys, since Linux 5.14: a folder per switch, in it one per transport."""
+"""Folder below /sys since Linux 5.14: it has a folder for each switch, and that one for each transport."""
 SWITCH = re.compile(r"switch-\d+")
 TRANSPORT = re.compile(r"xprt-(\d+)-(tcp|udp|rdma|local)")
 """Number that tracepoints name it by, and kind."""

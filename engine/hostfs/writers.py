@@ -30,7 +30,7 @@ from engine.hostfs.users import Users, process_words
 from engine.syscalls import Statx, statx
 
 _READ_AGAIN_S, _BETWEEN_READS_S = 1.0, 0.02
-"""For how long the list of a ring is read again that the kernel did not show, or that named what is gone by now."""
+"""How long the list of a ring is read again that the kernel did not show, or that named what is gone."""
 
 
 class Writers(Struct):
@@ -90,7 +90,7 @@ def _add_process(writers: Writers, process: str) -> list[_Ring]:
 
 
 _FLAGS_FIELD = 6
-"""After the name, which may contain blanks (proc_pid_stat(5))."""
+"""Position of the flags after the name, which may contain blanks (proc_pid_stat(5))."""
 _PF_KTHREAD = 0x00200000
 
 

@@ -20,7 +20,7 @@ class BadgeKind(StrEnum):
     COMPRESSIBLE = "compressible"
     """Data that compressing storage keeps smaller."""
     PAGE_CACHE = "page_cache"
-    """In memory, where buffered reads find it."""
+    """Data in memory, where buffered reads find it."""
     WRITE_CACHE = "write_cache"
     """Whether writes are acknowledged from a volatile cache."""
     DRIVER_BOUND = "driver_bound"
@@ -34,7 +34,7 @@ class BadgeKind(StrEnum):
     STEADY_STATE = "steady_state"
     """Whether a steady state was reached, by the rule of SNIA."""
     SLOWER = "slower"
-    """It got slower over time."""
+    """The storage got slower over time."""
 
 
 class Badge(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Badge(Struct, frozen=True):
     text: str
     """A line that says what it means, without the target's name."""
     targets: tuple[str, ...] = ()
-    """Which it is about; none is the whole run."""
+    """Targets that it is about; none is the whole run."""
     share: float | None = None
     """Share of what was sampled, 0 to 1."""
 

@@ -15,7 +15,7 @@ from engine.results.waiting import WAITED_SHARE, waiting_share
 
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
-"""From this share of its threads' time on, the generator may be the limit and not the storage."""
+"""Share of its threads' time from which the generator may be the limit, and not the storage."""
 _LEAST_MEASURED_NS = 500_000_000
 """An epoch says something of the generator only once this much was measured."""
 _HOST_BUSY_PCT = 95.0

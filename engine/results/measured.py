@@ -48,7 +48,7 @@ class LoadInterval(Struct, frozen=True):
 
     epoch: int
     end_s: float
-    """From the first reading of this load."""
+    """Time of its end, from the first reading of this load on."""
     length_s: float
     read: DirectionDelta
     write: DirectionDelta

@@ -61,13 +61,13 @@ class EpochResult(Struct, frozen=True, eq=False):
     index: int
     knobs: Knobs
     start_s: float | None
-    """From the start of the run to the start of measuring; None if the load never settled."""
+    """Time from the start of the run to that of measuring; None if the load never settled."""
     duration_s: float
     """How long was measured; 0 if the load never settled."""
     transient_ios: int
     split: Split
     targets: tuple[TargetResult, ...]
-    """Those inside the stripe width."""
+    """Targets inside the stripe width."""
     cpu: CpuUse | None
     """What the measured part cost; None if the load never settled."""
     fsyncs: FsyncResult
@@ -114,11 +114,11 @@ class About(Struct, frozen=True):
     ended: str
     """runtime, size, steady, stopped or failed; empty while it runs."""
     elapsed_s: float
-    """From start to stop."""
+    """Time from start to stop."""
     paths: tuple[tuple[str, ...], ...] = ()
     """Names of the paths of every target, none for one with a single path."""
     started_ns: int = 0
-    """On the monotonic clock."""
+    """Start on the monotonic clock."""
     devices: tuple[tuple[int, ...], ...] = ()
     """Numbers of the devices that every target is or is stored on, all paths of it; none where they are not known."""
     solid_state: bool = False

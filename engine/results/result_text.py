@@ -26,11 +26,11 @@ ENDINGS = {
 }
 """Why a load is over, in words."""
 _WIDTHS = (10, 8, 9, 7, 7, 7, 8, 9, 9)
-"""With the label they fill 79 columns, which a terminal of 80 shows unbroken."""
+"""Widths of the columns: with the label they fill 79, which a terminal of 80 shows unbroken."""
 _WHOLE_FROM = 1000
-"""From here on a decimal of a latency says nothing."""
+"""Latency from which a decimal says nothing."""
 _SLOW_NS = 10_000_000
-"""From this mean on latencies are in milliseconds."""
+"""Mean from which latencies are in milliseconds."""
 
 
 def summary_lines(result: RunResult) -> list[str]:

@@ -49,7 +49,7 @@ class Steadiness(Struct, frozen=True):
 
     @property
     def fell_share(self) -> float:
-        """By how much of the first the figure changed for the worse; NaN if it did not."""
+        """Share of the first by which the figure changed for the worse; NaN if it did not."""
         if self.decline is None:
             return math.nan
         is_latency = self.figure is SteadyFigure.LATENCY

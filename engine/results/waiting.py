@@ -6,7 +6,7 @@ from engine.job.choices import Backend
 from engine.results.result import EpochResult
 
 WAITED_SHARE = 0.10
-"""From this share on, waits for a processor are a limit of the load: by so much it may be slower than the storage."""
+"""Share from which waits for a processor limit the load, which may be slower than the storage by as much."""
 
 
 def waiting_share(epoch: EpochResult, backend: str, *, one_queue: bool = False) -> float | None:

@@ -25,7 +25,7 @@ class Decline(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """By how much of the first it changed, 0.38 for a fall by 38 %; negative where values rose."""
+        """Share of the first by which it changed, 0.38 for a fall by 38 %; negative where values rose."""
         return 1 - self.last / self.first
 
 

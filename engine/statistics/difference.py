@@ -12,7 +12,7 @@ from engine.statistics.batch_means import BATCHES, CORRELATED, FEWER_BATCHES, ne
 from engine.statistics.student_t import t_quantile
 
 LEAST_VALUES = BATCHES
-"""With fewer values nothing is known about the noise."""
+"""Fewest values that say something about the noise."""
 _MOST_CORRELATION = 0.95
 
 

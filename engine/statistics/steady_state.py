@@ -17,7 +17,7 @@ WINDOW_ROUNDS = 5
 MOST_EXCURSION = 0.2
 MOST_SLOPE = 0.1
 MOST_ROUNDS = 25
-"""After so many rounds the specification lets a test end without a steady state."""
+"""Rounds after which the specification lets a test end without a steady state."""
 
 
 class SteadyWindow(Struct, frozen=True):

@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     DIFFERS = "differs"
-    """By more than the margin, of a figure that is neither good nor bad by itself."""
+    """Differs by more than the margin, where neither direction is good or bad by itself."""
     EQUIVALENT = "equivalent"
     """Differs by less than the margin."""
     UNDECIDED = "undecided"

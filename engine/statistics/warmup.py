@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 _BATCH = 5
 """Values per batch mean, the 5 of MSER-5: it keeps one outlier from deciding."""
 _LEAST_BATCHES = 10
-"""With fewer the minimum of the criterion says nothing."""
+"""Fewest batches for which the minimum of the criterion says something."""
 _SETTLED = 0.4
 """Share of the series up to which a cut says that the rest is steady."""
 _SAME = 0.05
-"""Up to this relative difference of what was cut and what was kept nothing has warmed up or slowed down."""
+"""Relative difference of what was cut and what was kept up to which nothing has warmed up or slowed down."""
 
 
 _TREND_BATCHES = 20

@@ -21,7 +21,7 @@ class Restored(Struct, frozen=True):
     left: tuple[str, ...]
     """One line for each that is not, with the reason."""
     remaining: tuple[Write, ...] = ()
-    """Those of them whose target is there: somebody else has changed them, or the kernel refuses."""
+    """Writes whose target is there: somebody else has changed it, or the kernel refuses."""
 
 
 def check_unchanged(tree: KernelTree, plan: TunePlan) -> None:

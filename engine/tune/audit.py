@@ -18,7 +18,7 @@ from engine.tune.record import ChangeRecord, State, Who, problems_of
 
 AUDIT_FILE = "audit.jsonl"
 MOST_BYTES = 1 << 20
-"""Above this the file is renamed to `audit.jsonl.1`, in place of an earlier one."""
+"""A larger file is renamed to `audit.jsonl.1`, in place of an earlier one."""
 
 
 class AuditEntry(Struct, frozen=True):
@@ -30,13 +30,13 @@ class AuditEntry(Struct, frozen=True):
     who: Who
     root: str
     settings: str
-    """As given: `nr_requests=64 scheduler=none`."""
+    """Settings as given: `nr_requests=64 scheduler=none`."""
     summary: tuple[str, ...]
     problems: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """As in `tune change 3 held: nr_requests 128 -> 64 on sda, by root, pid 812`."""
+        """Return one line, as `tune change 3 held: nr_requests 128 -> 64 on sda, by root, pid 812`."""
         done = f"tune change {self.number} {self.state}: {'; '.join(self.summary)}, by {self.who.text}"
         return "; ".join((done, *self.problems))
 

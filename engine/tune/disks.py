@@ -31,7 +31,7 @@ class Disk(Struct, frozen=True):
 
     name: str
     folder: str
-    """Below the root of the tree."""
+    """Folder of the disk below the root of the tree."""
 
     def is_type(self, tree: KernelTree, kind: str) -> bool:
         """Whether it is of one of TYPES."""

@@ -28,9 +28,9 @@ class HeldChange(Struct, frozen=True, eq=False):
 
     change: TunableChange
     plan: TunePlan
-    """As it was applied; the record of a change that has ended has none."""
+    """Plan as applied; the record of a change that has ended has none."""
     request: TunePlan
-    """As it was asked for, on top of what it stands on."""
+    """Plan as asked for, on top of what it stands on."""
     settings: Mapping[Tunable, str]
     duration_s: float | None
     superseded: tuple[HeldChange, ...] = ()

@@ -22,7 +22,7 @@ class Legal:
 
     @property
     def text(self) -> str:
-        """As in `4..256`, `none|mq-deadline`, `max|1..`; empty where nothing is known."""
+        """Return it in words, as `4..256`, `none|mq-deadline`, `max|1..`; empty where nothing is known."""
         numbers = self.least is not None or self.most is not None
         bounds = ["" if bound is None else str(bound) for bound in (self.least, self.most)]
         return "|".join([*self.words, *([f"{bounds[0]}..{bounds[1]}"] if numbers else [])])

@@ -37,7 +37,7 @@ class SideEffect(Struct, frozen=True):
     path: str
     before: str
     after: str = ""
-    """Its content once the change was made; empty before that, or if it was gone."""
+    """Content of the file once the change was made; empty before that, or if it was gone."""
 
 
 class TunePlan(Struct, frozen=True):

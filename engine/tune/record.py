@@ -29,9 +29,9 @@ class State(StrEnum):
 
     CHANGING = "changing"
     HELD = "held"
-    """Until its lunscope ends or its time is over."""
+    """In force until its lunscope ends or its time is over."""
     KEPT = "kept"
-    """Until it is undone."""
+    """In force until somebody undoes it."""
     REVERTED = "reverted"
     """Restored at its end."""
     UNDONE = "undone"
@@ -54,7 +54,7 @@ class Who(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As in `root (login alice), pid 812`."""
+        """Return words for it, as `root (login alice), pid 812`."""
         login = f" (login {self.login})" if self.login and self.login != self.user else ""
         return safe_text(f"{self.user}{login}, pid {self.pid}")
 
@@ -74,7 +74,7 @@ class ChangeRecord(Struct, frozen=True):
     summary: tuple[str, ...]
     """A line for each tunable: from, to, on how many targets."""
     plan: TunePlan
-    """Without writes once it is over."""
+    """Plan; it has no writes once the change is over."""
     until_ns: int | None = None
     """Wall time at which it is restored; None while its lunscope runs."""
     ended_ns: int | None = None

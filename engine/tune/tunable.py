@@ -35,7 +35,7 @@ class Target(Struct, frozen=True):
     name: str
     """sda, nvme-subsys0, "/lab sda"."""
     folder: str
-    """Below the root of the tree."""
+    """Folder of the target below the root of the tree."""
     device: str = ""
     """Device number of a line in the files of a group, as `8:16`."""
     holder: str = ""
@@ -110,7 +110,7 @@ class Tunable(Struct, frozen=True):
     id: str
     subject: TunedKind
     file: str
-    """Below the folder of the target; a target without it does not have the tunable."""
+    """File below the folder of the target; a target without it does not have the tunable."""
     help: str
     """One line."""
     unit: str = ""

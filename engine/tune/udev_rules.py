@@ -29,7 +29,7 @@ _CLASSES = {
 }
 _LUN_FILES = ("wwid", "device/wwid", "serial")
 _NUMBERED_BY_DISCOVERY = re.compile(r"/(rport-|session|end_device-|expander-|ata[0-9]|usb[0-9])")
-"""Below these the kernel numbers targets as it finds them."""
+"""Folders in which the kernel numbers targets as it finds them."""
 _OF_FC_PORT = 'KERNELS=="host*", PROGRAM=="/bin/cat /sys/class/fc_host/%b/port_name", RESULT=='
 """Attributes of a port are those of a class device beside the disk, which ATTRS of udev does not reach."""
 _BY_NAME = "by name, which another device may have after a reboot"

@@ -47,7 +47,7 @@ class Ending(Enum):
     """What ends the wait for the end of a change."""
 
     OVER = auto()
-    """Its time is over, or its lunscope has ended."""
+    """The time of the change is over, or its lunscope has ended."""
     TOLD = auto()
     """SIGTERM."""
     KEPT = auto()

@@ -50,7 +50,7 @@ class Damage(Struct, frozen=True):
 
     kind: DamageKind
     offset: int
-    """In bytes, as all offsets."""
+    """Offset in bytes, as all others."""
     length: int
     numbers: Mapping[str, int] = field(default_factory=dict)
     """What is known more, by names that depend on the kind; bits and bytes count from `offset`, writes are numbers."""

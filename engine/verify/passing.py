@@ -34,7 +34,7 @@ class PassResult(Struct, frozen=True):
     """Not read, as the run wrote nothing there."""
     damaged_bytes: int
     damage: tuple[Damage, ...]
-    """By offset; beyond 10,000 ranges they are only counted."""
+    """Damage by offset; beyond 10,000 ranges they are only counted."""
     latest_run_ns: int | None
     """Start of the latest load with data here, since 1970."""
 

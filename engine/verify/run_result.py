@@ -29,7 +29,7 @@ class VerifiedTarget(Struct, frozen=True):
     unwritten_bytes: int
     """Bytes of reads from where the load wrote nothing, which were not compared."""
     damage: tuple[Damage, ...]
-    """That reads met, in the order they met it, each once."""
+    """Damage that reads met, in that order, each once."""
     final_pass: PassResult | None
     """None if it was not made, or not to its end."""
 
@@ -44,7 +44,7 @@ class Verified(Struct, frozen=True):
     """What a verified load found on all targets."""
 
     run_ns: int
-    """When it was set up, since 1970; its number in all it wrote."""
+    """Time since 1970 at which it was set up; its number in all that it wrote."""
     targets: tuple[VerifiedTarget, ...]
 
     @property

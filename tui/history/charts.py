@@ -137,7 +137,7 @@ class History:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
         self._rings: Mapping[str, Ring] = {}
-        """By table; made when they are first used."""
+        """Rings by table; each is made when it is first used."""
         self._followed = Followed(budget_bytes)
         self.totals = ClearedCounters()
         """Newest sample, and those at which counters were cleared; has its own lock."""

@@ -15,7 +15,7 @@ SAMPLES_PER_CELL = 5
 _SECOND_NS = 1_000_000_000
 
 RowOf = Callable[[str], "tuple[str, str] | None"]
-"""From the key of a shown row to the table and key of its history; None for a row without one."""
+"""Maps the key of a shown row to the table and key of its history; None for a row without one."""
 
 
 def by_cells(

@@ -133,7 +133,7 @@ def with_trend(columns: Sequence[GridColumn], table: str, after: str) -> tuple[G
 
 
 _TREND_ROOM = 1.2
-"""Above the largest value, so that steady values do not fill their cells."""
+"""Room above the largest value, so that steady values do not fill their cells."""
 TREND_HELP = "Recent history: a cell holds the largest of five samples, the newest at the right; a blank is not known."
 
 

@@ -23,7 +23,7 @@ class Glyphs(Struct, frozen=True):
     braille: bool
     """Whether curves are drawn in braille dots, two by four to a cell."""
     tier_marks: tuple[str, str, str, str, str]
-    """By value of Tier: none, kernel, sampled, exact; exact has no mark."""
+    """Marks by value of Tier: none, kernel, sampled, exact; exact has no mark."""
     hot: str
     warm: str
     cursor: str

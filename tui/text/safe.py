@@ -15,7 +15,7 @@ from engine.text import safe_text
 
 @functools.lru_cache(maxsize=4)
 def disk_labels(topology: Topology) -> Mapping[str, str]:
-    """By key: the kernel name, then the alias of the device; for a file its last path component."""
+    """Name by key: the kernel name, then the alias of the device; for a file its last path component."""
     return {
         key: both_names(device)
         for key, device in topology.devices.items()
@@ -42,7 +42,7 @@ def short_labels(topology: Topology) -> Mapping[str, str]:
 
 
 def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
-    """By key: the label of a target, without the remark in brackets that scratch files have."""
+    """Label of a target by key, without the remark in brackets that scratch files have."""
     if targets is None:
         return {}
     return {key: name.partition(" (")[0] for key, name in zip(targets.rows.keys, targets.rows.names, strict=True)}
@@ -50,7 +50,7 @@ def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
 
 @functools.lru_cache(maxsize=4)
 def luns_of_paths(topology: Topology) -> Mapping[str, str]:
-    """By key of a path: the name of its LUN, if that has several paths."""
+    """Name of the LUN by key of a path, if the LUN has several."""
     luns = {lun.key: lun.name for lun in topology.graph.luns if lun.multipath}
     return {path.key: luns[path.lun] for path in topology.graph.paths if path.lun in luns}
 

@@ -22,7 +22,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 
 PATH_PACE = SlowPace(least_s=1.0, share=0.01, longest_s=60.0)
-"""With thousands of paths this is a reading every half minute."""
+"""Pace of readings: with thousands of paths one every half minute."""
 MOST_EVENTS = 16
 """More failing paths than this at once (a port that is down) are reported in one event."""
 

@@ -334,4 +334,4 @@ DISK_FIELDS, PATH_FIELDS, PORT_FIELDS = (
 )
 
 BLOCK_FIELDS = {"disks": DISK_FIELDS, "paths": PATH_FIELDS, "hbas": PORT_FIELDS}
-"""By frame table."""
+"""Fields by frame table."""

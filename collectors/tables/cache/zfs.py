@@ -14,7 +14,7 @@ from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine.text import whole_number
 
 FOLDER = "spl/kstat/zfs"
-"""Below procfs."""
+"""Folder below procfs."""
 _UNSIGNED, _SIGNED = "4", "3"
 """Types of the values read here (KSTAT_DATA_UINT64, KSTAT_DATA_INT64)."""
 _MOST_POOLS = 256

@@ -11,7 +11,7 @@ from engine.text import whole_number
 Number = tuple[int, int]
 """Major and minor of a device."""
 Limits = Mapping[Number, tuple[int, ...]]
-"""By device, in the order of LIMITS; MISSING where there is none."""
+"""Limits by device, in the order of LIMITS; MISSING where there is none."""
 
 _MAX_KEYS = ("rbps", "wbps", "riops", "wiops")
 _MISSING = int(MISSING)

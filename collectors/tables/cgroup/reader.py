@@ -28,7 +28,7 @@ MOST_OPEN = 1024
 _WIDTH = len(COUNTS) + len(COSTS) + len((VRATE,))
 _COUNTERS = slice(CGROUP.index(COUNTS[0]), CGROUP.index(VRATE) + 1)
 _PSI = slice(CGROUP.index(PRESSURES[0]), CGROUP.index(PRESSURES[-1]) + 1)
-"""With the counters before them these are the columns of GroupReader."""
+"""Columns of GroupReader behind the counters."""
 _LIMITS = slice(CGROUP.index(LIMITS[0]), CGROUP.index(LIMITS[-1]) + 1)
 
 _Shown = tuple[tuple[Group, tuple[Number, ...]], ...]

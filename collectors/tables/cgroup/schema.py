@@ -35,7 +35,7 @@ def short_name(name: str, width: int) -> str:
 
 
 COUNTS = ("read_bytes", "write_bytes", "reads", "writes", "discard_bytes", "discards")
-"""In the order of `io.stat`."""
+"""Counters in the order of `io.stat`."""
 COSTS = ("cost_usage_us", "cost_wait_us", "cost_indebt_us", "cost_indelay_us")
 VRATE = "cost_vrate_hundredths"
 LIMITS = ("read_limit_bytes", "write_limit_bytes", "read_limit_ios", "write_limit_ios")

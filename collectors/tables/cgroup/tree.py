@@ -47,7 +47,7 @@ class Group(Struct, frozen=True):
     """One control group; a group made again under the same path is another one."""
 
     path: str
-    """From the root of the hierarchy, which is "/"."""
+    """Path from the root of the hierarchy, which is "/"."""
     number: int
     """Inode number of its folder, which kernfs never reuses (the cgroup id of v2)."""
     folder: str

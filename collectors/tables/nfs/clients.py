@@ -23,7 +23,7 @@ _VOLUMES = "fs/nfsfs/volumes"
 Links = tuple[tuple[int, int], ...]
 """Number of an RPC client, and position of a mount that it works for."""
 Infos = Mapping[tuple[str, str], MountInfo]
-"""By export and mount point."""
+"""Mounts by export and mount point."""
 
 
 def client_links(sysfs: str, mounts: Sequence[MountedNfs], infos: Infos) -> Links:

@@ -14,7 +14,7 @@ from collectors.tables.nfs.schema import BYTE_COUNTERS, OPERATION_COUNTERS, NfsK
 _KINDS = ("nfs", "nfs4")
 _FEWEST = len(OPERATION_COUNTERS) - 1
 _UNUSED = ": 0 0 0 "
-"""In lines of operations never used, most of them: left out before anything else."""
+"""Text of the lines of operations never used, which are most: they are left out before anything else."""
 _LARGEST = (1 << 64) - 2
 _MOST_TRANSPORTS = 256
 """Far more than nconnect allows (16), for transports added later and session trunking."""
@@ -56,7 +56,7 @@ class MountedNfs(Struct):
     bytes: dict[str, int] = field(default_factory=dict)
     transports: list[NfsTransport] = field(default_factory=list)
     operations: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By name, those used at least once."""
+    """Operations by name, if they were used at least once."""
 
     def key(self, part: str = "all") -> NfsKey:
         """Key of the mount, of an operation, or of a transport."""

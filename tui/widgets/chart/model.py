@@ -29,7 +29,7 @@ class ChartSeries(Struct, frozen=True, eq=False):
     values: NDArray[np.float64]
     style: str = "chart--series"
     hot: Thresholds | None = None
-    """When its value is marked in the legend."""
+    """Limits at which its value is marked in the legend."""
 
 
 class Stack(Struct, frozen=True, eq=False):
@@ -71,7 +71,7 @@ class ValueAxis(Struct, frozen=True):
     unit: Unit
     axis: AxisChoice = AxisChoice.LINEAR
     of: str = ""
-    """Whose figures they are, in the title where there is room for it and the legend."""
+    """Owner of the figures, in the title where there is room for it and the legend."""
 
 
 class ChartStyle(Struct, frozen=True):
@@ -129,11 +129,11 @@ def choose_scales(
 
 
 _LOG_FROM_ROWS = 4
-"""With fewer rows decades have no labels of their own."""
+"""Fewest rows at which decades have labels of their own."""
 _FLAT_TIMES = 25.0
 """A curve whose typical value is below the largest by this factor is a line at the bottom of a linear axis."""
 _LEVEL_TIMES = 12.0
-"""Below this factor the axis is linear again; the range between the two keeps it from alternating."""
+"""Factor below which the axis is linear again; the range between the two keeps it from alternating."""
 
 
 def is_logarithmic(choice: AxisChoice, finite: Sequence[NDArray[np.float64]], *, was_log: bool) -> bool:

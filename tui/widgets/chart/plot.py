@@ -24,7 +24,7 @@ _BRAILLE_OF = np.array(
 _TALL = 4
 
 _PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0), (1, 1, 1, 0, 1, 0))
-"""Which dots along a curve are drawn: all, dashes, points, dashes and points; so curves differ without colour.
+"""Dots that are drawn along a curve: all, dashes, points, dashes and points; so curves differ without colour.
 
 Rises and falls are drawn without gaps, as a peak with gaps would look lower than it is.
 """

@@ -24,7 +24,7 @@ from tui.widgets.grid.filtering import GridFilter
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 PINNED_MARK = "^"
-"""Before the name of a pinned row."""
+"""Mark before the name of a pinned row."""
 _GUTTER = 1
 _EDGE = 1
 """Cell at the right that marks hidden columns."""
@@ -174,7 +174,7 @@ class RowPainter:
         self._style = style
         self._arrangement = arrangement
         self._painted: dict[int, Strip] = {}
-        """By row, as it is while not under the cursor."""
+        """Painted rows, as they are while not under the cursor."""
         self._under = {style.plain[part]: under for part, under in style.under_cursor.items()}
 
     def draws(self, layout: GridLayout, style: GridStyle) -> bool:

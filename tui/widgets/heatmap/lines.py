@@ -51,7 +51,7 @@ PARTS: Mapping[int, str] = {
     EVENT: "event",
     GRID: "grid-line",
 }
-"""By owner of a cell: the part of the component class after `heat--`."""
+"""Part of the component class after `heat--`, by owner of a cell."""
 _BAND_NAMES = (" cache hit band ", " miss band ")
 _LEVEL_BITS = 0xF
 _SHINING_THROUGH = 0.4
@@ -67,7 +67,7 @@ class HeatmapStyle(Struct, frozen=True, dict=True):
 
     @cached_property
     def _known(self) -> dict[int, Style]:
-        """By owner, those that were asked for."""
+        """Styles by owner that were asked for."""
         return {}
 
     def of(self, owner: int) -> Style:

@@ -45,10 +45,10 @@ LARGEST = ("in_driver_peak", "in_driver_peak_most", "queue_max_ns", "service_max
 
 
 _BUSY_IS_LEAST = "in_driver_peak_most"
-"""Without this column `busy_ns` has the time of lost I/Os in it, which is left out here: it is what was seen."""
+"""Column without which `busy_ns` contains the time of lost I/Os, which is left out here: it is what was seen."""
 
 _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
-"""At least one of these columns changes with any activity of a device; an ongoing busy interval grows too."""
+"""Columns of which at least one changes with any activity of a device; an ongoing busy interval grows, too."""
 
 
 class TracedCells(Struct, frozen=True, eq=False):
