@@ -23,7 +23,7 @@ _UNANSWERED_S = 10.0
 """How long a device may exist without a way to check it, as nodes appear a moment later than devices, and how
 long one that has left the target's stack may stay claimed."""
 _PAUSES_PER_LEARNING = 9
-"""Pause after each reading of mounts, in times that it took: claims are checked also where mounts change all the time."""
+"""Pause after a look at all users, in times that it took: claims are checked meanwhile, however often mounts change."""
 
 _Fingerprint = tuple[object, ...]
 
