@@ -194,7 +194,7 @@ impl<'a> BitReader<'a> {
         Ok(value)
     }
 
-    /// At least 65 bits, if so many are left.
+    /// Fills the window to at least 65 bits, if as many are left.
     fn refill(&mut self) {
         if let (true, Some((word, rest))) = (self.filled <= 64, self.bytes.split_first_chunk()) {
             self.pending |= u128::from(u64::from_le_bytes(*word)) << self.filled;

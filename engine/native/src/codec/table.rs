@@ -133,7 +133,7 @@ impl TableState {
         self.active = active;
     }
 
-    /// Which rows started or stopped moving; the same ones are busy for long, so this is mostly nothing.
+    /// Writes which rows started or stopped moving: mostly none, as the same ones are busy for long.
     fn write_toggles(&self, out: &mut Vec<u8>, active: &[bool]) {
         let toggles: Vec<usize> = (0..self.rows)
             .filter(|&row| active[row] != self.active[row])

@@ -11,7 +11,7 @@ pub const TYPEDEF: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     pub id: u32,
-    /// In bytes, of structures.
+    /// Size of a structure in bytes.
     pub size: usize,
 }
 

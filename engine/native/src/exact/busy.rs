@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::layout::{Busy, IO_TIME, ROOT_MEMBER, ROOT_MEMBERS, ROOT_SLACK_NS, ROOT_TIME_SHIFT};
 use crate::load::clock::monotonic_ns;
 
-/// Of a device the leaves that are busy, of a group the devices.
+/// The number of busy leaves of a device, or of busy devices of a group.
 pub fn members(root: u64) -> u64 {
     root >> 1 & ROOT_MEMBERS
 }
@@ -25,7 +25,7 @@ fn signed(ns: u64) -> i64 {
 }
 
 impl Busy {
-    /// When it became busy by this, and which list of groups is in force.
+    /// Returns when this made it busy, and which list of groups is in force.
     pub fn arrive(&self, now: u64) -> Option<(u64, usize)> {
         let before = self.root.fetch_add(ROOT_MEMBER, AcqRel);
         if members(before) > 0 {
@@ -36,7 +36,7 @@ impl Busy {
         Some((begin, list(before)))
     }
 
-    /// When it became idle by this, and which list of groups is in force.
+    /// Returns when this made it idle, and which list of groups is in force.
     pub fn depart(&self, now: u64) -> Option<(u64, usize)> {
         let departed = |root: u64| {
             let low = root.wrapping_sub(ROOT_MEMBER) & ((1 << ROOT_TIME_SHIFT) - 1);

@@ -35,7 +35,7 @@ pub fn of_leaf(maps: &Maps, device: usize, leaf: usize) -> Option<&Cell> {
     maps.cells.get(own.index.load(Acquire) as usize)
 }
 
-/// Which devices had I/O since they were last looked at.
+/// The devices that had I/O since they were last looked at.
 #[derive(Default)]
 pub struct Watch {
     seen: Vec<u32>,

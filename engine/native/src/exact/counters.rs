@@ -42,7 +42,7 @@ const BUSY: usize = 11;
 const FIRST_OF_INTERVAL: usize = 12;
 const PEAK: usize = 14;
 const PEAK_MOST: usize = 21;
-/// As in collectors.model.MISSING.
+/// The same as collectors.model.MISSING.
 const MISSING: u64 = u64::MAX;
 
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Leaves {
     now: u64,
-    /// As many were there at once: known exactly while no two leaves were busy at once.
+    /// Most I/Os at one time: known exactly while no two leaves were busy at once.
     peak: u64,
     /// No more than these were there at once.
     peak_most: u64,

@@ -1,4 +1,4 @@
-//! Which build of the programs this kernel runs: tried out, never derived from its version, as distributions add to old ones.
+//! Finds which build of the programs this kernel runs, by trying: distributions add features to old versions.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};

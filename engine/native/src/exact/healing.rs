@@ -19,7 +19,7 @@ use crate::sample::sysfs_name;
 const SUSPECT_NS: u64 = 20_000_000;
 /// The same for those that wait in the queue.
 const QUEUED_SUSPECT_NS: u64 = 1_000_000_000;
-/// Where the kernel does not count: longer than a driver lets an I/O last, short of commands that erase or format.
+/// Age of a lost I/O where the kernel does not count: no driver lets one last longer, but to erase or format.
 const DEAD_NS: u64 = 600_000_000_000;
 /// The driver may have ended it in its own counters a moment before the event arrives.
 const RECHECK_AFTER: Duration = Duration::from_millis(1);
@@ -142,7 +142,7 @@ fn dead(maps: &Maps, rows: &Rows, sysfs: &Path) -> Vec<Entry> {
         .collect()
 }
 
-/// Of the old I/Os of a device those that the kernel does not count, the oldest first.
+/// The old I/Os of a device that the kernel does not count, the oldest first.
 fn excess(entries: Vec<Entry>, counts: Option<&KernelCounts>) -> Vec<Entry> {
     let Some(counts) = counts else {
         return entries.into_iter().filter(Entry::is_beyond_doubt).collect();
@@ -165,7 +165,7 @@ fn excess(entries: Vec<Entry>, counts: Option<&KernelCounts>) -> Vec<Entry> {
 /// What the kernel itself has in flight on a device.
 struct KernelCounts {
     in_driver: usize,
-    /// In the queue too, from Linux 6.12 on.
+    /// Those in the driver and, from Linux 6.12 on, in the queue.
     all: usize,
     /// Whether it counts anything here: some disks without requests never do.
     any: bool,

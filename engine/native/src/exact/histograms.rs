@@ -24,7 +24,7 @@ pub struct Histograms {
     /// Counts when last read, by number of the octave in the pool; memory only for those in use.
     before: Vec<Counts>,
     growth: Growth,
-    /// About as many will grow the next time.
+    /// Number of cells that grew last: about as many will grow the next time.
     last_cells: usize,
 }
 
@@ -53,7 +53,7 @@ impl Histograms {
     }
 }
 
-/// By how much the histograms of one device have grown, over all of its cells.
+/// The increase of the histograms of one device, over all of its cells.
 #[derive(Default)]
 struct Growth {
     counts: [[Counts; OCTAVES]; SERIES],

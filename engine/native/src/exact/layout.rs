@@ -20,7 +20,7 @@ pub const IO_BIO: u64 = 1 << 46;
 pub const IO_COUNTED: u64 = 1 << 45;
 pub const IO_TIME: u64 = (1 << 45) - 1;
 pub const IO_PROCESS_SHIFT: u32 = 45;
-/// Above the thread: the leaf that counts it, which is the shard plus 1, or 0 for the device's own cell.
+/// Position above the thread of the leaf that counts it: the shard plus 1, or 0 for the device's own cell.
 pub const IO_LEAF_SHIFT: u32 = 22;
 
 /// A member of the root of a busy time; below is which list of groups is in force, above the time of the latest departure.
@@ -43,7 +43,7 @@ pub struct Sums {
     pub service_ns: AtomicU64,
 }
 
-/// Of the I/Os that one CPU completed last, not yet added to the cell of its shard.
+/// The I/Os that one CPU completed last, which are not yet added to the cell of its shard.
 #[repr(C)]
 pub struct Pending {
     /// Grows before and after they move to the cell; odd between.
@@ -63,7 +63,7 @@ pub struct Busy {
     pub root: AtomicU64,
     /// Ends minus starts of busy intervals: negative while one is open.
     pub sum_ns: AtomicI64,
-    /// Of it, time for which an I/O whose completion was missed was taken to be in the driver.
+    /// Part of that time for which an I/O whose completion was missed was taken to be in the driver.
     pub lost_ns: AtomicU64,
     pub lost_until_ns: AtomicU64,
 }

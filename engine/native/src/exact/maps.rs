@@ -33,9 +33,9 @@ pub const NAMES: [&str; 16] = [
 pub struct Maps {
     pub control: Mapping<Control>,
     pub devices: Mapping<Device>,
-    /// Those of the devices come first.
+    /// Cells; those of the devices come first.
     pub cells: Mapping<Cell>,
-    /// By device and shard.
+    /// The cell by device and shard.
     pub cell_of: Mapping<Own>,
     pub touched: Mapping<Touched>,
     pub counts: Mapping<Counts>,
@@ -47,9 +47,9 @@ pub struct Maps {
     pub octaves: Mapping<Octave>,
     pub slow_ios: Mapping<SlowIo>,
     pub processes: Mapping<Process>,
-    /// Those of the places come first.
+    /// Sums; those of the places come first.
     pub process_sums: Mapping<ProcessSums>,
-    /// By place and shard.
+    /// The sums by place and shard.
     pub sums_of: Mapping<Own>,
 }
 

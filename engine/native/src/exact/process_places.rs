@@ -18,10 +18,10 @@ struct Seen {
     since: Instant,
 }
 
-/// In two steps: a place is marked, so that no thread takes it any longer, and freed when no I/O under way refers to it.
+/// Frees places in two steps: one is marked, so that no thread takes it, and freed once no I/O under way refers to it.
 /// Its sums stay as they are, as readers have them: the next process adds to them.
 pub struct ProcessPlaces {
-    /// Without I/O for so long a process loses its places.
+    /// Time without I/O after which a process loses its places.
     idle: Duration,
     seen: Vec<Option<Seen>>,
     leaving: Vec<usize>,

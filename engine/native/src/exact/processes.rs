@@ -86,7 +86,7 @@ impl Totals {
 
 #[derive(Default)]
 pub struct Processes {
-    /// By place; memory only for those that were ever in use.
+    /// Totals by place; only places that were ever in use take memory.
     before: Vec<Option<Box<Totals>>>,
 }
 

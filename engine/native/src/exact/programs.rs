@@ -219,7 +219,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// From the text of `bpf_prog_show_fdinfo` (kernel/bpf/syscall.c).
+    /// Reads the text of `bpf_prog_show_fdinfo` (kernel/bpf/syscall.c).
     fn parse(text: &str) -> Self {
         let number = |name: &str| {
             text.lines()

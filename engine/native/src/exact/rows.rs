@@ -1,4 +1,4 @@
-//! Which devices have been seen, and their identity.
+//! The devices that have been seen, and their identity.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -12,7 +12,7 @@ pub struct Row {
     /// Index in the map of devices.
     pub device: usize,
     pub number: u32,
-    /// As in /proc/diskstats.
+    /// Name as in /proc/diskstats.
     pub name: Vec<u8>,
     changes: u32,
 }

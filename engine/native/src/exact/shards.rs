@@ -7,14 +7,14 @@ use super::layout::MOST_CPUS;
 
 /// More cells of a device would take more memory and more time to read than they save.
 const MOST_SHARDS: usize = 64;
-/// So many there are at least where there are as many CPUs.
+/// Fewest shards where there are as many CPUs.
 const SHARDS_OF_MANY_DEVICES: usize = 16;
 /// Places for devices times shards, of eight bytes each.
 const MOST_PLACES: usize = 400_000;
 
 pub struct Shards {
     pub number: u32,
-    /// By CPU.
+    /// Shard by CPU.
     pub of_cpu: Vec<u8>,
 }
 

@@ -12,7 +12,7 @@ const SPARE_DEVICES: u32 = 256;
 /// Devices are numbered by 16 bits in the table of I/Os in flight.
 const MOST_DEVICES: u32 = 65_535;
 const MOST_GROUPS: u32 = 8_192;
-/// From here on the host is taken to have tens of thousands of I/Os in flight at once.
+/// CPUs from which a host is taken to have tens of thousands of I/Os in flight at once.
 const LARGE_HOST: u32 = 256;
 /// Cells of shards, 256 bytes each and 448 for the places of their octaves: a thousand devices on sixteen shards.
 const MOST_OWN_CELLS: u32 = 16_000;
@@ -151,7 +151,7 @@ mod tests {
         assert!(total <= 64_000_000, "{total}");
     }
 
-    /// Of an entry; of the hash of numbers with what the kernel adds: `struct htab_elem` and a bucket.
+    /// Bytes of an entry; the hash of numbers has what the kernel adds, too: `struct htab_elem` and a bucket.
     fn bytes_of(map: &str) -> u64 {
         match map {
             "devices" | "counts" | "under_way" => 128,

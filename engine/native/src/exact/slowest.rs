@@ -25,7 +25,7 @@ pub const COLUMNS: [&str; 12] = [
     "latency_ns",
 ];
 
-/// So many per device and interval are wanted.
+/// I/Os that are wanted for each device and interval.
 const WANTED: usize = 16;
 
 pub struct Slow {
@@ -42,7 +42,7 @@ pub fn clear(maps: &Maps, epoch: usize) {
     }
 }
 
-/// Those of an interval that has ended, the slowest first.
+/// The I/Os of an interval that has ended, the slowest first.
 pub fn collect(maps: &Maps, rows: &Rows, epoch: usize) -> Vec<Slow> {
     let mut slowest: Vec<Slow> = half(maps, epoch)
         .filter_map(|slow| read(slow, rows))
@@ -72,7 +72,7 @@ pub fn set_thresholds(maps: &Maps, slowest: &[Slow], epoch: usize) {
     }
 }
 
-/// With enough of them the least that would still be wanted; with too few a step down. `latencies` fall.
+/// The least latency that is still wanted if there are enough, else a step down. `latencies` fall.
 pub fn threshold(before: u64, most: u64, latencies: &[u64], wanted: usize) -> u64 {
     let next = match latencies.get(wanted - 1) {
         Some(enough) => *enough,

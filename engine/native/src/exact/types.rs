@@ -1,4 +1,4 @@
-//! Where the kernel's types are described: by the kernel itself, or by a file that somebody names for it.
+//! Finds the description of the kernel's types: its own, or a file that somebody names.
 
 use std::fs;
 use std::io;

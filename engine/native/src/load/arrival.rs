@@ -1,13 +1,13 @@
 //! How a job has its I/Os arrive.
 
-/// When I/Os are issued (`engine.job.spec.Arrival`).
+/// The times at which I/Os are issued (`engine.job.spec.Arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Whenever one completes.
     Closed,
-    /// At even distances.
+    /// Arrivals at even distances.
     Constant,
-    /// At exponentially distributed distances: each arrival independent of all others.
+    /// Arrivals at exponentially distributed distances, each independent of all others.
     Poisson,
 }
 

@@ -19,12 +19,12 @@ pub trait Registrar {
     fn unregister(&mut self, index: u16);
 }
 
-/// Where an I/O's data go.
+/// The place of an I/O's data.
 #[derive(Clone, Copy)]
 pub struct Buffer {
     pub pointer: NonNull<u8>,
     pub registered: Option<u16>,
-    /// To be given back when the I/O has ended.
+    /// Region that the end of the I/O gives back.
     pub region: usize,
 }
 
@@ -137,7 +137,7 @@ impl Arena {
         })
     }
 
-    /// Where the I/O with this number has its data, which was given this region.
+    /// Returns where the I/O with this number has its data, if it was given this region.
     pub fn pointer(&self, number: usize, region_index: usize) -> Option<NonNull<u8>> {
         let region = self.regions.get(region_index)?.as_ref()?;
         let slot = region.slot(number);

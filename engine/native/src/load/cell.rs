@@ -1,4 +1,4 @@
-//! On which NUMA node a thread runs.
+//! The NUMA node on which a thread runs.
 
 use std::fs;
 

@@ -12,16 +12,16 @@ pub struct ClosedEpoch {
     pub start_ns: Option<u64>,
     pub end_ns: Option<u64>,
     pub transient_ios: u64,
-    /// By level and row.
+    /// Sums by level and row.
     pub sums: [Vec<[Sums; 2]>; 3],
     pub fsyncs: Vec<Sums>,
     pub cpu: Option<CpuTimes>,
     pub peaks: Peaks,
     pub logical_peaks: Peaks,
-    /// Per target; empty where nothing arrives by a schedule.
+    /// Skipped arrivals for each target; empty where nothing arrives by a schedule.
     pub skipped: Vec<u64>,
     pub service_cells: Vec<[PackedCells; 2]>,
-    /// By level and row.
+    /// Cells by level and row.
     pub cells: [Vec<[PackedCells; 2]>; 3],
     pub delays: Vec<[u64; 2]>,
     pub policy_ticks: Option<u64>,

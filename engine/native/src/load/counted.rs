@@ -32,13 +32,13 @@ impl Counted {
         }
     }
 
-    /// Where a worker counts what it reaps while measuring.
+    /// Returns where a worker counts what it reaps while measuring.
     #[inline]
     pub fn measured_of(&self, worker: usize) -> &Levels {
         &self.phases[worker].measured
     }
 
-    /// Where a worker counts what is not measured.
+    /// Returns where a worker counts what is not measured.
     #[inline]
     pub fn transient_of(&self, worker: usize) -> &Levels {
         &self.phases[worker].transient
@@ -123,7 +123,7 @@ impl Counted {
         tally
     }
 
-    /// Per target, how often it was the last of a measured logical I/O, and for how long the others had waited then.
+    /// For each target, how often it was the last of a measured logical I/O, and how long the others had waited.
     pub fn delays(&self) -> Vec<[u64; 2]> {
         let delay = |target| {
             let all = self

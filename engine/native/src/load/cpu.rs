@@ -25,7 +25,7 @@ impl ThreadCpu {
         self.thread.get().copied()
     }
 
-    /// To be called by the thread as its last act: its number may later be another thread's.
+    /// The thread calls this as its last act: its number may later be another thread's.
     pub fn end(&self) {
         self.ns();
         self.waited_ns();

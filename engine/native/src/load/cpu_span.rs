@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "units belong into names")]
 pub struct CpuTimes {
-    /// Of the engine's threads and of the kernel's io-wq threads of their rings.
+    /// Time of the engine's threads and of the kernel's io-wq threads of their rings.
     pub engine_ns: u64,
     /// How long the engine's threads were ready and waited for a processor; None where it is not known.
     pub waited_ns: Option<u64>,
-    /// Of all processors, for any process: with interrupts and steal, without iowait.
+    /// Busy time of all processors, for any process: with interrupts and steal, without iowait.
     pub host_busy_ns: u64,
-    /// Of all processors, idle or not.
+    /// Time of all processors, idle or not.
     pub host_ns: u64,
 }
 

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::available_parallelism;
 
-/// From this many workers on, sleeping costs IOPS: two had 1.02 of the IOPS of two processes, four 0.88.
+/// Workers from which sleeping costs IOPS: two had 1.02 of the IOPS of two processes, four 0.88.
 const LEAST: usize = 4;
 
 /// On a cache line of its own, which is written when a worker begins or ends, and read before every wait.

@@ -33,9 +33,9 @@ pub struct Options {
     pub limits: Limits,
     pub seed: u64,
     pub runtime: Option<Duration>,
-    /// With --verify: for every target the file of its write map, or none to keep it in memory.
+    /// The file of the write map of every target with --verify, or none to keep it in memory.
     pub journals: Option<Vec<Option<File>>>,
-    /// Its part in a flow of several loads; used by this load only.
+    /// Part of this load in a flow of several; only this load uses it.
     pub flow: Option<Arc<FlowShare>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Engine {
     /// Dropped by a thread of its own.
     core: ManuallyDrop<Arc<Core>>,
     backend: Backend,
-    /// After how much time from the start the load ends, which may change while it runs.
+    /// Time from the start after which the load ends; it may change while the load runs.
     runtime: Arc<Mutex<Option<Duration>>>,
     features: Vec<&'static str>,
     threads: Mutex<Vec<JoinHandle<()>>>,

@@ -46,7 +46,7 @@ pub struct Epoch {
     peaks: Mutex<Peaks>,
     /// Arrivals skipped before measuring began and before it ended, per target.
     skipped: [OnceLock<Box<[u64]>>; 2],
-    /// Of logical I/Os.
+    /// Peaks of logical I/Os.
     logical_peaks: Mutex<Peaks>,
 }
 
@@ -108,7 +108,7 @@ impl Epoch {
         }
     }
 
-    /// Where a worker counts an I/O reaped at this moment.
+    /// Returns where a worker counts an I/O reaped at this moment.
     #[inline]
     pub fn levels(&self, worker: usize, reaped_ticks: u64) -> &Levels {
         let measuring = self.start_ticks.load(Relaxed) <= reaped_ticks

@@ -24,11 +24,11 @@ pub struct FanOut {
     waiting: Mutex<Waiting>,
 }
 
-/// Its lists do not grow in the hands of a worker: their memory would lie between what only that worker writes.
+/// These lists never grow while a worker holds them: their memory would lie between what only that worker writes.
 struct Waiting {
     parts: Vec<VecDeque<Part>>,
     held: Option<Logical>,
-    /// Where the parts of the next logical I/O are gathered.
+    /// The parts of the next logical I/O, as they are gathered.
     gathered: Vec<Part>,
     rng: Rng,
     mirror: Option<Mirror>,

@@ -10,16 +10,16 @@ use super::pattern::Part;
 pub struct Flight {
     pub part: Part,
     pub issued_ticks: u64,
-    /// When it was first issued, if a path failed it since; else 0.
+    /// Time at which it was first issued, if a path failed it since; else 0.
     pub first_ticks: u64,
     pub attempts: u32,
     pub epoch: u32,
-    /// Of the arena that holds its buffer.
+    /// Region of the arena that holds its buffer.
     pub region: usize,
 }
 
 impl Flight {
-    /// When it was first issued.
+    /// Returns when it was first issued.
     #[inline]
     pub fn began_ticks(&self) -> u64 {
         if self.first_ticks == 0 {

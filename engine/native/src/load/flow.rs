@@ -33,7 +33,7 @@ pub struct Terms {
 struct Member {
     terms: Terms,
     issued: AtomicU64,
-    /// From when on the others share what it had.
+    /// Time from which the others share what it had.
     over_ticks: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! When a target is due an fsync: after every so many of its completed writes.
+//! Decides when a target is due an fsync: after each of a number of completed writes.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use io_uring::types;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     Fsync,
-    /// Without metadata that the data do not need.
+    /// A flush without metadata that the data do not need.
     Fdatasync,
 }
 

@@ -11,7 +11,7 @@ use super::stats::{Block, Direction, Lane};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Target = 0,
-    /// Of targets with several; failed attempts that another path made good count here alone.
+    /// Paths of targets with several; failed attempts that another path made good count here alone.
     Path = 1,
     Logical = 2,
 }
@@ -38,7 +38,7 @@ impl Rows {
     }
 }
 
-/// Which rows a worker writes.
+/// The rows that a worker writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     pub first: usize,

@@ -19,12 +19,12 @@ pub struct Finished {
     pub failed: bool,
     pub slowest_ns: u64,
     pub slowest_target: usize,
-    /// Of all parts but the slowest; none if there was only one.
+    /// Latency of the slowest part but one; none if there was only one.
     second_ns: Option<u64>,
 }
 
 impl Finished {
-    /// By how much its slowest part came after all others.
+    /// Time by which its slowest part came after all others.
     pub fn waited_ns(&self) -> Option<u64> {
         self.second_ns.map(|second_ns| self.slowest_ns - second_ns)
     }

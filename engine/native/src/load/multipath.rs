@@ -14,11 +14,11 @@ use super::pattern::Part;
 use super::policy::{PathState, PolicyName, Request, Selector};
 use super::target::{PROBE_INTERVAL_NS, Target};
 
-/// Where the I/Os of one target go.
+/// The way of the I/Os of one target.
 struct Route {
-    /// Of its paths in the list of files.
+    /// Number of the first of its paths in the list of files.
     first_file: usize,
-    /// Where there is more than one.
+    /// How a path is chosen, where there is more than one.
     choice: Option<Choice>,
 }
 

@@ -29,7 +29,7 @@ impl Opening {
         }
     }
 
-    /// For an epoch that waits.
+    /// Makes the opening of an epoch that waits.
     pub fn later() -> Self {
         Self {
             ticks: AtomicU64::new(NEVER),

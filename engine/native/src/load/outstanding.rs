@@ -1,4 +1,4 @@
-//! Which I/Os are outstanding, and since when: written by the thread that issues them, read by any.
+//! The outstanding I/Os, and since when they are: the thread that issues them writes this, any thread reads it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;

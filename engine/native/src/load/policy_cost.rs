@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::histogram::{Counts, Histogram, lower_bound};
 use super::lock::lock;
 
-/// Of this many I/Os, as a power of two, about one is timed.
+/// About one of this many I/Os, as a power of two, is timed.
 const SAMPLE_BITS: u32 = 6;
 
 /// Time of the two steps of an I/O: choosing its path, and learning from its end.

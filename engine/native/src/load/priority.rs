@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::pattern::{Part, mix};
 use super::stats::Direction;
 
-/// Which I/Os have a priority.
+/// A rule that gives I/Os a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub direction: Direction,
@@ -13,7 +13,7 @@ pub struct Rule {
     pub bytes: u64,
     /// The rule holds for draws below this, of 2^32: shares of one direction and length add up from rule to rule.
     pub below: u64,
-    /// As the kernel has it: the class above bit 13, and the level.
+    /// Priority as the kernel has it: the class above bit 13, and the level.
     pub value: u16,
 }
 

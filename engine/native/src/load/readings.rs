@@ -28,7 +28,7 @@ pub struct Counters {
     pub epoch: u64,
     /// Arrivals that found no free slot in time.
     pub skipped: u64,
-    /// For how long all I/Os have been outstanding that are now, and were that failed or were fsyncs.
+    /// Time that I/Os have been outstanding which still are, failed or were fsyncs.
     pub outstanding_ns: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Counters {
 pub struct PathCounters {
     pub target: usize,
     pub sums: [Sums; 2],
-    /// Of targets with several paths.
+    /// State of the path; None for targets with one.
     pub state: Option<PathState>,
 }
 

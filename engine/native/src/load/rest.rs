@@ -3,7 +3,7 @@
 /// How often a worker pauses, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// After so many I/Os.
+    /// I/Os between two pauses.
     pub every: u64,
     pub ticks: u64,
 }

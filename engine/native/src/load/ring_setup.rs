@@ -28,7 +28,7 @@ const SETUP: [Setup; 5] = [
 /// What a ring is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It starts disabled, so that it can be restricted before anything is submitted.
+    /// A ring that starts disabled, so that it can be restricted before anything is submitted.
     Read,
     Write,
 }

@@ -1,4 +1,4 @@
-//! Which targets have a free slot for another I/O of one worker, in the order in which the slots became free.
+//! The targets with a free slot for another I/O of one worker, in the order in which the slots became free.
 
 use std::collections::VecDeque;
 

@@ -41,19 +41,19 @@ pub struct Run {
     pub logical_ios: Arc<LogicalIos>,
     /// Arrivals that found no free slot in time, per target.
     pub skipped: Skipped,
-    /// For how long I/Os were outstanding that failed or were fsyncs, per target: their times are in no latency.
+    /// Time that I/Os were outstanding which failed or were fsyncs, per target: no latency contains their times.
     pub unlisted_ns: Vec<AtomicU64>,
     /// Calls outside of workers that write cached data back, by target.
     pub write_backs: Outstanding,
-    /// With --verify.
+    /// Present with --verify.
     pub verifier: Option<Verifier>,
-    /// Where other loads hold this one to a ratio.
+    /// Present where other loads hold this one to a ratio.
     pub flow: Option<FlowGate>,
     seed: u64,
     pub(super) health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
     streams: Vec<Streams>,
-    /// Of every target; none where the load has no end in bytes.
+    /// Budget of every target; none where the load has no end in bytes.
     budgets: Vec<Budget>,
     pub life: Life,
 }

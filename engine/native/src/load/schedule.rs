@@ -49,7 +49,7 @@ pub struct Schedule {
 
 struct Stream {
     watched: bool,
-    /// In fractions of a tick since the base; none after the end.
+    /// Next arrival in fractions of a tick since the base; none after the end.
     next: u64,
     /// Claimed, but not used.
     returned: Vec<u64>,

@@ -3,7 +3,7 @@
 //! Going to sleep and being woken costs microseconds on both sides. Where completions mostly come sooner than that,
 //! spinning is cheaper; where they do not, it is waste, and tried only now and then.
 
-/// Of this many waits one tries, however badly it went before.
+/// One of this many waits tries, however badly it went before.
 const TRY_EVERY: u32 = 64;
 /// Weight of one outcome in the running share of successes, as a power of two.
 const WEIGHT_BITS: u32 = 4;

@@ -8,7 +8,7 @@ use std::sync::atomic::{
 
 use super::histogram::Histogram;
 
-/// Which way the data goes; the index of the direction in every array.
+/// The way the data goes; the index of the direction in every array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Read = 0,

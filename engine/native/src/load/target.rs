@@ -13,7 +13,7 @@ pub const PROBE_INTERVAL_NS: u64 = 100_000_000;
 
 /// An open file or device; the engine has its own duplicates of the descriptors and never opens anything by name.
 pub struct Target {
-    /// At least one; several are paths to the same data.
+    /// At least one node; several are paths to the same data.
     pub nodes: Vec<Node>,
     pub name: String,
     pub size_bytes: u64,

@@ -97,7 +97,7 @@ pub struct WorkerHandle {
     pub served: Served,
     pub waker: Waker,
     pub cpu: ThreadCpu,
-    /// Its I/Os, by the numbers of its flights.
+    /// I/Os of the worker, by the numbers of its flights.
     pub outstanding: Outstanding,
     epoch: Mutex<Arc<Epoch>>,
     in_flight: Box<[Line]>,

@@ -13,7 +13,7 @@ use super::files::{open_at, open_folder, read_start};
 /// The most sysfs prints for one attribute.
 const LONGEST: usize = 4096;
 
-/// At least this many folders for each thread, below which starting one costs more than it saves.
+/// Fewest folders for each thread, below which starting one costs more than it saves.
 const FOLDERS_PER_THREAD: usize = 64;
 
 /// Values of one folder, in the order of the attributes.

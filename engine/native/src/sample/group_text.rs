@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Not reported, as in the tables of the collectors.
+/// A figure that is not reported, as in the tables of the collectors.
 pub const MISSING: u64 = u64::MAX;
 
 /// Columns of the counter files, in the order of the raw table `cgroup`.

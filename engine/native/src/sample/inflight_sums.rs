@@ -62,7 +62,7 @@ impl Seen {
 #[derive(Default)]
 pub struct Spread {
     in_driver: Moments,
-    /// Of all samples with an accounted I/O.
+    /// Moments of all samples with an accounted I/O.
     accounted: Moments,
 }
 

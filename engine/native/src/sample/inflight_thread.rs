@@ -29,7 +29,7 @@ const MISSING: u64 = u64::MAX;
 /// One watched device, or a group sampled together, and what was seen of it.
 pub struct Watched {
     pub name: Vec<u8>,
-    /// Where the files are below sysfs.
+    /// Paths of the files below sysfs.
     pub paths: Vec<Vec<u8>>,
     files: Vec<File>,
     /// The device's `stat`, which has what is accounted as in flight.

@@ -50,7 +50,7 @@ pub struct NfsCalls {
     places: Mapping<RpcCalls>,
     control: Mapping<RpcControl>,
     slow: Mapping<RpcSlow>,
-    /// Of the interval that the last reading ended.
+    /// Slowest calls of the interval that the last reading ended.
     slowest: Vec<Slow>,
     before: Vec<Before>,
     programs: RpcPrograms,

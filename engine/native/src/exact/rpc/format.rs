@@ -1,4 +1,4 @@
-//! Where the fields of the tracepoint are in its records, as its file `format` in tracefs says.
+//! Finds the fields of the tracepoint in its records, by its file `format` in tracefs.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const BY_GLOBAL: [(&str, &str); 7] = [
     ("at_rtt", "rtt"),
     ("at_execute", "execute"),
 ];
-/// Those that not every kernel has.
+/// Fields that not every kernel has.
 const OPTIONAL: [(&str, &str); 2] = [("at_transport", "xprt_id"), ("at_xid", "xid")];
 
 /// Offsets by the names of the program's constants.

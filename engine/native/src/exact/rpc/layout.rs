@@ -10,7 +10,7 @@ pub const BUCKETS: usize = 384;
 pub const SERIES: usize = 3;
 pub const EPOCHS: usize = 2;
 pub const NAME_BYTES: usize = 24;
-/// Per epoch; half for maxima.
+/// Slowest calls for each epoch; half are for maxima.
 pub const SLOW: usize = 1024;
 
 /// Calls of one RPC client over one of its transports, of one operation.
@@ -42,7 +42,7 @@ impl RpcCalls {
 pub struct RpcControl {
     /// Places in use; place 0 is nobody's.
     pub next: AtomicU32,
-    /// Of the maxima; written here only.
+    /// Epoch of the maxima; the programs never write it.
     pub epoch: AtomicU32,
     pub no_place: AtomicU64,
     next_slow: AtomicU32,

@@ -19,7 +19,7 @@ pub const COLUMNS: [&str; 9] = [
     "process",
 ];
 
-/// So many per client, transport, operation and interval are wanted.
+/// Calls that are wanted for each client, transport, operation and interval.
 const WANTED: usize = 8;
 
 pub struct Slow {
@@ -37,7 +37,7 @@ pub fn clear(slow: &[RpcSlow], epoch: usize) {
     }
 }
 
-/// Those of an interval that has ended, the slowest first.
+/// The calls of an interval that has ended, the slowest first.
 pub fn collect(slow: &[RpcSlow], places: &[RpcCalls], epoch: usize) -> Vec<Slow> {
     let mut slowest: Vec<Slow> = half(slow, epoch)
         .iter()

@@ -13,7 +13,7 @@ use crate::load::stripe::Layout;
 /// Checked knobs; `Settings::new` in `checked.rs` checks them.
 #[derive(Debug)]
 pub struct Settings {
-    /// Of each target, or of all together.
+    /// Depth of each target, or of all together.
     pub(super) queue_depth: usize,
     pub(super) total_depth: bool,
     pub width: usize,
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Set when a block is larger than the stripe unit or has copies, so that I/Os fan out over targets.
     pub layout: Option<Layout>,
     pub mode: Mode,
-    /// Where the address space of a target begins.
+    /// Offset at which the address space of a target begins.
     pub offset_bytes: u64,
     pub(super) align_bytes: Option<u64>,
     pub threads: usize,
@@ -30,7 +30,7 @@ pub struct Settings {
     pub flush: Flush,
     /// Largest I/O on one target.
     pub part_bytes: u64,
-    /// Of reads and of writes.
+    /// Block sizes of reads and of writes.
     pub(super) mixes: [Mix; 2],
     pub(super) distributions: [Distribution; 2],
     /// One per target and, last, one of the striped address space.

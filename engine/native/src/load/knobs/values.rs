@@ -18,13 +18,13 @@ pub const MAX_THREADS: usize = 1000;
 pub struct Knobs {
     pub queue_depth: usize,
     pub stripe_width: usize,
-    /// Of reads, and of writes where those have none of their own.
+    /// Blocks of reads, and of writes where these have none of their own.
     pub blocks: Vec<BlockShare>,
     pub write_blocks: Option<Vec<BlockShare>>,
     pub read_pct: f64,
     pub rate_iops: Option<f64>,
     pub policy: PolicyName,
-    /// Of reads and of writes.
+    /// Distributions of reads and of writes.
     pub distributions: [Distribution; 2],
     pub mode: Mode,
     /// Workers with a ring each; unused where every I/O has a thread of its own.
@@ -41,7 +41,7 @@ pub enum RingUse {
     Sleep,
     /// Watch for completions.
     Poll,
-    /// As the first, with no-ops in place of I/Os.
+    /// Sleep, with no-ops in place of I/Os.
     Dry,
 }
 
@@ -59,18 +59,18 @@ pub struct Limits {
     pub ring_use: RingUse,
     /// Sequential streams through each address space; None where the order is random.
     pub streams: Option<StreamPlan>,
-    /// Where each target's address space begins.
+    /// Offset at which the address space of each target begins.
     pub offset_bytes: u64,
-    /// What random offsets are multiples of; None: each of its own block.
+    /// Bytes that random offsets are multiples of; None: each of its own block.
     pub align_bytes: Option<u64>,
     /// Bytes after which a target is done; with neither of these two the load has no such end.
     pub io_bytes: Option<u64>,
-    /// How often these bytes, or the whole address space.
+    /// How often the load does these bytes, or the whole address space.
     pub loops: Option<u64>,
     /// How long an epoch is open before measuring begins, if that is longer than it takes to settle.
     pub ramp_ns: u64,
     pub rest: Option<Rest>,
     pub priorities: Priorities,
-    /// With --verify: what every write is a multiple of.
+    /// Bytes that every write is a multiple of with --verify.
     pub grain_bytes: Option<u64>,
 }

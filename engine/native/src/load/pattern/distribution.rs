@@ -1,4 +1,4 @@
-//! Where in an address space random I/Os go.
+//! Offsets of random I/Os in an address space.
 
 use super::normal::Normal;
 use super::pareto::Pareto;

@@ -1,4 +1,4 @@
-//! Which offset, direction and size comes next.
+//! Chooses the next offset, direction and size.
 
 mod chance;
 mod distribution;
@@ -29,16 +29,16 @@ pub struct Part {
     pub direction: Direction,
     pub offset: u64,
     pub length: u32,
-    /// Of the target's paths, once one was chosen.
+    /// File of the path that was chosen of the target's.
     pub file: u32,
     /// The logical I/O it is a part of.
     pub logical: u32,
-    /// Its intended start in an open loop; 0: when it is issued.
+    /// Intended start in an open loop; 0: it starts when it is issued.
     pub intended_ticks: u64,
 }
 
 impl Part {
-    /// Not part of a logical I/O.
+    /// Makes an I/O that is not part of a logical one.
     #[inline]
     pub fn alone(target: usize, direction: Direction, offset: u64, length: u32) -> Self {
         Self {

@@ -8,9 +8,9 @@ use crate::load::stats::Direction;
 /// How many streams there are, where they begin and how they go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// At least 1.
+    /// Number of streams, at least 1.
     pub count: usize,
-    /// Between the starts of neighbours, which may overlap; None: each has its own slice.
+    /// Distance between the starts of neighbours, which may overlap; None: each has its own slice.
     pub step_bytes: Option<u64>,
     /// Left out after each block, or gone back if negative.
     pub jump_bytes: i64,

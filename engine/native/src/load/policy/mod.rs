@@ -1,4 +1,4 @@
-//! Which of several paths to the same data an I/O takes.
+//! Chooses one of several paths to the same data for an I/O.
 //!
 //! The rules are those of operating systems, under the names people know them by: dm-multipath's selectors
 //! (`drivers/md/dm-ps-*.c`) and the load-balancing policies of HP-UX 11i v3. Each is a file of its own and sees nothing

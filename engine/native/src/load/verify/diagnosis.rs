@@ -3,7 +3,7 @@
 use super::damage::Damage;
 use super::unit::{self, CRC_AT, Content, Fields, UNIT_BYTES};
 
-/// Up to so many differing bits count as flipped.
+/// Most differing bits that count as flipped.
 const FLIPPED_BITS: u32 = 16;
 /// The tail of a torn unit is at least so long: less is no part of a write. It ends in another checksum, of which some
 /// bytes may be alike.

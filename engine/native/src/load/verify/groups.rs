@@ -15,7 +15,7 @@ const MOST_RANGES: usize = 1000;
 
 struct Group {
     in_place_bytes: u64,
-    /// Where those are.
+    /// Damage at the places where those are.
     in_place: DamageLog,
     displaced: DamageLog,
 }

@@ -1,4 +1,4 @@
-//! Whose write map it is.
+//! The owner of a write map.
 
 /// The run and target of the write map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

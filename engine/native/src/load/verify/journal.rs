@@ -14,7 +14,7 @@ use super::pages::Pages;
 const MAGIC: [u8; 8] = *b"LUNSJRN1";
 /// Facts, before the entries.
 const FACTS_BYTES: usize = 4096;
-/// So many numbers behind the magic, then the checksum of all.
+/// Numbers behind the magic; the checksum of all follows them.
 const NUMBERS: usize = 6;
 const CRC_AT: usize = 8 + 8 * NUMBERS;
 

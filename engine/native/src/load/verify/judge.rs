@@ -40,11 +40,11 @@ struct Reach {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the unit belongs to the name")]
 pub struct Sums {
-    /// Written by a verified load, and as it should be.
+    /// Bytes that a verified load wrote, and that are as they should be.
     pub good_bytes: u64,
-    /// Of those, by the run of the write map.
+    /// Part of the good bytes that the run of the write map wrote.
     pub home_bytes: u64,
-    /// Not written by one, as far as can be known.
+    /// Bytes that no verified load wrote, as far as can be known.
     pub foreign_bytes: u64,
 }
 

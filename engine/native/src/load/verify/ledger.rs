@@ -26,7 +26,7 @@ pub enum Expected {
     Write(u64),
     /// This write, an older one or parts of both: it was in flight.
     UpTo(u64),
-    /// It failed: nothing is known.
+    /// The write failed: nothing is known.
     Unknown,
 }
 
@@ -126,7 +126,7 @@ impl WriteMap {
         to.extend(entries.iter().map(|entry| Entry(entry.load(Acquire))));
     }
 
-    /// Of the grain at an offset; none past the end.
+    /// The entry of the grain at an offset; none past the end.
     pub fn at(&self, offset: u64) -> Option<Entry> {
         let grain = usize::try_from(offset / self.grain_bytes).ok()?;
         let entry = self.entries.words().get(grain)?;

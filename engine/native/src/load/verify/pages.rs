@@ -26,7 +26,7 @@ impl Pages {
         Self::map(words, None)
     }
 
-    /// Those of a file from a page-aligned offset on, shared with other mappings of it.
+    /// Maps the pages of a file from a page-aligned offset on, shared with other mappings of it.
     pub fn in_file(words: u64, fd: RawFd, first: usize) -> io::Result<Self> {
         Self::map(words, Some((fd, first)))
     }

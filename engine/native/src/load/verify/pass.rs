@@ -35,12 +35,12 @@ pub struct Reference {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub sums: Sums,
-    /// Of loads on something else stored here, such as a file on this disk.
+    /// Bytes of loads on something else stored here, such as a file on this disk.
     pub elsewhere_bytes: u64,
-    /// Not read, as the run wrote nothing there.
+    /// Bytes that were not read, as the run wrote nothing there.
     pub skipped_bytes: u64,
     pub damaged_bytes: u64,
-    /// By offset.
+    /// Damage by offset.
     pub damage: Vec<DamagedRange>,
     /// Run of the latest unit at its own offset; 0 if there is none.
     pub latest_run: u64,

@@ -8,7 +8,7 @@ use super::unit::{UNIT_BYTES, units};
 use crate::load::memory::Memory;
 use crate::load::target::Target;
 
-/// Where a large read fails, pieces of this size locate the failure.
+/// Size of the pieces that locate the failure where a large read fails.
 const PIECE_BYTES: u64 = 4096;
 
 /// What a range holds; where it cannot be read at once, piece by piece.

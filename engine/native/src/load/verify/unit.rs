@@ -28,16 +28,16 @@ const MAGIC_BITS: u32 = 4;
 /// The fields of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// When the run began, in nanoseconds since 1970, so that later runs have greater numbers.
+    /// Start of the run in nanoseconds since 1970, so that later runs have greater numbers.
     pub run: u64,
     /// Number of the target in its run.
     pub target: u32,
-    /// Where the unit belongs on the target, in bytes.
+    /// Offset on the target at which the unit belongs, in bytes.
     pub offset: u64,
     /// Number of the write in its run: of two writes to one offset the later has the greater.
     pub sequence: u64,
     pub seed: u64,
-    /// Which unit of its write this is, and of how many.
+    /// Number of this unit in its write, and how many there are.
     pub index: u32,
     pub units: u32,
 }
@@ -109,10 +109,10 @@ pub fn units(bytes: &[u8]) -> impl Iterator<Item = &[u8; UNIT_BYTES]> {
 /// Content of a unit, judged alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Not written by a verified load.
+    /// Nothing that a verified load wrote.
     Foreign,
     Whole(Fields),
-    /// By its magic it was written by lunscope, by its checksum it is not as it was written.
+    /// Its magic says that lunscope wrote it, its checksum that it is not as it was written.
     Broken,
 }
 

@@ -28,11 +28,11 @@ pub(super) struct Worker<'a> {
     /// What writes come from, filled when it was mapped.
     pub(super) source: Option<Memory>,
     pub(super) sequence: u64,
-    /// With --verify: a write that waits for another to the same range.
+    /// A write that waits for another to the same range, with --verify.
     pub(super) held: Option<Part>,
-    /// With --verify: the buffer of reads, whose data is checked.
+    /// The buffer of reads whose data is checked, with --verify.
     pub(super) own_sink: Option<Memory>,
-    /// With --verify: what the range of a read had to hold when it was issued.
+    /// What the range of a read had to hold when it was issued, with --verify.
     pub(super) expected: Vec<Entry>,
 }
 

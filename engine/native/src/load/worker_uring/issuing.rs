@@ -18,12 +18,12 @@ use crate::load::stats::Direction;
 /// How soon a worker checks again for free slots on the other targets of a striped I/O.
 const BLOCKED_NS: u64 = 1_000_000;
 
-/// What became of an I/O that was to be issued.
+/// What became of an I/O that the worker wanted to issue.
 enum Issued {
     Yes,
-    /// It waits for another write to its range.
+    /// The write waits for another one to its range.
     Held,
-    /// It waits, and no more may do so on its target.
+    /// The write waits, and no more may do so on its target.
     HeldLast,
 }
 

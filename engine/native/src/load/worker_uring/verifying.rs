@@ -7,7 +7,7 @@ use crate::load::verify::{Entry, Held, Verifier};
 pub(super) struct Verifying {
     /// Writes that wait for others to the same range.
     pub held: Held,
-    /// Of every read in flight: what its range had to hold when it was issued.
+    /// What the range of every read in flight had to hold when it was issued.
     pub expected: Vec<Vec<Entry>>,
 }
 

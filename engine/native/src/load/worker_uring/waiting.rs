@@ -8,9 +8,9 @@ use crate::load::crowd::Crowd;
 use crate::load::knobs::RingUse;
 use crate::load::schedule::WATCH_NS;
 
-/// With more outstanding, sleeping costs few workers no IOPS: the device has work, and completions arrive in batches.
+/// Most outstanding I/Os with which sleeping costs IOPS: with more the device has work, and completions come together.
 const SPIN_UP_TO: usize = 16;
-/// Among many workers a sleep costs about twice as much (measured with eight: 2.9 against 2.0 us of CPU per I/O).
+/// Factor of the cost of a sleep among many workers (measured with eight: 2.9 against 2.0 us of CPU per I/O).
 const CROWDED: u64 = 2;
 
 impl Worker<'_> {

@@ -21,14 +21,14 @@ use crate::load::worker_handle::WorkerHandle;
 const CHUNK: (usize, usize) = (4, 32);
 /// Chunks per queue between those.
 const CHUNKS: usize = 8;
-/// About the cost of a sleep and wake-up (measured: 3 to 5 us are alike, 15 us cost more than they save).
+/// Time to watch: about that of a sleep and wake-up (measured: 3 to 5 us are alike, 15 us cost more than they save).
 const SPIN_NS: u64 = 4_000;
 
 pub(super) struct Worker<'a> {
     pub(super) run: &'a Run,
     pub(super) handle: &'a WorkerHandle,
     pub(super) ring: Ring<'a>,
-    /// For reads and for writes.
+    /// Arenas for reads and for writes.
     pub(super) arenas: [Arena; 2],
     pub(super) flights: Flights<'a>,
     pub(super) free_slots: FreeSlots,

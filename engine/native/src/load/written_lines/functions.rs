@@ -61,7 +61,7 @@ impl Functions {
     }
 }
 
-/// Where this program was mapped.
+/// The address at which this program was mapped.
 fn base() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let own = fs::read_link("/proc/self/exe").unwrap();

@@ -1,4 +1,4 @@
-//! Which cache lines the workers of a load write, found by write-protecting the memory of this process.
+//! Finds the cache lines that the workers of a load write, by write-protecting the memory of this process.
 //!
 //! Every write to the heap or to a static variable faults. The handler notes the line, the thread and the functions on its
 //! stack, lets this one instruction write, and protects the page again. What two threads write at the same moment may be

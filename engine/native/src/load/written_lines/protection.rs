@@ -139,7 +139,7 @@ fn protect(begin: usize, length: usize, protection: i32) {
     unsafe { libc::mprotect(begin as *mut c_void, length, protection) };
 }
 
-/// Where the state of the calling thread is.
+/// The state of the calling thread.
 fn step(trap: &mut Trap) -> (&mut Step, i32) {
     // SAFETY: gettid takes nothing.
     let thread = unsafe { libc::gettid() };
