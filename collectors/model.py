@@ -119,6 +119,16 @@ class HistogramScale(Struct, frozen=True):
     sub_bits: int
 
 
+class Part(StrEnum):
+    """Part of an I/O's time; a series named by direction alone is the total."""
+
+    TOTAL = "total"
+    QUEUE = "queue"
+    SERVICE = "service"
+    RTT = "rtt"
+    """Time in network and server of an NFS call; its total is the execute time."""
+
+
 class Histograms(Struct, frozen=True, eq=False):
     """Latencies of the interval that ended with a sample, as sparse cells of log-linear histograms.
 

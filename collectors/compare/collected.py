@@ -6,16 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from collectors.compare.measures import (
-    DISTRIBUTIONS,
-    Distribution,
-    collected_fields,
-    latency_subject,
-    percentile_of,
-)
+from collectors.compare.measures import collected_fields, distributions, latency_subject
 from collectors.compare.series import HistogramSeries, TableSeries
 from collectors.compare.side import Figure, SideRow, Spread
-from collectors.field import Field, Unit
+from collectors.field import Distribution, Field, Unit
 from collectors.latency.subjects import SOURCES
 from collectors.model import Frame, Histograms, Tier
 from collectors.registry import fields_of, subject_of
@@ -127,7 +121,7 @@ def _figure(
     values, weights, tiers = values[cut:], weights[cut:], tiers[cut:]
     tier = _usual(tiers)
     weights = np.where((tiers == 0) | (tiers == tier), weights, 0.0)
-    percentile = percentile_of(field)
+    percentile = field.percentile
     known = weights > 0
     mean = float((values[known] * weights[known]).sum() / weights[known].sum()) if known.any() else float("nan")
     if percentile is not None and percentile[1] in histograms:
@@ -147,22 +141,22 @@ def _histograms(
 ) -> dict[Distribution, HistogramBlocks]:
     assert collected.frame is not None, "collected with the first interval"
     subject = latency_subject(name, key, collected.frame)
-    wanted = {found[1] for field in fields_of(name) if (found := percentile_of(field)) is not None}
+    wanted = {field.percentile[1] for field in fields_of(name) if field.percentile is not None}
     histograms = {}
-    for source, part in wanted:
-        series = collected.histograms.get(source)
-        blocks = None if series is None or subject is None else series.of(subject, part, after_ns)
+    for distribution in wanted:
+        series = collected.histograms.get(distribution.source)
+        blocks = None if series is None or subject is None else series.of(subject, distribution.part, after_ns)
         if blocks is not None:
-            histograms[source, part] = blocks
+            histograms[distribution] = blocks
     return histograms
 
 
 def _spreads(
     series: TableSeries, name: str, key: str, histograms: dict[Distribution, HistogramBlocks]
 ) -> Iterator[tuple[str, Spread]]:
-    for title, distribution, peak in DISTRIBUTIONS.get(name, ()):
+    for distribution, peak in distributions(name):
         blocks = histograms.get(distribution)
         if blocks is not None:
             enough = [percent for percent in PERCENTS if blocks.ios >= values_for(percent) / 10]
             percentiles = {percent: blocks.percentile(percent) for percent in enough}
-            yield title, Spread(percentiles, series.largest(key, peak), blocks.ios)
+            yield distribution.title, Spread(percentiles, series.largest(key, peak.id), blocks.ios)

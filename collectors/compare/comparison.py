@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec import field as msgspec_field
 
-from collectors.compare.measures import compared_fields, is_peak, main_fields, percentile_of
+from collectors.compare.measures import compared_fields, main_fields
 from collectors.compare.rows import matched
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Field, Unit
@@ -191,15 +191,15 @@ class _Judged(Struct, frozen=True, eq=False):
         if a.tier and b.tier and a.tier is not b.tier:
             return f"{a.tier.name.lower()} in A, {b.tier.name.lower()} in B"
         lengths = self.side_a.interval_s, self.side_b.interval_s
-        if is_peak(self.field) and all(lengths) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
+        if self.field.peak and all(lengths) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
             return f"peaks of intervals of {three_digits(lengths[0])} s and of {three_digits(lengths[1])} s"
-        if is_peak(self.field) and a.per_value != b.per_value:
+        if self.field.peak and a.per_value != b.per_value:
             return "peaks of recordings of very different length"
         return ""
 
     def _interval(self, a: Figure, b: Figure) -> DifferenceInterval | None:
         confidence = self.options.confidence
-        percentile = percentile_of(self.field)
+        percentile = self.field.percentile
         if percentile is not None and percentile[1] in self.row_a.histograms:
             percent, distribution = percentile
             other = self.row_b.histograms.get(distribution)
@@ -215,7 +215,7 @@ class _Judged(Struct, frozen=True, eq=False):
         return welch_interval(estimates[0], estimates[1], confidence)
 
     def _too_little(self, a: Figure, b: Figure) -> tuple[str, Needed | None]:
-        percentile = percentile_of(self.field)
+        percentile = self.field.percentile
         if percentile is not None:
             least = values_for(percentile[0])
             for name, row in (("A", self.row_a), ("B", self.row_b)):

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compare.measures import weight_of
 from collectors.derive.percentiles import bucket_bounds_ns, merged
 from collectors.field import Field
-from collectors.latency.subjects import Direction, LatencySubject, Part, series_of
-from collectors.model import Frame, FrameTable, Histograms, HistogramScale, Rows, Tier
+from collectors.latency.subjects import Direction, LatencySubject, series_of
+from collectors.model import Frame, FrameTable, Histograms, HistogramScale, Part, Rows, Tier
 from engine.statistics.percentile_difference import HistogramBlocks
 
 MOST_CELLS = 256
@@ -32,7 +31,7 @@ class TableSeries:
     def __init__(self, fields: Sequence[Field]) -> None:
         self.fields = tuple(fields)
         known = frozenset(field.id for field in fields)
-        self._weights = [weight_of(field, known) for field in fields]
+        self._weights = [field.per if field.per in known else "" for field in fields]
         self._slots: dict[str, int] = {}
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from collectors.compare.measures import Distribution
+from collectors.field import Distribution
 from collectors.model import Tier
 from engine.statistics.difference import Estimate
 from engine.statistics.percentile_difference import HistogramBlocks

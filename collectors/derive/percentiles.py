@@ -42,6 +42,13 @@ class RowCells(Struct, frozen=True, eq=False):
         return RowCells(self.scale, np.zeros_like(self.row), self.bucket, self.count)
 
 
+def cells_of(rows: Rows, histograms: Histograms) -> RowCells:
+    """Return the cells of all series by the row order of a table; those of rows that are missing there are left out."""
+    row = rows_of_cells(rows, histograms)
+    kept = row >= 0
+    return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
+
+
 def bucket_bounds_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> tuple[_Values, _Values]:
     """Bounds of buckets in nanoseconds: the lowest value inside and the first value above; shape of `bucket`."""
     buckets = bucket.astype(np.int64)

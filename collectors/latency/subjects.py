@@ -11,18 +11,8 @@ from collectors.derive.roles import present_disks
 from collectors.graph import Lun
 from collectors.hotness import hottest
 from collectors.kernel.device_ids import both_names
-from collectors.model import Frame, Histograms, Rows, Topology
+from collectors.model import Frame, Histograms, Part, Rows, Topology
 from engine.text import safe_text
-
-
-class Part(StrEnum):
-    """Part of an I/O's time; a series named by direction alone is the total."""
-
-    TOTAL = "total"
-    QUEUE = "queue"
-    SERVICE = "service"
-    RTT = "rtt"
-    """Time in network and server of an NFS call; its total is the execute time."""
 
 
 class Direction(StrEnum):

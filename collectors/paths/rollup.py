@@ -1,34 +1,20 @@
-"""Figures of groups of paths: amounts are added up, means are weighted, all others are missing."""
+"""Figures of groups of paths, merged as their fields say; what cannot be merged is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
-from collectors.field import Field, Unit
+from collectors.field import Combine, Field
 from collectors.model import Frame, FrameTable, Rows, Tier
 from collectors.paths.groups import GroupBy, PathGroups
 from collectors.tables.block.fields import PATH_FIELDS, PORT_FIELDS
 
 Codes = NDArray[np.uint8]
 
-_WEIGHTS: Mapping[str, str] = {
-    "await_ms": "iops",
-    "queue_ms": "iops",
-    "service_ms": "iops",
-    "tag_wait_ms": "iops",
-    "read_await_ms": "reads_per_s",
-    "write_await_ms": "writes_per_s",
-    "read_bytes_per_io": "reads_per_s",
-    "write_bytes_per_io": "writes_per_s",
-}
-"""Means per I/O, and the field with the number of I/Os of each."""
-_LARGEST = frozenset({"max_ms", "service_max_ms", "queue_max_ms"})
-_NOT_ADDED = frozenset({"in_flight_peak", "queue_limit"})
-"""Counts without a meaningful sum: peaks are not simultaneous, and the limit of a port is not that of its paths."""
 _SPOKEN_FOR = 0.9
 """Share of a group's I/Os with a known mean needed to give a mean of the group."""
 _SAME_PCT = 0.5
@@ -84,12 +70,14 @@ class _Members:
 
 
 def _rolled(field: Field, values: Values, paths: FrameTable, of: _Members) -> Values:
-    if field.id in _WEIGHTS:
-        return _mean(values, paths.columns[_WEIGHTS[field.id]], of)
-    if field.id in _LARGEST:
-        return of.largest(values)
-    added = field.unit in {Unit.PER_SECOND, Unit.BYTES_PER_SECOND, Unit.COUNT} and field.id not in _NOT_ADDED
-    return of.sum(values) if added else of.sum(np.full(len(values), np.nan))
+    match field.combined:
+        case Combine.MEAN:
+            return _mean(values, paths.columns[field.per], of)
+        case Combine.LARGEST:
+            return of.largest(values)
+        case Combine.SUM:
+            return of.sum(values)
+    return of.sum(np.full(len(values), np.nan))
 
 
 def _mean(values: Values, ios: Values, of: _Members) -> Values:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from collectors.latency.heat_map import LatencyRange, heat_columns, heat_rows
-from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.subjects import Direction, LatencySubject, parts_of, series_of
 from collectors.latency.summary import cells_of, peaks_ns, summarize
 from collectors.latency.ticks import MOST_TICKS, LatencyTicks
-from collectors.model import HistogramScale, Rows
+from collectors.model import HistogramScale, Part, Rows
 from tests.unit.latency_ticks import ROWS, SCALE, SECOND_NS, START_NS, tick, ticks_of, track
 
 COARSE = HistogramScale(unit_ns=64, sub_bits=4)

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from functools import partial
 
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
-from collectors.tables.block.field_sources import BLOCK_SOURCES
+from collectors.field import Combine, Distribution, Field, Thresholds, Unit
+from collectors.model import Part, Tier
+from collectors.tables.block.schema import TRACE
 from engine.replacing import replace
 from engine.statistics.verdict import Better
 
+_COUNTS = "/proc/diskstats"
+_TIMES = "exact: block tracepoints; else /proc/diskstats, time spent reading and writing"
+_SPLIT = "exact: tracepoints block_rq_issue, block_rq_complete; sampled: /sys/block/*/inflight"
+_EXACT = "histograms of the block tracepoints"
+_BUSY = "exact: block tracepoints; sampled: /sys/block/*/inflight; kernel: io_ticks of /proc/diskstats"
+_ERRORS = "SCSI: ioerr_cnt, iotmo_cnt of /sys/block/*/device; NVMe: diag/ of the path (from 7.2)"
 
-def _disk(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "disks", title, unit, help_, **shown)
+_SERVICE = Distribution("service time", TRACE.name, Part.SERVICE)
+_QUEUE = Distribution("queue time", TRACE.name, Part.QUEUE)
 
+_disk = partial(Field, table="disks", source=_COUNTS)
+_per_s = partial(_disk, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_disk, unit=Unit.BYTES_PER_SECOND)
+_timed_ms = partial(_disk, unit=Unit.MILLISECONDS, source=_TIMES, given_by=(Tier.KERNEL, Tier.EXACT))
+_split_ms = partial(_disk, unit=Unit.MILLISECONDS, source=_SPLIT, given_by=(Tier.SAMPLED, Tier.EXACT), per="iops")
+_exact_ms = partial(_disk, unit=Unit.MILLISECONDS, source=_EXACT, given_by=(Tier.EXACT,))
+_percentile = partial(_exact_ms, per="iops", distribution=_SERVICE)
+_peak = partial(_exact_ms, peak=True)
+
+_path = partial(Field, table="paths")
+_total = partial(_path, unit=Unit.COUNT, source=_ERRORS, counts=True, since_start=True)
+_new = partial(_path, unit=Unit.COUNT, source=_ERRORS, counts=True, better=Better.LOWER)
+_port = partial(Field, table="hbas")
+_new_of_port = partial(_port, unit=Unit.COUNT, counts=True, better=Better.LOWER)
 
 _DISPATCH_MS = 0.020
 """Queue times of dispatching, which are below the resolution of sampling, too (collectors/derive/queue_split.py)."""
@@ -21,46 +42,62 @@ DISK_FIELDS: tuple[Field, ...] = (
     _disk(
         "heat",
         "Heat",
-        Unit.COUNT,
         "How hot, 0 to 100: busy % x (0.4 + 0.3 x queue share of await + 0.3 x share of the I/O time of all disks).",
+        Unit.COUNT,
         hot=Thresholds(50, 80),
         digits=3,
+        source="computed from busy %, queue time and I/O time",
+        zero_when_idle=True,
     ),
-    _disk("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
-    _disk("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
-    _disk("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
-    _disk("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
-    _disk("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
-    _disk("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _disk("discards_per_s", "d/s", Unit.PER_SECOND, "Completed discards per second.", better=Better.NEITHER),
-    _disk("flushes_per_s", "f/s", Unit.PER_SECOND, "Completed flushes per second.", better=Better.NEITHER),
-    _disk(
+    _per_s("iops", "IOPS", "Completed reads and writes per second.", sums="reads writes"),
+    _per_s("reads_per_s", "r/s", "Completed reads per second.", sums="reads"),
+    _per_s("writes_per_s", "w/s", "Completed writes per second.", sums="writes"),
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes read and written per second.", sums="read_bytes write_bytes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes written per second.", sums="write_bytes"),
+    _per_s("discards_per_s", "d/s", "Completed discards per second.", better=Better.NEITHER, sums="discards"),
+    _per_s("flushes_per_s", "f/s", "Completed flushes per second.", better=Better.NEITHER, sums="flushes"),
+    _per_s(
         "read_merges_per_s",
         "rrqm/s",
-        Unit.PER_SECOND,
         "Reads merged into another request per second.",
         better=Better.NEITHER,
+        sums="read_merges",
     ),
-    _disk(
+    _per_s(
         "write_merges_per_s",
         "wrqm/s",
-        Unit.PER_SECOND,
         "Writes merged into another request per second.",
         better=Better.NEITHER,
+        sums="write_merges",
     ),
-    _disk(
+    _timed_ms(
         "await_ms",
         "await",
-        Unit.MILLISECONDS,
         "Queue plus service time per read or write; shown if total I/O time >= 2 ms in the interval.",
         hot=Thresholds(20, 50),
+        sums="io_time_ms",
+        per="iops",
     ),
-    _disk("read_await_ms", "r await", Unit.MILLISECONDS, "Queue plus service time per read.", hot=Thresholds(20, 50)),
-    _disk("write_await_ms", "w await", Unit.MILLISECONDS, "Queue plus service time per write.", hot=Thresholds(20, 50)),
-    _disk(
+    _timed_ms(
+        "read_await_ms",
+        "r await",
+        "Queue plus service time per read.",
+        hot=Thresholds(20, 50),
+        sums="read_time_ms",
+        per="reads_per_s",
+    ),
+    _timed_ms(
+        "write_await_ms",
+        "w await",
+        "Queue plus service time per write.",
+        hot=Thresholds(20, 50),
+        sums="write_time_ms",
+        per="writes_per_s",
+    ),
+    _split_ms(
         "queue_ms",
         "Q",
-        Unit.MILLISECONDS,
         "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
         hot=Thresholds(2, 10),
         floor=_DISPATCH_MS,
@@ -68,143 +105,117 @@ DISK_FIELDS: tuple[Field, ...] = (
     _disk(
         "tag_wait_ms",
         "Tag",
-        Unit.MILLISECONDS,
         "Wait per I/O for a free tag, before Q begins; watched while a queue is full, or when asked for. Exact only.",
+        Unit.MILLISECONDS,
+        source="tracepoints block_bio_queue, block_getrq; from Linux 7.2 block_rq_tag_wait",
+        given_by=(Tier.EXACT,),
+        sums="tag_wait_ns",
+        per="iops",
+        factor=1e-6,
     ),
-    _disk(
+    _split_ms(
         "service_ms",
         "S",
-        Unit.MILLISECONDS,
         "Service time per I/O: from the driver to completion. Sampled: about +-20 %.",
         hot=Thresholds(20, 50),
     ),
     _disk(
         "in_flight",
         "aqu-sz",
-        Unit.COUNT,
         "Outstanding I/Os, averaged over the interval (Little's law); if I/Os outlast it, those at its ends.",
+        Unit.COUNT,
+        source=_TIMES,
+        sums="outstanding_io_s",
     ),
     _disk(
         "in_flight_peak",
         "max inflight",
-        Unit.COUNT,
         "Most I/Os at once: exact while one CPU group submits, else the most that samples saw.",
+        Unit.COUNT,
         digits=5,
+        source=_SPLIT,
+        given_by=(Tier.SAMPLED, Tier.EXACT),
+        peak=True,
+        combine=Combine.NONE,
     ),
     _disk(
         "busy_pct",
         "Busy",
-        Unit.PERCENT,
         "Share of the interval with at least one I/O outstanding. Kernel ticks: only near 0 and 100 to be trusted.",
+        Unit.PERCENT,
         hot=Thresholds(70, 95),
+        source=_BUSY,
+        given_by=(Tier.KERNEL, Tier.SAMPLED, Tier.EXACT),
+        zero_when_idle=True,
     ),
-    _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
-    _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Service time that half of the I/Os stayed within. Exact only."),
-    _disk(
+    _disk("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
+    _disk("write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"),
+    _percentile("p50_ms", "p50", "Service time that half of the I/Os stayed within. Exact only.", percent=50.0),
+    _percentile(
         "p99_ms",
         "p99",
-        Unit.MILLISECONDS,
         "Service time that 99 % of the I/Os stayed within. Exact only.",
         hot=Thresholds(50, 200),
+        percent=99.0,
     ),
-    _disk(
+    _percentile(
         "p999_ms",
         "p99.9",
-        Unit.MILLISECONDS,
         "Service time that 99.9 % of the I/Os stayed within; needs 1,000 I/Os in the interval. Exact only.",
         hot=Thresholds(100, 500),
+        percent=99.9,
     ),
-    _disk("service_max_ms", "S max", Unit.MILLISECONDS, "The largest service time in the interval. Exact only."),
-    _disk(
+    _peak("service_max_ms", "S max", "The largest service time in the interval. Exact only.", distribution=_SERVICE),
+    _percentile(
         "queue_p99_ms",
         "Q p99",
-        Unit.MILLISECONDS,
         "Queue time that 99 % of the I/Os stayed within. Exact only.",
         floor=_DISPATCH_MS,
+        percent=99.0,
+        distribution=_QUEUE,
     ),
-    _disk("queue_max_ms", "Q max", Unit.MILLISECONDS, "The largest queue time in the interval. Exact only."),
-    _disk(
+    _peak("queue_max_ms", "Q max", "The largest queue time in the interval. Exact only.", distribution=_QUEUE),
+    _peak(
         "max_ms",
         "Peak",
-        Unit.MILLISECONDS,
         "Peak latency: the largest Q + S of one I/O in the interval. Exact only.",
         hot=Thresholds(100, 500),
     ),
 )
 
-_NEW = "new ones since the last reading of the counters"
+_SINCE = "new ones since the last reading of the counters"
 _BENIGN = "SCSI includes harmless ones, such as those of probing."
 
 _OF_PATHS = (
-    Field(
+    _path(
         "lun_share_pct",
-        "paths",
         "Share",
-        Unit.PERCENT,
         "This path's part of the reads and writes that all paths of its LUN completed.",
+        Unit.PERCENT,
+        source="computed from the I/Os of all paths of the LUN",
     ),
-    Field(
-        "queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth).", counts=True
-    ),
-    Field("limit_pct", "paths", "%limit", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
-    Field(
-        "new_errors",
-        "paths",
-        "+err",
+    _path(
+        "queue_limit",
+        "Limit",
+        "Outstanding commands the path admits (queue_depth).",
         Unit.COUNT,
-        f"Failed commands, {_NEW}. {_BENIGN}",
-        hot=Thresholds(1, 10),
         counts=True,
-        better=Better.LOWER,
+        source="queue_depth or can_queue in sysfs",
+        combine=Combine.NONE,
     ),
-    Field(
-        "new_timeouts",
-        "paths",
-        "+tmo",
-        Unit.COUNT,
-        f"Commands that timed out, {_NEW}.",
-        hot=Thresholds(1, 1),
-        counts=True,
-        better=Better.LOWER,
+    _path(
+        "limit_pct",
+        "%limit",
+        "Outstanding I/Os as a share of what the path admits.",
+        Unit.PERCENT,
+        source="queue_depth or can_queue in sysfs",
     ),
-    Field(
-        "new_retries",
-        "paths",
-        "+retry",
-        Unit.COUNT,
-        f"Commands sent again, {_NEW} (NVMe, from 7.2).",
-        counts=True,
-        better=Better.LOWER,
-    ),
-    Field(
-        "new_failovers",
-        "paths",
-        "+fail",
-        Unit.COUNT,
-        f"I/Os moved to another path, {_NEW} (NVMe, from 7.2).",
-        hot=Thresholds(1, 10),
-        counts=True,
-        better=Better.LOWER,
-    ),
-    Field(
-        "errors",
-        "paths",
-        "errors",
-        Unit.COUNT,
-        f"Failed commands since the path was added. {_BENIGN}",
-        counts=True,
-        since_start=True,
-    ),
-    Field(
-        "timeouts",
-        "paths",
-        "timeouts",
-        Unit.COUNT,
-        "Commands that timed out since the path was added.",
-        counts=True,
-        since_start=True,
-    ),
+    _new("new_errors", "+err", f"Failed commands, {_SINCE}. {_BENIGN}", hot=Thresholds(1, 10)),
+    _new("new_timeouts", "+tmo", f"Commands that timed out, {_SINCE}.", hot=Thresholds(1, 1)),
+    _new("new_retries", "+retry", f"Commands sent again, {_SINCE} (NVMe, from 7.2)."),
+    _new("new_failovers", "+fail", f"I/Os moved to another path, {_SINCE} (NVMe, from 7.2).", hot=Thresholds(1, 10)),
+    _total("errors", "errors", f"Failed commands since the path was added. {_BENIGN}"),
+    _total("timeouts", "timeouts", "Commands that timed out since the path was added."),
 )
 
 PATH_FIELDS: tuple[Field, ...] = (
@@ -220,101 +231,82 @@ _PORT_HELP = {
 }
 
 _OF_PORTS = (
-    Field(
+    _port(
         "busy_low_pct",
-        "hbas",
         "Busy>=",
-        Unit.PERCENT,
         "Least the port can have been busy: as much as the busiest of its paths.",
-    ),
-    Field(
-        "busy_high_pct",
-        "hbas",
-        "Busy<=",
         Unit.PERCENT,
+        source="computed from the busy % of the paths",
+    ),
+    _port(
+        "busy_high_pct",
+        "Busy<=",
         "Most the port can have been busy: all of its paths one after the other, at most 100 %.",
+        Unit.PERCENT,
+        source="computed from the busy % of the paths",
     ),
-    Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port.", counts=True),
-    Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue).", counts=True),
-    Field("limit_pct", "hbas", "%limit", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
-    Field(
+    _port("paths", "Paths", "Paths through this port.", Unit.COUNT, counts=True, source="the device graph of sysfs"),
+    _port(
+        "queue_limit",
+        "Limit",
+        "Outstanding commands the port admits (can_queue).",
+        Unit.COUNT,
+        counts=True,
+        source="queue_depth or can_queue in sysfs",
+        combine=Combine.NONE,
+    ),
+    _port(
+        "limit_pct",
+        "%limit",
+        "Outstanding I/Os as a share of what the port admits.",
+        Unit.PERCENT,
+        source="queue_depth or can_queue in sysfs",
+    ),
+    _new_of_port(
         "new_errors",
-        "hbas",
         "+err",
-        Unit.COUNT,
-        f"Failed commands of all paths, {_NEW}. {_BENIGN}",
+        f"Failed commands of all paths, {_SINCE}. {_BENIGN}",
         hot=Thresholds(1, 10),
-        counts=True,
-        better=Better.LOWER,
+        source=_ERRORS,
     ),
-    Field(
-        "new_timeouts",
-        "hbas",
-        "+tmo",
-        Unit.COUNT,
-        f"Commands of all paths that timed out, {_NEW}.",
-        hot=Thresholds(1, 1),
-        counts=True,
-        better=Better.LOWER,
+    _new_of_port(
+        "new_timeouts", "+tmo", f"Commands of all paths that timed out, {_SINCE}.", hot=Thresholds(1, 1), source=_ERRORS
     ),
-    Field(
-        "new_retries",
-        "hbas",
-        "+retry",
-        Unit.COUNT,
-        f"Commands of all paths sent again, {_NEW}.",
-        counts=True,
-        better=Better.LOWER,
-    ),
-    Field(
+    _new_of_port("new_retries", "+retry", f"Commands of all paths sent again, {_SINCE}.", source=_ERRORS),
+    _new_of_port(
         "new_command_errors",
-        "hbas",
         "+cerr",
-        Unit.COUNT,
-        f"Errors of the controller's commands, {_NEW} (NVMe).",
+        f"Errors of the controller's commands, {_SINCE} (NVMe).",
         hot=Thresholds(1, 10),
-        counts=True,
-        better=Better.LOWER,
+        source="diag/ of the NVMe controller (from 7.2)",
     ),
-    Field(
+    _new_of_port(
         "new_link_errors",
-        "hbas",
         "+link",
-        Unit.COUNT,
-        f"Times the link was lost or reset, {_NEW} (FC, SAS).",
+        f"Times the link was lost or reset, {_SINCE} (FC, SAS).",
         hot=Thresholds(1, 10),
-        counts=True,
-        better=Better.LOWER,
+        source="/sys/class/fc_host/*/statistics, /sys/class/sas_phy",
     ),
-    Field(
+    _new_of_port(
         "new_frame_errors",
-        "hbas",
         "+frame",
-        Unit.COUNT,
-        f"Damaged or dropped frames and words, {_NEW} (FC, SAS).",
+        f"Damaged or dropped frames and words, {_SINCE} (FC, SAS).",
         hot=Thresholds(1, 10),
-        counts=True,
-        better=Better.LOWER,
+        source="/sys/class/fc_host/*/statistics, /sys/class/sas_phy",
     ),
-    Field(
+    _new_of_port(
         "new_resets",
-        "hbas",
         "+reset",
-        Unit.COUNT,
-        f"Resets of the controller, {_NEW} (NVMe).",
+        f"Resets of the controller, {_SINCE} (NVMe).",
         hot=Thresholds(1, 1),
-        counts=True,
-        better=Better.LOWER,
+        source="diag/ of the NVMe controller (from 7.2)",
     ),
-    Field(
+    _new_of_port(
         "new_reconnects",
-        "hbas",
         "+reconn",
-        Unit.COUNT,
-        f"Reconnects of the controller, {_NEW} (NVMe fabrics).",
+        f"Reconnects of the controller, {_SINCE} (NVMe fabrics).",
         hot=Thresholds(1, 1),
-        counts=True,
-        better=Better.LOWER,
+        source="diag/ of the NVMe controller (from 7.2)",
     ),
 )
 
@@ -327,10 +319,6 @@ PORT_FIELDS: tuple[Field, ...] = (
         if field.id not in _NOT_OF_PORTS
     ),
     *_OF_PORTS,
-)
-
-DISK_FIELDS, PATH_FIELDS, PORT_FIELDS = (
-    with_sources(fields, BLOCK_SOURCES) for fields in (DISK_FIELDS, PATH_FIELDS, PORT_FIELDS)
 )
 
 BLOCK_FIELDS = {"disks": DISK_FIELDS, "paths": PATH_FIELDS, "hbas": PORT_FIELDS}

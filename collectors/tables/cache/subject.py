@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio
+from collectors.derive.quotients import Quotients
 from collectors.model import FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
@@ -39,35 +40,29 @@ def cache_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict
     }
 
 
+_QUOTIENTS = Quotients(FIELDS)
+
+
 def cache_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All fields of the sums of an interval, or of several added up."""
     reads, writes = _lookups(sums, "read"), _lookups(sums, "write")
     lookups = _together(reads, writes)
     hits = _together(sums["read_hits"], sums["write_hits"])
-    inflight = sums["read_inflight_hits"]
-    misses = _together(sums["read_misses"], sums["write_misses"])
     amounts = {
-        "lookups_per_s": lookups,
-        "hits_per_s": hits,
-        "inflight_hits_per_s": inflight,
-        "misses_per_s": misses,
-        "bypasses_per_s": _together(sums["read_bypasses"], sums["write_bypasses"]),
-        "blocked_per_s": sums["blocked"],
-        "bypass_bytes_per_s": sums["bypass_bytes"],
-        "promotions_per_s": sums["promotions"],
-        "demotions_per_s": sums["demotions"],
-        "flushes_per_s": sums["flushes"],
-        "discards_per_s": sums["discards"],
+        "lookups": lookups,
+        "hits": hits,
+        "misses": _together(sums["read_misses"], sums["write_misses"]),
+        "bypasses": _together(sums["read_bypasses"], sums["write_bypasses"]),
     }
     shares = {
         "hit_pct": ratio(hits, lookups),
-        "inflight_hit_pct": ratio(inflight, lookups),
-        "miss_pct": ratio(misses, lookups),
+        "inflight_hit_pct": ratio(sums["read_inflight_hits"], lookups),
+        "miss_pct": ratio(amounts["misses"], lookups),
         "bypass_pct": _bypass_share(sums),
         "read_hit_pct": ratio(sums["read_hits"], reads),
         "write_hit_pct": ratio(sums["write_hits"], writes),
     }
-    rates = {field_id: ratio(amount, sums["counted_s"]) for field_id, amount in amounts.items()}
+    rates = _QUOTIENTS.of({**sums, **amounts, "elapsed_s": sums["counted_s"]})
     return rates | {name: 100.0 * share for name, share in shares.items()} | _state(sums)
 
 

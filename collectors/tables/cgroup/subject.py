@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.derive.percentiles import cells_of, merged, percentiles_ns
+from collectors.derive.quotients import Quotients
+from collectors.field import Field, Thresholds, Unit
 from collectors.model import Column, FrameTable, Histograms, Rows, Step, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
@@ -26,125 +27,112 @@ _LATEST = (VRATE, *LIMITS)
 _SOMETIMES = "Where the kernel has io.cost enabled"
 
 
-def _cgroup(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "cgroups", title, unit, help_, **shown)
+_LIMIT = "io.max of the group; cgroup v1: blkio.throttle.*"
+_COST = "cost.* in io.stat of the group (cgroup v2)"
+_HELD = "functions __blk_throtl_bio and submit_bio_noacct_nocheck of the kernel (BPF)"
 
+_cgroup = partial(Field, table="cgroups", source="io.stat of the group; cgroup v1: blkio.throttle.io_service*")
+_per_s = partial(_cgroup, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_cgroup, unit=Unit.BYTES_PER_SECOND)
+_limit = partial(_per_s, source=_LIMIT, better=Better.NEITHER)
+_limit_bytes = partial(_bytes_per_s, source=_LIMIT, better=Better.NEITHER)
+_cost = partial(_cgroup, unit=Unit.PERCENT, source=_COST, factor=1e-4)
+_stall = partial(
+    _cgroup, unit=Unit.PERCENT, source="io.pressure of the group (cgroup v2)", factor=100.0, better=Better.LOWER
+)
 
 _FIELDS: tuple[Field, ...] = (
-    _cgroup("iops", "IOPS", Unit.PER_SECOND, "Reads and writes per second, those of descendants too."),
-    _cgroup("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _per_s("iops", "IOPS", "Reads and writes per second, those of descendants too.", sums="reads writes"),
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes read and written per second.", sums="read_bytes write_bytes"),
     _cgroup(
         "limit_pct",
         "%limit",
-        Unit.PERCENT,
         "The limit that is nearest: what was used of it, at most 100 %. Limits of ancestors are in their rows.",
+        Unit.PERCENT,
         hot=Thresholds(80, 95),
+        source=_LIMIT,
     ),
-    _cgroup(
+    _stall(
         "psi_some_pct",
         "psi some",
-        Unit.PERCENT,
         "Time in which some task of the group waited for I/O, whatever the device (cgroup v2).",
         hot=Thresholds(20, 50),
-        better=Better.LOWER,
+        sums="psi_some_s",
     ),
-    _cgroup(
+    _stall(
         "psi_full_pct",
         "psi full",
-        Unit.PERCENT,
         "Time in which all tasks of the group that had work waited for I/O (cgroup v2).",
         hot=Thresholds(10, 30),
-        better=Better.LOWER,
+        sums="psi_full_s",
     ),
-    _cgroup("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),
-    _cgroup("writes_per_s", "w/s", Unit.PER_SECOND, "Writes per second."),
-    _cgroup("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
-    _cgroup("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _cgroup("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
-    _cgroup("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _cgroup("discards_per_s", "d/s", Unit.PER_SECOND, "Discards per second.", better=Better.NEITHER),
-    _cgroup("discard_bytes_per_s", "dB/s", Unit.BYTES_PER_SECOND, "Bytes discarded per second.", better=Better.NEITHER),
+    _per_s("reads_per_s", "r/s", "Reads per second.", sums="reads"),
+    _per_s("writes_per_s", "w/s", "Writes per second.", sums="writes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes written per second.", sums="write_bytes"),
+    _cgroup("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
     _cgroup(
-        "read_limit_bytes_per_s",
-        "r lim",
-        Unit.BYTES_PER_SECOND,
-        "Bytes it may read per second (io.max rbps).",
-        better=Better.NEITHER,
+        "write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"
     ),
-    _cgroup(
-        "write_limit_bytes_per_s",
-        "w lim",
-        Unit.BYTES_PER_SECOND,
-        "Bytes it may write per second (io.max wbps).",
-        better=Better.NEITHER,
+    _per_s("discards_per_s", "d/s", "Discards per second.", better=Better.NEITHER, sums="discards"),
+    _bytes_per_s(
+        "discard_bytes_per_s", "dB/s", "Bytes discarded per second.", better=Better.NEITHER, sums="discard_bytes"
     ),
-    _cgroup(
-        "read_limit_per_s",
-        "r/s lim",
-        Unit.PER_SECOND,
-        "Reads it may do per second (io.max riops).",
-        better=Better.NEITHER,
-    ),
-    _cgroup(
-        "write_limit_per_s",
-        "w/s lim",
-        Unit.PER_SECOND,
-        "Writes it may do per second (io.max wiops).",
-        better=Better.NEITHER,
-    ),
-    _cgroup(
+    _limit_bytes("read_limit_bytes_per_s", "r lim", "Bytes it may read per second (io.max rbps)."),
+    _limit_bytes("write_limit_bytes_per_s", "w lim", "Bytes it may write per second (io.max wbps)."),
+    _limit("read_limit_per_s", "r/s lim", "Reads it may do per second (io.max riops)."),
+    _limit("write_limit_per_s", "w/s lim", "Writes it may do per second (io.max wiops)."),
+    _cost(
         "cost_usage",
         "c use",
-        Unit.PERCENT,
         f"Device time it used by the cost model. {_SOMETIMES}. Those of descendants add up.",
+        sums="cost_usage_us",
     ),
-    _cgroup(
+    _cost(
         "cost_wait",
         "c wait",
-        Unit.PERCENT,
         f"Time it waited for its share of the device. {_SOMETIMES}, with the parameter blkcg_debug_stats.",
+        sums="cost_wait_us",
     ),
-    _cgroup("cost_indebt", "c debt", Unit.PERCENT, "Time it was in debt for I/O that could not wait, likewise."),
-    _cgroup("cost_indelay", "c delay", Unit.PERCENT, "Time its tasks were slowed down for such a debt, likewise."),
-    _cgroup("cost_vrate", "vrate", Unit.PERCENT, f"Speed of the device's cost clock, of the root. {_SOMETIMES}."),
+    _cost("cost_indebt", "c debt", "Time it was in debt for I/O that could not wait, likewise.", sums="cost_indebt_us"),
+    _cost(
+        "cost_indelay", "c delay", "Time its tasks were slowed down for such a debt, likewise.", sums="cost_indelay_us"
+    ),
     _cgroup(
+        "cost_vrate",
+        "vrate",
+        f"Speed of the device's cost clock, of the root. {_SOMETIMES}.",
+        Unit.PERCENT,
+        source=_COST,
+    ),
+    _per_s(
         "throttled_per_s",
         "held/s",
-        Unit.PER_SECOND,
         "I/Os per second that its limits, and those of groups above, held (exact time, while a group has a limit).",
         better=Better.LOWER,
+        source=_HELD,
+        sums="throttle_ios",
     ),
     _cgroup(
         "throttle_wait_ms",
         "t wait",
-        Unit.MILLISECONDS,
         "Mean wait of those for the limit, before the block layer counts them: in no other latency.",
+        Unit.MILLISECONDS,
+        source=_HELD,
+        sums="throttle_wait_ns",
+        per="throttled_per_s",
+        factor=1e-6,
     ),
-    _cgroup("throttle_p99_ms", "t p99", Unit.MILLISECONDS, "99th percentile of that, within 7 %; from 100 I/Os on."),
-)
-_SOURCES = {
-    "io.pressure of the group (cgroup v2)": ("psi_some_pct", "psi_full_pct"),
-    "io.max of the group; cgroup v1: blkio.throttle.*": (
-        "limit_pct",
-        "read_limit_bytes_per_s",
-        "write_limit_bytes_per_s",
-        "read_limit_per_s",
-        "write_limit_per_s",
-    ),
-    "cost.* in io.stat of the group (cgroup v2)": (
-        "cost_usage",
-        "cost_wait",
-        "cost_indebt",
-        "cost_indelay",
-        "cost_vrate",
-    ),
-    "functions __blk_throtl_bio and submit_bio_noacct_nocheck of the kernel (BPF)": (
-        "throttled_per_s",
-        "throttle_wait_ms",
+    _cgroup(
         "throttle_p99_ms",
+        "t p99",
+        "99th percentile of that, within 7 %; from 100 I/Os on.",
+        Unit.MILLISECONDS,
+        source=_HELD,
+        percent=99.0,
     ),
-}
-_FIELDS = with_sources(_FIELDS, _SOURCES, "io.stat of the group; cgroup v1: blkio.throttle.io_service*")
+)
+_QUOTIENTS = Quotients(_FIELDS)
 
 
 def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -181,52 +169,22 @@ def _source(column: Column) -> str:
 
 def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All fields of the sums of an interval, or of several added up, but the percentile."""
-    rates = _rates(sums)
+    quotients = _QUOTIENTS.of(sums)
     limits = {
         "read_limit_bytes_per_s": sums["read_limit_bytes"],
         "write_limit_bytes_per_s": sums["write_limit_bytes"],
         "read_limit_per_s": sums["read_limit_ios"],
         "write_limit_per_s": sums["write_limit_ios"],
     }
-    return rates | limits | _shares(sums) | {
-        "limit_pct": _limit_pct(rates, limits),
-        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
-        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
-        "cost_vrate": sums[VRATE] / 100.0,
-        "throttled_per_s": ratio(sums["throttle_ios"], sums["elapsed_s"]),
-        "throttle_wait_ms": ratio(sums["throttle_wait_ns"] / 1e6, sums["throttle_ios"]),
-    }  # fmt: skip
+    return quotients | limits | {"limit_pct": _limit_pct(quotients, limits), "cost_vrate": sums[VRATE] / 100.0}
 
 
 def throttle_p99_ms(rows: Rows, histograms: Histograms | None) -> Values:
     """99th percentile of the wait for limits, one value per row; NaN with fewer than 100 I/Os."""
     if histograms is None:
         return np.full(len(rows), np.nan)
-    row = rows_of_cells(rows, histograms)
-    kept = row >= 0
-    cells = RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
-    p99_ms: Values = percentiles_ns(cells, len(rows), (99.0,))[0] / 1e6
+    p99_ms: Values = percentiles_ns(cells_of(rows, histograms), len(rows), (99.0,))[0] / 1e6
     return p99_ms
-
-
-def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
-    amounts = {
-        "iops": sums["reads"] + sums["writes"],
-        "reads_per_s": sums["reads"],
-        "writes_per_s": sums["writes"],
-        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
-        "read_bytes_per_s": sums["read_bytes"],
-        "write_bytes_per_s": sums["write_bytes"],
-        "discards_per_s": sums["discards"],
-        "discard_bytes_per_s": sums["discard_bytes"],
-    }
-    return {field_id: ratio(amount, sums["elapsed_s"]) for field_id, amount in amounts.items()}
-
-
-def _shares(sums: Mapping[str, Values]) -> dict[str, Values]:
-    stalls = {f"{name}_pct": sums[f"{name}_s"] for name in _STALLS}
-    costs = {name.removesuffix("_us"): sums[name] / 1e6 for name in COSTS}
-    return {field_id: 100.0 * ratio(time_s, sums["elapsed_s"]) for field_id, time_s in (stalls | costs).items()}
 
 
 def _limit_pct(rates: Mapping[str, Values], limits: Mapping[str, Values]) -> Values:

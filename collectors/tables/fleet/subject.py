@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Values, aligned, column_deltas, ratio
-from collectors.derive.percentiles import RowCells, percentiles_ns, rows_of_cells
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.derive.counter_deltas import Values, aligned, column_deltas
+from collectors.derive.percentiles import RowCells, cells_of, percentiles_ns
+from collectors.derive.quotients import Quotients
+from collectors.field import Field, Thresholds, Unit
 from collectors.model import FrameTable, Rows, Table, Topology
 from collectors.subject import AddedSums, Interval, Report, Subject, any_above
 from collectors.tables.fleet.schema import FLEET, SERVICE
+from engine.replacing import replace
 from engine.statistics.verdict import Better
 from engine.text import safe_text
 
 TOTAL_ROWS = Rows(("fleet",), ("all hosts",))
-_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
 _ADDED = (
     "reads",
     "writes",
@@ -35,69 +36,103 @@ _LATEST = ("in_flight_now", "disks", "late_ns", "clock_bound_ns", "round_trip_ns
 _NS_PER_MS = 1e6
 
 
-def _both(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> tuple[Field, Field]:
-    return (
-        Field(id_, "fleet", title, unit, help_, **shown),
-        Field(id_, "fleet_total", title, unit, f"{help_} All hosts together.", **shown),
-    )
+_host = partial(Field, table="fleet", source="/proc/diskstats of the host")
+_per_s = partial(_host, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_host, unit=Unit.BYTES_PER_SECOND)
+_mean_ms = partial(_host, unit=Unit.MILLISECONDS, better=Better.LOWER)
+_percentile = partial(_host, unit=Unit.MILLISECONDS, source="BPF on the block tracepoints of the host", per="iops")
+_clock_ms = partial(_mean_ms, source="exchanges of four timestamps with the agent")
 
-
-def _host(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "fleet", title, unit, help_, **shown)
-
-
-_FIELDS: tuple[Field, ...] = (
-    *_both("iops", "IOPS", Unit.PER_SECOND, "Reads and writes of disks per second, those not built on others."),
-    *_both("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
-    *_both(
-        "await_ms", "await", Unit.MILLISECONDS, "Mean time of an I/O, in the queue and served.", better=Better.LOWER
+_OF_ALL: tuple[Field, ...] = (
+    _per_s("iops", "IOPS", "Reads and writes of disks per second, those not built on others.", sums="reads writes"),
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes read and written per second.", sums="read_bytes write_bytes"),
+    _mean_ms("await_ms", "await", "Mean time of an I/O, in the queue and served.", sums="read_ms write_ms", per="iops"),
+    _host(
+        "in_flight",
+        "aqu-sz",
+        "I/Os outstanding on average: IOPS times their mean time.",
+        Unit.COUNT,
+        sums="read_ms write_ms",
+        factor=1e-3,
     ),
-    *_both("in_flight", "aqu-sz", Unit.COUNT, "I/Os outstanding on average: IOPS times their mean time."),
-    *_both("p50_ms", "p50", Unit.MILLISECONDS, "Service time that half of the I/Os stayed within. Exact only."),
-    *_both("p99_ms", "p99", Unit.MILLISECONDS, "Service time that 99 % of the I/Os stayed within. Exact only."),
-    *_both(
+    _percentile("p50_ms", "p50", "Service time that half of the I/Os stayed within. Exact only.", percent=50.0),
+    _percentile("p99_ms", "p99", "Service time that 99 % of the I/Os stayed within. Exact only.", percent=99.0),
+    _percentile(
         "p999_ms",
         "p99.9",
-        Unit.MILLISECONDS,
         "Service time that 99.9 % of the I/Os stayed within, with 1,000 I/Os in the interval. Exact only.",
+        percent=99.9,
     ),
-    *_both("load_iops", "load IOPS", Unit.PER_SECOND, "I/Os per second of lunscope's own load."),
-    *_both("load_bytes_per_s", "load B/s", Unit.BYTES_PER_SECOND, "Bytes per second of lunscope's own load."),
-    *_both("load_await_ms", "load lat", Unit.MILLISECONDS, "Mean latency of that load.", better=Better.LOWER),
-    *_both("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),
-    *_both("writes_per_s", "w/s", Unit.PER_SECOND, "Writes per second."),
-    *_both("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
-    *_both("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    *_both("read_await_ms", "r_await", Unit.MILLISECONDS, "Mean time of a read.", better=Better.LOWER),
-    *_both("write_await_ms", "w_await", Unit.MILLISECONDS, "Mean time of a write.", better=Better.LOWER),
-    *_both("disks", "disks", Unit.COUNT, "Disks that are not built on others.", better=Better.NEITHER),
-    _host(
+    _per_s(
+        "load_iops",
+        "load IOPS",
+        "I/Os per second of lunscope's own load.",
+        source="the load engine of the host",
+        sums="load_ios",
+    ),
+    _bytes_per_s(
+        "load_bytes_per_s",
+        "load B/s",
+        "Bytes per second of lunscope's own load.",
+        source="the load engine of the host",
+        sums="load_bytes",
+    ),
+    _mean_ms(
+        "load_await_ms",
+        "load lat",
+        "Mean latency of that load.",
+        source="the load engine of the host",
+        sums="load_latency_ns",
+        per="load_iops",
+        factor=1e-6,
+    ),
+    _per_s("reads_per_s", "r/s", "Reads per second.", sums="reads"),
+    _per_s("writes_per_s", "w/s", "Writes per second.", sums="writes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes written per second.", sums="write_bytes"),
+    _mean_ms("read_await_ms", "r_await", "Mean time of a read.", sums="read_ms", per="reads_per_s"),
+    _mean_ms("write_await_ms", "w_await", "Mean time of a write.", sums="write_ms", per="writes_per_s"),
+    _host("disks", "disks", "Disks that are not built on others.", Unit.COUNT, better=Better.NEITHER),
+)
+_OF_HOSTS = (
+    _clock_ms(
         "clock_bound_ms",
         "clock +-",
-        Unit.MILLISECONDS,
         "How exactly the host's clock is known: half of the shortest round trip of the last 16 exchanges.",
-        better=Better.LOWER,
     ),
-    _host("round_trip_ms", "rtt", Unit.MILLISECONDS, "Shortest round trip to the agent.", better=Better.LOWER),
-    _host(
+    _clock_ms("round_trip_ms", "rtt", "Shortest round trip to the agent."),
+    _clock_ms(
         "clock_error_ms",
         "clock err",
-        Unit.MILLISECONDS,
         "How far its wall clock is from the controller's; nothing here depends on it.",
         hot=Thresholds(100, 1000),
-        better=Better.LOWER,
     ),
-    _host("late_ms", "late", Unit.MILLISECONDS, "How late it sampled, on the common clock.", better=Better.LOWER),
-    _host("agent_cpu_pct", "agent", Unit.PERCENT, "CPU time of its agent's monitor, of one CPU.", better=Better.LOWER),
-    _host("sent_bytes_per_s", "sent/s", Unit.BYTES_PER_SECOND, "Bytes per second its agent sent.", better=Better.LOWER),
+    _clock_ms("late_ms", "late", "How late it sampled, on the common clock."),
+    _host(
+        "agent_cpu_pct",
+        "agent",
+        "CPU time of its agent's monitor, of one CPU.",
+        Unit.PERCENT,
+        better=Better.LOWER,
+        source="the agent",
+        sums="agent_cpu_ns",
+        factor=1e-7,
+    ),
+    _bytes_per_s(
+        "sent_bytes_per_s",
+        "sent/s",
+        "Bytes per second its agent sent.",
+        better=Better.LOWER,
+        source="the agent",
+        sums="sent_bytes",
+    ),
 )
-_SOURCES = {
-    "exchanges of four timestamps with the agent": ("clock_bound_ms", "round_trip_ms", "clock_error_ms", "late_ms"),
-    "the load engine of the host": ("load_iops", "load_bytes_per_s", "load_await_ms"),
-    "the agent": ("agent_cpu_pct", "sent_bytes_per_s"),
-    "BPF on the block tracepoints of the host": ("p50_ms", "p99_ms", "p999_ms"),
-}
-_FIELDS = with_sources(_FIELDS, _SOURCES, "/proc/diskstats of the host")
+_FIELDS = (*_OF_ALL, *_OF_HOSTS)
+_FIELDS_OF_TOTAL = tuple(
+    replace(field, table="fleet_total", help=f"{field.help} All hosts together.") for field in _OF_ALL
+)
+_PERCENTILES = {field.id: field.percent for field in _FIELDS if field.percent}
+_QUOTIENTS, _QUOTIENTS_OF_TOTAL = Quotients(_FIELDS), Quotients(_FIELDS_OF_TOTAL)
 
 
 def fleet_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -106,16 +141,14 @@ def fleet_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     total = {name: np.array([_sum(sums[name])]) for name in (*_ADDED, "elapsed_s")}
     known = np.isfinite(sums["reads"])
     total["elapsed_s"] = np.array([_mean(sums["elapsed_s"][known])])
-    hosts, together = _rates(sums), _rates(total)
-    cells = interval.histograms(SERVICE)
-    if cells is not None:
-        of_rows = rows_of_cells(current.rows, cells)
-        kept = of_rows >= 0
-        found = RowCells(cells.scale, of_rows[kept].astype(np.uint32), cells.bucket[kept], cells.count[kept])
-        hosts |= _percentiles(found, len(current.rows))
-        together |= _percentiles(found.together(), 1)
+    hosts, together = _rates(sums), {**_QUOTIENTS_OF_TOTAL.of(total), "disks": total["disks"]}
+    histograms = interval.histograms(SERVICE)
+    if histograms is not None:
+        cells = cells_of(current.rows, histograms)
+        hosts |= _percentiles(cells, len(current.rows))
+        together |= _percentiles(cells.together(), 1)
     return {
-        "fleet": FrameTable(current.rows, hosts | _link(sums)),
+        "fleet": FrameTable(current.rows, hosts),
         "fleet_total": FrameTable(TOTAL_ROWS, together),
     }
 
@@ -134,43 +167,21 @@ def fleet_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict
 
 
 def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
-    elapsed_s = sums["elapsed_s"]
-    ios, time_ms = sums["reads"] + sums["writes"], sums["read_ms"] + sums["write_ms"]
-    amounts = {
-        "iops": ios,
-        "reads_per_s": sums["reads"],
-        "writes_per_s": sums["writes"],
-        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
-        "read_bytes_per_s": sums["read_bytes"],
-        "write_bytes_per_s": sums["write_bytes"],
-        "load_iops": sums["load_ios"],
-        "load_bytes_per_s": sums["load_bytes"],
-        "in_flight": time_ms / 1e3,
-    }
-    return {field_id: ratio(amount, elapsed_s) for field_id, amount in amounts.items()} | {
-        "await_ms": ratio(time_ms, ios),
-        "read_await_ms": ratio(sums["read_ms"], sums["reads"]),
-        "write_await_ms": ratio(sums["write_ms"], sums["writes"]),
-        "load_await_ms": ratio(sums["load_latency_ns"] / _NS_PER_MS, sums["load_ios"]),
-        "disks": sums["disks"],
-    }
-
-
-def _link(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """All fields but the percentiles."""
     return {
+        **_QUOTIENTS.of(sums),
+        "disks": sums["disks"],
         "clock_bound_ms": sums["clock_bound_ns"] / _NS_PER_MS,
         "round_trip_ms": sums["round_trip_ns"] / _NS_PER_MS,
         "clock_error_ms": sums["clock_error_ms"],
         "late_ms": sums["late_ns"] / _NS_PER_MS,
-        "agent_cpu_pct": 100.0 * ratio(sums["agent_cpu_ns"] / 1e9, sums["elapsed_s"]),
-        "sent_bytes_per_s": ratio(sums["sent_bytes"], sums["elapsed_s"]),
     }
 
 
 def fleet_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All fields of the sums of an interval, or of several added up; percentiles are of one interval only."""
     missing = np.full(len(sums["reads"]), np.nan)
-    return dict.fromkeys(_PERCENTILES, missing) | _rates(sums) | _link(sums)
+    return dict.fromkeys(_PERCENTILES, missing) | _rates(sums)
 
 
 def _percentiles(cells: RowCells, rows: int) -> dict[str, Values]:
@@ -197,7 +208,7 @@ FLEET_HOSTS = Subject(
     title="host",
     one="host of the fleet",
     many="hosts of the fleet",
-    fields=tuple(field for field in _FIELDS if field.table == "fleet"),
+    fields=_FIELDS,
     raw=(FLEET,),
     derive=fleet_tables,
     report=Report(
@@ -216,7 +227,7 @@ FLEET_HOSTS = Subject(
         unasked=False,
         averages=lambda: AddedSums("fleet", FLEET, fleet_sums, fleet_figures, latest=_LATEST),
     ),
-    columns=tuple(field.id for field in _FIELDS if field.table == "fleet"),
+    columns=tuple(field.id for field in _FIELDS),
     active=any_above("iops", "load_iops", "clock_bound_ms"),
     charts=("iops", "bytes_per_s", "await_ms", "load_iops"),
     labels=_labels,
@@ -226,8 +237,8 @@ FLEET_TOTAL = Subject(
     table="fleet_total",
     title="fleet",
     one="fleet",
-    fields=tuple(field for field in _FIELDS if field.table == "fleet_total"),
-    columns=tuple(field.id for field in _FIELDS if field.table == "fleet_total"),
+    fields=_FIELDS_OF_TOTAL,
+    columns=tuple(field.id for field in _FIELDS_OF_TOTAL),
     charts=("iops", "bytes_per_s", "await_ms", "load_iops"),
     identity=lambda key, _topology: safe_text(key),
 )

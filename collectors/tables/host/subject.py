@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.field import Field, Shown, Unit, with_sources
+from collectors.field import Field, Unit
 from collectors.model import MISSING, Column, FrameTable, Table
 from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject
@@ -22,52 +22,27 @@ _MAY_FALL = ("cpu_idle_us", "cpu_iowait_us")
 _GAUGES = ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes")
 _PRESSURES = ("psi_io_some", "psi_io_full", "psi_cpu_some", "psi_memory_some")
 
-
-def _host(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "host", title, unit, help_, **shown)
-
+_host = partial(Field, table="host", source="/proc/stat (proc_stat(5))")
+_cpu_pct = partial(_host, unit=Unit.PERCENT)
+_memory = partial(_host, unit=Unit.BYTES, source="/proc/meminfo")
+_pressure = partial(_host, unit=Unit.PERCENT, source="/proc/pressure", better=Better.LOWER)
 
 _FIELDS: tuple[Field, ...] = (
-    _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
-    _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
-    _host("cpu_iowait_pct", "iowait", Unit.PERCENT, "Idle with I/O outstanding (6.5+: idle io_uring too)."),
-    _host("cpu_irq_pct", "irq", Unit.PERCENT, "CPU time in interrupts, of all CPUs."),
-    _host("cpu_steal_pct", "steal", Unit.PERCENT, "CPU time taken by the hypervisor, of all CPUs."),
-    _host("cpu_idle_pct", "idle", Unit.PERCENT, "CPU time idle, of all CPUs."),
-    _host("memory_available_bytes", "mem free", Unit.BYTES, "Memory available without swapping."),
-    _host("memory_total_bytes", "mem", Unit.BYTES, "Memory of the host."),
-    _host("dirty_bytes", "dirty", Unit.BYTES, "Page cache waiting to be written."),
-    _host("writeback_bytes", "writeback", Unit.BYTES, "Page cache being written now."),
-    _host(
-        "psi_io_some_pct",
-        "psi io",
-        Unit.PERCENT,
-        "Time in which some task waited for I/O (6.5+: idle io_uring too).",
-        better=Better.LOWER,
-    ),
-    _host(
-        "psi_io_full_pct",
-        "psi io full",
-        Unit.PERCENT,
-        "Time in which all tasks waited for I/O; same caveat.",
-        better=Better.LOWER,
-    ),
-    _host(
-        "psi_cpu_some_pct", "psi cpu", Unit.PERCENT, "Time in which some task waited for a CPU.", better=Better.LOWER
-    ),
-    _host(
-        "psi_memory_some_pct",
-        "psi mem",
-        Unit.PERCENT,
-        "Time in which some task waited for memory.",
-        better=Better.LOWER,
-    ),
+    _cpu_pct("cpu_user_pct", "user", "CPU time in user space, of all CPUs."),
+    _cpu_pct("cpu_system_pct", "sys", "CPU time in the kernel, of all CPUs."),
+    _cpu_pct("cpu_iowait_pct", "iowait", "Idle with I/O outstanding (6.5+: idle io_uring too)."),
+    _cpu_pct("cpu_irq_pct", "irq", "CPU time in interrupts, of all CPUs."),
+    _cpu_pct("cpu_steal_pct", "steal", "CPU time taken by the hypervisor, of all CPUs."),
+    _cpu_pct("cpu_idle_pct", "idle", "CPU time idle, of all CPUs."),
+    _memory("memory_available_bytes", "mem free", "Memory available without swapping."),
+    _memory("memory_total_bytes", "mem", "Memory of the host."),
+    _memory("dirty_bytes", "dirty", "Page cache waiting to be written."),
+    _memory("writeback_bytes", "writeback", "Page cache being written now."),
+    _pressure("psi_io_some_pct", "psi io", "Time in which some task waited for I/O (6.5+: idle io_uring too)."),
+    _pressure("psi_io_full_pct", "psi io full", "Time in which all tasks waited for I/O; same caveat."),
+    _pressure("psi_cpu_some_pct", "psi cpu", "Time in which some task waited for a CPU."),
+    _pressure("psi_memory_some_pct", "psi mem", "Time in which some task waited for memory."),
 )
-_SOURCES = {
-    "/proc/meminfo": ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes"),
-    "/proc/pressure": tuple(f"{name}_pct" for name in _PRESSURES),
-}
-_FIELDS = with_sources(_FIELDS, _SOURCES, "/proc/stat (proc_stat(5))")
 
 
 def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:

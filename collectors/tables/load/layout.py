@@ -2,61 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.queue_split import AtEnds, outstanding_io_s
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.derive.quotients import Quotients
+from collectors.field import Field, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
+from engine.replacing import replace
 from engine.statistics.verdict import Better
 
 _NS_PER_MS = 1e6
 
 
-def _load_path(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "load_paths", title, unit, help_, Tier.EXACT, **shown)
+_load_path = partial(
+    Field, table="load_paths", source="the engine: its counts, and the clock read at submit and reap", tier=Tier.EXACT
+)
 
-
-def _layout(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> tuple[Field, Field]:
-    return (
-        _load_path(id_, title, unit, f"I/Os of the engine over one path of a LUN. {help_}", **shown),
-        Field(id_, "load_logical", title, unit, f"I/Os before they were cut or copied. {help_}", Tier.EXACT, **shown),
-    )
-
-
-_FIELDS: tuple[Field, ...] = (
-    *_layout("iops", "IOPS", Unit.PER_SECOND, "Completed per second."),
-    *_layout("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
-    *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency.", hot=Thresholds(20, 50)),
-    *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency.", hot=Thresholds(20, 50)),
-    *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency.", hot=Thresholds(20, 50)),
-    *_layout(
-        "max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)
+_OF_BOTH: tuple[Field, ...] = (
+    _load_path("iops", "IOPS", "Completed per second.", Unit.PER_SECOND, sums="read_ios write_ios"),
+    _load_path("bytes_per_s", "B/s", "Bytes moved per second.", Unit.BYTES_PER_SECOND, sums="read_bytes write_bytes"),
+    _load_path(
+        "await_ms",
+        "lat",
+        "Mean latency.",
+        Unit.MILLISECONDS,
+        hot=Thresholds(20, 50),
+        sums="read_latency_ns write_latency_ns",
+        per="iops",
+        factor=1e-6,
     ),
-    *_layout(
+    _load_path("read_await_ms", "r lat", "Mean read latency.", Unit.MILLISECONDS, hot=Thresholds(20, 50)),
+    _load_path("write_await_ms", "w lat", "Mean write latency.", Unit.MILLISECONDS, hot=Thresholds(20, 50)),
+    _load_path(
+        "max_ms",
+        "Peak",
+        "Peak latency: the largest in the interval.",
+        Unit.MILLISECONDS,
+        hot=Thresholds(100, 500),
+        peak=True,
+    ),
+    _load_path(
         "errors_per_s",
         "err/s",
-        Unit.PER_SECOND,
         "Failed per second; another path may have made it good.",
+        Unit.PER_SECOND,
         hot=Thresholds(0.001, 0.001),
         better=Better.LOWER,
+        sums="errors",
     ),
-    _load_path("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
+)
+_OF_PATHS = (
+    _load_path("in_flight", "aqu-sz", "Outstanding I/Os of the engine on this path, by Little's law.", Unit.COUNT),
     _load_path(
         "errors",
         "errors",
-        Unit.COUNT,
         "Attempts that failed on this path since the load started.",
+        Unit.COUNT,
         counts=True,
         since_start=True,
     ),
-    _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
+    _load_path("failed", "failed", "1 while the engine leaves this path out and only probes it.", Unit.COUNT),
 )
-_FIELDS = with_sources(_FIELDS, {}, "the engine: its counts, and the clock read at submit and reap")
+_PATH_FIELDS = (
+    *(replace(field, help=f"I/Os of the engine over one path of a LUN. {field.help}") for field in _OF_BOTH),
+    *_OF_PATHS,
+)
+_LOGICAL_FIELDS = tuple(
+    replace(field, table="load_logical", help=f"I/Os before they were cut or copied. {field.help}")
+    for field in _OF_BOTH
+)
+_QUOTIENTS = Quotients(_OF_BOTH)
 
 
 def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -85,13 +105,10 @@ def _common(deltas: dict[str, Values], elapsed_s: float) -> dict[str, Values]:
     ios = _ios(deltas)
     peak_ns = np.fmax(deltas["read_peak_ns"], deltas["write_peak_ns"])
     return {
-        "iops": ratio(ios, elapsed_s),
-        "bytes_per_s": ratio(deltas["read_bytes"] + deltas["write_bytes"], elapsed_s),
-        "await_ms": ratio(_latency_ns(deltas) / _NS_PER_MS, ios),
+        **_QUOTIENTS.of({**deltas, "elapsed_s": np.full(len(ios), elapsed_s)}),
         "read_await_ms": ratio(deltas["read_latency_ns"] / _NS_PER_MS, deltas["read_ios"]),
         "write_await_ms": ratio(deltas["write_latency_ns"] / _NS_PER_MS, deltas["write_ios"]),
         "max_ms": np.where((ios > 0) & (peak_ns > 0), peak_ns / _NS_PER_MS, np.nan),
-        "errors_per_s": ratio(deltas["errors"], elapsed_s),
     }
 
 
@@ -107,7 +124,7 @@ LOAD_PATHS = Subject(
     table="load_paths",
     title="path",
     one="load path",
-    fields=tuple(field for field in _FIELDS if field.table == "load_paths"),
+    fields=_PATH_FIELDS,
     raw=(LOAD_PATH,),
     derive=load_path_tables,
 )
@@ -115,7 +132,7 @@ LOAD_LOGICAL_IOS = Subject(
     table="load_logical",
     title="load",
     one="load logical",
-    fields=tuple(field for field in _FIELDS if field.table == "load_logical"),
+    fields=_LOGICAL_FIELDS,
     raw=(LOAD_LOGICAL,),
     derive=load_logical_tables,
 )

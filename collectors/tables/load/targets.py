@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
-from collectors.derive.percentiles import RowCells, percentiles_ns, rows_of_cells
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant
+from collectors.derive.percentiles import RowCells, cells_of, percentiles_ns
 from collectors.derive.queue_split import AtEnds, outstanding_io_s
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
-from collectors.model import FrameTable, Histograms, Rows, Table, Tier
+from collectors.derive.quotients import Quotients
+from collectors.field import Distribution, Field, Thresholds, Unit
+from collectors.model import FrameTable, Rows, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
+from engine.replacing import replace
 from engine.statistics.verdict import Better
 
 TOTAL_ROWS = Rows(("load",), ("all targets",))
 
-_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
 _ADDED = (
     "read_ios",
     "read_bytes",
@@ -31,79 +32,113 @@ _ADDED = (
 _NS_PER_MS = 1e6
 
 
-def _load(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> tuple[Field, Field]:
-    return (
-        Field(id_, "load", title, unit, help_, Tier.EXACT, **shown),
-        Field(id_, "load_total", title, unit, f"{help_} All targets together.", Tier.EXACT, **shown),
-    )
+_LATENCY = Distribution("latency", LOAD.name)
+_SERVICE = Distribution("service time", "load_service")
 
+_load = partial(
+    Field, table="load", source="the engine: its counts, and the clock read at submit and reap", tier=Tier.EXACT
+)
+_per_s = partial(_load, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_load, unit=Unit.BYTES_PER_SECOND)
+_mean_ms = partial(_load, unit=Unit.MILLISECONDS, factor=1e-6)
+_percentile = partial(_load, unit=Unit.MILLISECONDS, per="iops", distribution=_LATENCY)
 
 _FIELDS: tuple[Field, ...] = (
-    *_load("iops", "IOPS", Unit.PER_SECOND, "I/Os the engine completed per second."),
-    *_load("reads_per_s", "r/s", Unit.PER_SECOND, "Reads the engine completed per second."),
-    *_load("writes_per_s", "w/s", Unit.PER_SECOND, "Writes the engine completed per second."),
-    *_load("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
-    *_load("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes the engine read per second."),
-    *_load("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes the engine wrote per second."),
-    *_load(
+    _per_s("iops", "IOPS", "I/Os the engine completed per second.", sums="read_ios write_ios"),
+    _per_s("reads_per_s", "r/s", "Reads the engine completed per second.", sums="read_ios"),
+    _per_s("writes_per_s", "w/s", "Writes the engine completed per second.", sums="write_ios"),
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes the engine moved per second.", sums="read_bytes write_bytes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes the engine read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes the engine wrote per second.", sums="write_bytes"),
+    _mean_ms(
         "await_ms",
         "lat",
-        Unit.MILLISECONDS,
         "Mean latency from submit to reap; in an open loop from the arrival.",
         hot=Thresholds(20, 50),
+        sums="read_latency_ns write_latency_ns",
+        per="iops",
     ),
-    *_load(
-        "read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency from submit to reap.", hot=Thresholds(20, 50)
+    _mean_ms(
+        "read_await_ms",
+        "r lat",
+        "Mean read latency from submit to reap.",
+        hot=Thresholds(20, 50),
+        sums="read_latency_ns",
+        per="reads_per_s",
     ),
-    *_load(
-        "write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency from submit to reap.", hot=Thresholds(20, 50)
+    _mean_ms(
+        "write_await_ms",
+        "w lat",
+        "Mean write latency from submit to reap.",
+        hot=Thresholds(20, 50),
+        sums="write_latency_ns",
+        per="writes_per_s",
     ),
-    *_load("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
-    *_load("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster.", hot=Thresholds(50, 200)),
-    *_load(
+    _percentile("p50_ms", "p50", "Half of the I/Os were faster.", percent=50.0),
+    _percentile("p99_ms", "p99", "99 % of the I/Os were faster.", hot=Thresholds(50, 200), percent=99.0),
+    _percentile(
         "p999_ms",
         "p99.9",
-        Unit.MILLISECONDS,
         "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval.",
         hot=Thresholds(100, 500),
+        percent=99.9,
     ),
-    *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)),
-    *_load("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine, averaged over the interval."),
-    *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target.", digits=4),
-    *_load(
+    _load(
+        "max_ms",
+        "Peak",
+        "Peak latency: the largest in the interval.",
+        Unit.MILLISECONDS,
+        hot=Thresholds(100, 500),
+        peak=True,
+        distribution=_LATENCY,
+    ),
+    _load(
+        "in_flight",
+        "aqu-sz",
+        "Outstanding I/Os of the engine, averaged over the interval.",
+        Unit.COUNT,
+        sums="outstanding_io_s",
+    ),
+    _load("queue_depth", "QD", "Outstanding I/Os the engine keeps per target.", Unit.COUNT, digits=4),
+    _per_s(
         "errors_per_s",
         "err/s",
-        Unit.PER_SECOND,
         "I/Os that failed, per second.",
         hot=Thresholds(0.001, 0.001),
         better=Better.LOWER,
+        sums="new_errors",
     ),
-    *_load(
+    _mean_ms(
         "service_ms",
         "svc",
-        Unit.MILLISECONDS,
         "Mean time from submit to reap, in an open loop; in a closed one the latency is that.",
         hot=Thresholds(20, 50),
+        sums="service_ns",
+        per="iops",
     ),
-    *_load("service_p99_ms", "svc p99", Unit.MILLISECONDS, "99 % of these times were shorter."),
-    *_load(
+    _percentile("service_p99_ms", "svc p99", "99 % of these times were shorter.", percent=99.0, distribution=_SERVICE),
+    _per_s(
         "skipped_per_s",
         "skip/s",
-        Unit.PER_SECOND,
         "Arrivals of an open loop that found no room in time.",
         better=Better.LOWER,
+        sums="skipped",
     ),
-    *_load(
+    _load(
         "errors",
         "errors",
-        Unit.COUNT,
         "I/Os that failed since the load started.",
+        Unit.COUNT,
         hot=Thresholds(1, 1),
         counts=True,
         since_start=True,
     ),
 )
-_FIELDS = with_sources(_FIELDS, {}, "the engine: its counts, and the clock read at submit and reap")
+_FIELDS_OF_TOTAL = tuple(
+    replace(field, table="load_total", help=f"{field.help} All targets together.") for field in _FIELDS
+)
+_PERCENTILES = {field.id: field.percent for field in _FIELDS if field.distribution is _LATENCY and field.percent}
+_QUOTIENTS = Quotients(_FIELDS)
 
 
 def load_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -112,19 +147,13 @@ def load_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     The total adds up all targets, also one that just left the stripe width; its percentiles come from the merged
     cells, its queue depth is that of a target inside the width. It is NaN while any target has no figures.
     """
-    histograms, services = interval.histograms("load"), interval.histograms("load_service")
-    elapsed_s = interval.elapsed_s
-    sums = _target_sums(interval.before(LOAD.name), current, elapsed_s)
-    cells = None if histograms is None else _cells(current.rows, histograms)
-    service_cells = None if services is None else _cells(current.rows, services)
-    total = _total_sums(sums)
+    sums = _target_sums(interval.before(LOAD.name), current, interval.elapsed_s)
+    sources = (_LATENCY.source, _SERVICE.source)
+    cells = [None if found is None else cells_of(current.rows, found) for found in map(interval.histograms, sources)]
+    together = [each and each.together() for each in cells]
     return {
-        "load": FrameTable(current.rows, _figures(sums, cells, elapsed_s) | _services(sums, service_cells)),
-        "load_total": FrameTable(
-            TOTAL_ROWS,
-            _figures(total, cells and cells.together(), elapsed_s)
-            | _services(total, service_cells and service_cells.together()),
-        ),
+        "load": FrameTable(current.rows, _figures(sums, interval.elapsed_s, *cells)),
+        "load_total": FrameTable(TOTAL_ROWS, _figures(_total_sums(sums), interval.elapsed_s, *together)),
     }
 
 
@@ -162,37 +191,20 @@ def _total_sums(sums: Mapping[str, Values]) -> dict[str, Values]:
     return total | {name: np.atleast_1d(np.fmax.reduce(values, initial=np.nan)) for name, values in largest.items()}
 
 
-def _figures(sums: Mapping[str, Values], cells: RowCells | None, elapsed_s: float) -> dict[str, Values]:
-    ios = sums["read_ios"] + sums["write_ios"]
-    latency_ns = sums["read_latency_ns"] + sums["write_latency_ns"]
+def _figures(
+    sums: Mapping[str, Values], elapsed_s: float, cells: RowCells | None, services: RowCells | None
+) -> dict[str, Values]:
+    """Derive all fields; times from submit to reap, which differ from latencies in an open loop, only where known."""
+    ios, known = sums["read_ios"] + sums["write_ios"], sums["service_ns"] > 0
+    service_ns = np.where(known, sums["service_ns"], np.nan)
+    p99_ns = np.full(len(ios), np.nan) if services is None else percentiles_ns(services, len(ios), (99.0,))[0]
     return {
-        "iops": ratio(ios, elapsed_s),
-        "reads_per_s": ratio(sums["read_ios"], elapsed_s),
-        "writes_per_s": ratio(sums["write_ios"], elapsed_s),
-        "bytes_per_s": ratio(sums["read_bytes"] + sums["write_bytes"], elapsed_s),
-        "read_bytes_per_s": ratio(sums["read_bytes"], elapsed_s),
-        "write_bytes_per_s": ratio(sums["write_bytes"], elapsed_s),
-        "await_ms": ratio(latency_ns / _NS_PER_MS, ios),
-        "read_await_ms": ratio(sums["read_latency_ns"] / _NS_PER_MS, sums["read_ios"]),
-        "write_await_ms": ratio(sums["write_latency_ns"] / _NS_PER_MS, sums["write_ios"]),
+        **_QUOTIENTS.of({**sums, "service_ns": service_ns, "elapsed_s": np.full(len(ios), elapsed_s)}),
         **_percentiles(cells, ios, sums["peak_ns"]),
-        "max_ms": np.where(ios > 0, sums["peak_ns"] / _NS_PER_MS, np.nan),
-        "in_flight": ratio(sums["outstanding_io_s"], elapsed_s),
-        "queue_depth": sums["queue_depth"],
-        "errors_per_s": ratio(sums["new_errors"], elapsed_s),
-        "errors": sums["errors"],
-        "skipped_per_s": ratio(sums["skipped"], elapsed_s),
-    }
-
-
-def _services(sums: Mapping[str, Values], cells: RowCells | None) -> dict[str, Values]:
-    """Derive times from submit to reap, which differ from latencies in an open loop."""
-    ios, service_ns = sums["read_ios"] + sums["write_ios"], sums["service_ns"]
-    known = service_ns > 0
-    p99_ns = np.full(len(ios), np.nan) if cells is None else percentiles_ns(cells, len(ios), (99.0,))[0]
-    return {
-        "service_ms": np.where(known, ratio(service_ns / _NS_PER_MS, ios), np.nan),
         "service_p99_ms": np.where(known, p99_ns / _NS_PER_MS, np.nan),
+        "max_ms": np.where(ios > 0, sums["peak_ns"] / _NS_PER_MS, np.nan),
+        "queue_depth": sums["queue_depth"],
+        "errors": sums["errors"],
     }
 
 
@@ -205,18 +217,11 @@ def _percentiles(cells: RowCells | None, ios: Values, peak_ns: Values) -> dict[s
     return dict(zip(_PERCENTILES, found, strict=True))
 
 
-def _cells(rows: Rows, histograms: Histograms) -> RowCells:
-    """Cells by the row order of the table; those of unknown rows are left out."""
-    row = rows_of_cells(rows, histograms)
-    kept = row >= 0
-    return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
-
-
 LOAD_TARGETS = Subject(
     table="load",
     title="target",
     one="load",
-    fields=tuple(field for field in _FIELDS if field.table == "load"),
+    fields=_FIELDS,
     raw=(LOAD, SLOW_LOAD),
     derive=load_tables,
     columns=(
@@ -241,7 +246,7 @@ LOAD_TOTAL = Subject(
     table="load_total",
     title="load",
     one="load total",
-    fields=tuple(field for field in _FIELDS if field.table == "load_total"),
+    fields=_FIELDS_OF_TOTAL,
     raw=(LOAD,),
     charts=(
         "iops",

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas, ratio
+from collectors.derive.quotients import Quotients
 from collectors.model import MISSING, Rows, Table
+from collectors.tables.nfs.fields import OPERATION_FIELDS, TRANSPORT_FIELDS
 from collectors.tables.nfs.schema import (
     BYTE_COUNTERS,
     OPERATION_COUNTERS,
@@ -19,6 +21,8 @@ from collectors.tables.nfs.schema import (
     mount_row,
     nfs_key,
 )
+
+_OF_OPERATIONS, _OF_TRANSPORTS = Quotients(OPERATION_FIELDS), Quotients(TRANSPORT_FIELDS)
 
 
 def operation_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
@@ -53,43 +57,18 @@ def _from_zero(previous: Table | None, current: Table, before: Raw) -> Raw:
 
 def operation_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All fields of operations that follow from sums of an interval, or of several added up."""
-    elapsed_s, operations = sums["elapsed_s"], sums["operations"]
-    again = np.maximum(sums["transmissions"] - operations, 0.0)
-    moved = sums["sent_bytes"] + sums["received_bytes"]
-    amounts = {
-        "iops": operations,
-        "bytes_per_s": moved,
-        "sent_bytes_per_s": sums["sent_bytes"],
-        "received_bytes_per_s": sums["received_bytes"],
-        "retransmissions_per_s": again,
-        "timeouts_per_s": sums["timeouts"],
-        "errors_per_s": sums["errors"],
-        "in_flight": sums["execute_ms"] / 1e3,
-    } | _file_bytes(sums)
-    means = {
-        "bytes_per_io": moved,
-        "queue_ms": sums["queue_ms"],
-        "rtt_ms": sums["rtt_ms"],
-        "execute_ms": sums["execute_ms"],
-        "retransmission_pct": 100.0 * again,
-    }
-    rates = {field_id: ratio(amount, elapsed_s) for field_id, amount in amounts.items()}
-    return rates | {field_id: ratio(amount, operations) for field_id, amount in means.items()} | _direct(sums)
-
-
-def _file_bytes(sums: Mapping[str, Values]) -> dict[str, Values]:
+    again = np.maximum(sums["transmissions"] - sums["operations"], 0.0)
     return {
-        "application_read_bytes_per_s": sums["buffered_read_bytes"] + sums["direct_read_bytes"],
-        "application_write_bytes_per_s": sums["buffered_write_bytes"] + sums["direct_write_bytes"],
-        "server_read_bytes_per_s": sums["server_read_bytes"],
-        "server_write_bytes_per_s": sums["server_write_bytes"],
+        **_OF_OPERATIONS.of({**sums, "retransmissions": again}),
+        "retransmission_pct": ratio(100.0 * again, sums["operations"]),
+        "direct_pct": _direct_pct(sums),
     }
 
 
-def _direct(sums: Mapping[str, Values]) -> dict[str, Values]:
+def _direct_pct(sums: Mapping[str, Values]) -> Values:
     direct = sums["direct_read_bytes"] + sums["direct_write_bytes"]
     buffered = sums["buffered_read_bytes"] + sums["buffered_write_bytes"]
-    return {"direct_pct": 100.0 * ratio(direct, direct + buffered)}
+    return 100.0 * ratio(direct, direct + buffered)
 
 
 def transport_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
@@ -120,19 +99,10 @@ def _groups(rows: Rows) -> tuple[NDArray[np.intp], int]:
 
 def transport_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All fields of transports of the sums of an interval, or of several added up."""
-    sends, elapsed_s = sums["sends"], sums["elapsed_s"]
+    sends = sums["sends"]
     share = ratio(sends, sums["mount_sends"])
-    amounts = {
-        "sends_per_s": sends,
-        "receives_per_s": sums["receives"],
-        "connects_per_s": sums["connects"],
-        "bad_xids_per_s": sums["bad_xids"],
-        "rdma_bytes_per_s": sums["rdma_sent_bytes"] + sums["rdma_received_bytes"],
-        "rdma_waits_per_s": sums["rdma_empty_sendctx"] + sums["rdma_reply_waits"],
-        "rdma_failures_per_s": sums["rdma_failed_marshal"] + sums["rdma_bad_replies"],
-    }
     return {
-        **{field_id: ratio(amount, elapsed_s) for field_id, amount in amounts.items()},
+        **_OF_TRANSPORTS.of(sums),
         **{name: sums[name] for name in TRANSPORT_GAUGES},
         "share_pct": 100.0 * share,
         "balance": share * sums["mount_transports"],

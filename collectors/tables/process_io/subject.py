@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from functools import partial
 
-from collectors.field import Field, Shown, Unit
+from collectors.field import Field, Unit
 from collectors.model import FrameTable, Rows, Table, Tier, Topology
 from collectors.subject import Averages, Interval, Report, Subject, any_above, device_identity
 from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_LEFT, TABLE, device_name, parts_of
@@ -14,34 +14,50 @@ from engine.text import safe_text
 _SOURCE = "tracepoints block_rq_issue and block_rq_complete, by the process that submitted the I/O"
 
 
-def _field(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, TABLE, title, unit, help_, tier=Tier.EXACT, source=_SOURCE, **shown)
+_field = partial(Field, table=TABLE, tier=Tier.EXACT, source=_SOURCE)
+_per_s = partial(_field, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_field, unit=Unit.BYTES_PER_SECOND)
 
-
-_FIELDS = (
-    _field(
+FIELDS = (
+    _per_s(
         "iops",
         "IOPS",
-        Unit.PER_SECOND,
         "Reads and writes it submitted to this device; buffered writes are the kernel's: writeback (kworker).",
+        sums="reads writes",
     ),
-    _field("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
-    _field("await_ms", "await", Unit.MILLISECONDS, "Mean queue plus service time of its I/Os."),
-    _field("p99_ms", "p99", Unit.MILLISECONDS, "99th percentile of that, within 13 %; from 100 I/Os on."),
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes read and written per second.", sums="read_bytes write_bytes"),
+    _field(
+        "await_ms",
+        "await",
+        "Mean queue plus service time of its I/Os.",
+        Unit.MILLISECONDS,
+        sums="latency_ns",
+        per="iops",
+        factor=1e-6,
+    ),
+    _field("p99_ms", "p99", "99th percentile of that, within 13 %; from 100 I/Os on.", Unit.MILLISECONDS, percent=99.0),
     _field(
         "share_pct",
         "share",
-        Unit.PERCENT,
         "Its part of the time of all I/Os of the device, which is its part of those in flight.",
+        Unit.PERCENT,
         better=Better.NEITHER,
     ),
-    _field("in_flight", "in fl", Unit.COUNT, "Mean number of its I/Os in flight.", better=Better.NEITHER),
-    _field("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),
-    _field("writes_per_s", "w/s", Unit.PER_SECOND, "Writes per second."),
-    _field("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
-    _field("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _field("pid", "PID", Unit.COUNT, "Process id; none for workers of the kernel.", digits=7, since_start=True),
-    _field("cgroup", "cgroup", Unit.COUNT, "Number of its control group (cgroup v2).", digits=9, since_start=True),
+    _field(
+        "in_flight",
+        "in fl",
+        "Mean number of its I/Os in flight.",
+        Unit.COUNT,
+        better=Better.NEITHER,
+        sums="latency_ns",
+        factor=1e-9,
+    ),
+    _per_s("reads_per_s", "r/s", "Reads per second.", sums="reads"),
+    _per_s("writes_per_s", "w/s", "Writes per second.", sums="writes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes written per second.", sums="write_bytes"),
+    _field("pid", "PID", "Process id; none for workers of the kernel.", Unit.COUNT, digits=7, since_start=True),
+    _field("cgroup", "cgroup", "Number of its control group (cgroup v2).", Unit.COUNT, digits=9, since_start=True),
 )
 
 
@@ -81,7 +97,7 @@ PROCESS_IOS = Subject(
     title="process",
     one="process on a device",
     many="processes on devices",
-    fields=_FIELDS,
+    fields=FIELDS,
     raw=(PROCESS_IO,),
     exact_raw=(PROCESS_IO, PROCESS_LEFT),
     derive=_derive,
@@ -94,7 +110,7 @@ PROCESS_IOS = Subject(
         averages=_averages,
         unasked=False,
     ),
-    columns=tuple(field.id for field in _FIELDS if field.id != "cgroup"),
+    columns=tuple(field.id for field in FIELDS if field.id != "cgroup"),
     active=any_above("iops"),
     labels=_labels,
     facts=_facts,

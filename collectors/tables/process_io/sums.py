@@ -10,11 +10,13 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, instant, ratio
-from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
+from collectors.derive.percentiles import RowCells, cells_of, merged, percentiles_ns
+from collectors.derive.quotients import Quotients
 from collectors.graph import Graph
 from collectors.model import FrameTable, Histograms, Rows, Sample, Step, Table
 from collectors.tables.block.derive.traced import Traced, traced_wholly
 from collectors.tables.process_io.schema import PROCESS_IO, PROCESS_SCALE, SUMS, TABLE, parts_of, row_key
+from collectors.tables.process_io.subject import FIELDS
 
 _NS_PER_MS = 1e6
 _FACTS = ("pid", "cgroup")
@@ -56,12 +58,10 @@ def _device_times(found: Traced) -> dict[str, float]:
 
 
 def _cells(rows: Rows, histograms: Histograms | None) -> RowCells:
-    if histograms is None:
-        empty = np.zeros(0, np.uint32)
-        return RowCells(PROCESS_SCALE, empty, empty.astype(np.uint16), empty.astype(np.uint64))
-    row = rows_of_cells(rows, histograms)
-    kept = row >= 0
-    return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])
+    if histograms is not None:
+        return cells_of(rows, histograms)
+    empty = np.zeros(0, np.uint32)
+    return RowCells(PROCESS_SCALE, empty, empty.astype(np.uint16), empty.astype(np.uint64))
 
 
 def with_heads(sums: ProcessSums, graph: Graph) -> ProcessSums:
@@ -138,24 +138,16 @@ def _copied(cells: RowCells, source: NDArray[np.intp], target: NDArray[np.intp])
     )
 
 
+_QUOTIENTS = Quotients(FIELDS)
+
+
 def figures(sums: ProcessSums) -> FrameTable:
     """All fields of the sums."""
-    value, elapsed_s = sums.values, sums.elapsed_s
-    ios = value["reads"] + value["writes"]
-    amounts = {
-        "iops": ios,
-        "bytes_per_s": value["read_bytes"] + value["write_bytes"],
-        "reads_per_s": value["reads"],
-        "writes_per_s": value["writes"],
-        "read_bytes_per_s": value["read_bytes"],
-        "write_bytes_per_s": value["write_bytes"],
-        "in_flight": value["latency_ns"] / 1e9,
-    }
-    columns = {name: ratio(amount, elapsed_s) for name, amount in amounts.items()}
-    columns["await_ms"] = ratio(value["latency_ns"] / _NS_PER_MS, ios)
+    values = sums.values
+    columns = _QUOTIENTS.of({**values, "elapsed_s": np.full(len(sums.rows), sums.elapsed_s)})
     columns["p99_ms"] = percentiles_ns(sums.cells, len(sums.rows), (99.0,))[0] / _NS_PER_MS
-    columns["share_pct"] = np.minimum(100.0, 100.0 * ratio(value["latency_ns"], value["device_ns"]))
-    return FrameTable(sums.rows, columns | {name: value[name] for name in _FACTS})
+    columns["share_pct"] = np.minimum(100.0, 100.0 * ratio(values["latency_ns"], values["device_ns"]))
+    return FrameTable(sums.rows, columns | {name: values[name] for name in _FACTS})
 
 
 _MOST_PARTS = 64

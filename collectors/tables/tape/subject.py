@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from functools import partial
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant, ratio
-from collectors.field import Field, Shown, Thresholds, Unit, with_sources
+from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant
+from collectors.derive.quotients import Quotients
+from collectors.field import Field, Thresholds, Unit
 from collectors.graph import Graph, Tape, ports_of
 from collectors.model import FrameTable, Table, Topology
 from collectors.sampling.reading import Collector
@@ -17,56 +18,58 @@ from collectors.tables.tape.schema import TAPE
 from engine.statistics.verdict import Better
 from engine.text import safe_text
 
-_NS_PER_MS = 1e6
 _ADDED = ("reads", "writes", "others", "read_bytes", "write_bytes", "read_ns", "write_ns", "residuals")
 
 
-def _tape(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
-    return Field(id_, "tapes", title, unit, help_, **shown)
-
+_tape = partial(Field, table="tapes", source="/sys/class/scsi_tape/*/stats (Documentation/scsi/st.rst)")
+_per_s = partial(_tape, unit=Unit.PER_SECOND)
+_bytes_per_s = partial(_tape, unit=Unit.BYTES_PER_SECOND)
+_mean_ms = partial(_tape, unit=Unit.MILLISECONDS, factor=1e-6, hot=Thresholds(20, 50))
 
 _FIELDS: tuple[Field, ...] = (
-    _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
-    _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
-    _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
-    _tape(
+    _per_s("iops", "IOPS", "Completed reads and writes per second.", sums="reads writes"),
+    _per_s("reads_per_s", "r/s", "Completed reads per second.", sums="reads"),
+    _per_s("writes_per_s", "w/s", "Completed writes per second.", sums="writes"),
+    _per_s(
         "others_per_s",
         "o/s",
-        Unit.PER_SECOND,
         "Other commands per second: rewind, space, write filemarks.",
         better=Better.NEITHER,
+        sums="others",
     ),
-    _tape("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
-    _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
-    _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _tape(
+    _bytes_per_s("bytes_per_s", "B/s", "Bytes read and written per second.", sums="read_bytes write_bytes"),
+    _bytes_per_s("read_bytes_per_s", "rB/s", "Bytes read per second.", sums="read_bytes"),
+    _bytes_per_s("write_bytes_per_s", "wB/s", "Bytes written per second.", sums="write_bytes"),
+    _mean_ms(
         "await_ms",
         "await",
-        Unit.MILLISECONDS,
         "Time per read or write; the kernel does not split it.",
-        hot=Thresholds(20, 50),
+        sums="read_ns write_ns",
+        per="iops",
     ),
-    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read.", hot=Thresholds(20, 50)),
-    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write.", hot=Thresholds(20, 50)),
-    _tape("in_flight", "inflight", Unit.COUNT, "Outstanding commands at the end of the interval."),
+    _mean_ms("read_await_ms", "r await", "Time per read.", sums="read_ns", per="reads_per_s"),
+    _mean_ms("write_await_ms", "w await", "Time per write.", sums="write_ns", per="writes_per_s"),
+    _tape("in_flight", "inflight", "Outstanding commands at the end of the interval.", Unit.COUNT),
     _tape(
         "busy_pct",
         "Busy",
-        Unit.PERCENT,
         "Time of the commands that ended, rewinds too, as a share of the interval; 100 % while one runs and none ends.",
+        Unit.PERCENT,
         hot=Thresholds(70, 95),
+        sums="busy_s",
+        factor=100.0,
     ),
-    _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
-    _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _tape(
+    _tape("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
+    _tape("write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"),
+    _per_s(
         "residuals_per_s",
         "resid/s",
-        Unit.PER_SECOND,
         "Reads and writes per second that moved less than asked.",
         better=Better.LOWER,
+        sums="residuals",
     ),
 )
-_FIELDS = with_sources(_FIELDS, {}, "/sys/class/scsi_tape/*/stats (Documentation/scsi/st.rst)")
+_QUOTIENTS = Quotients(_FIELDS)
 
 
 def tape_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -101,35 +104,7 @@ def _busy_s(deltas: Deltas, held: Values, elapsed_s: float) -> Values:
 
 def tape_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     """All tape fields of the sums of an interval, or of several added up."""
-    return _rates(sums) | _means(sums) | {
-        "busy_pct": 100.0 * ratio(sums["busy_s"], sums["elapsed_s"]),
-        "in_flight": sums["in_flight"],
-    }  # fmt: skip
-
-
-def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
-    amounts = {
-        "iops": sums["reads"] + sums["writes"],
-        "reads_per_s": sums["reads"],
-        "writes_per_s": sums["writes"],
-        "others_per_s": sums["others"],
-        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
-        "read_bytes_per_s": sums["read_bytes"],
-        "write_bytes_per_s": sums["write_bytes"],
-        "residuals_per_s": sums["residuals"],
-    }
-    return {field_id: ratio(amount, sums["elapsed_s"]) for field_id, amount in amounts.items()}
-
-
-def _means(sums: Mapping[str, Values]) -> dict[str, Values]:
-    reads, writes = sums["reads"], sums["writes"]
-    return {
-        "await_ms": ratio((sums["read_ns"] + sums["write_ns"]) / _NS_PER_MS, reads + writes),
-        "read_await_ms": ratio(sums["read_ns"] / _NS_PER_MS, reads),
-        "write_await_ms": ratio(sums["write_ns"] / _NS_PER_MS, writes),
-        "read_bytes_per_io": ratio(sums["read_bytes"], reads),
-        "write_bytes_per_io": ratio(sums["write_bytes"], writes),
-    }
+    return {**_QUOTIENTS.of(sums), "in_flight": sums["in_flight"]}
 
 
 def _drive(key: str, graph: Graph) -> Tape | None:

@@ -12,7 +12,7 @@ import pytest
 
 from collectors.all_subjects import SUBJECTS
 from collectors.compare.comparison import CompareOptions, Comparison, compare
-from collectors.compare.measures import compared_fields, is_peak
+from collectors.compare.measures import compared_fields
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Unit
@@ -127,7 +127,7 @@ def test_percentiles_come_from_histograms_and_each_largest_value_is_a_peak() -> 
     fields = [field for subject in SUBJECTS for field in compared_fields(subject)]
     percentiles = {field.table for field in fields if re.search(r"p\d+_ms$", field.id)}
     assert percentiles == {"disks", "paths", "hbas", "load", "load_total"}
-    largest = {(field.table, field.id) for field in fields if is_peak(field)}
+    largest = {(field.table, field.id) for field in fields if field.peak}
     assert {("disks", "queue_max_ms"), ("load", "max_ms"), ("nfs", "rtt_max_ms")} <= largest
     assert {field_id for _, field_id in largest} == {
         *("max_ms", "service_max_ms", "queue_max_ms", "in_flight_peak"),

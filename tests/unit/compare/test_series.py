@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collectors.compare.measures import weight_of
 from collectors.compare.series import MOST_CELLS, TableSeries
 from collectors.model import Frame, FrameTable, Rows, Tier, Topology
 from collectors.registry import fields_of, get_field
@@ -68,8 +67,7 @@ def test_tier_of_an_idle_interval_says_nothing_and_the_lower_one_of_merged_inter
 
 
 def test_every_mean_per_io_is_weighted_by_ios_of_its_kind() -> None:
-    known = frozenset(field.id for field in fields_of("disks"))
-    weights = {field.id: weight_of(field, known) for field in fields_of("disks")}
+    weights = {field.id: field.per for field in fields_of("disks")}
     assert weights["read_await_ms"] == weights["read_bytes_per_io"] == "reads_per_s"
     assert weights["write_await_ms"] == weights["write_bytes_per_io"] == "writes_per_s"
     assert weights["queue_ms"] == weights["service_ms"] == weights["await_ms"] == "iops"

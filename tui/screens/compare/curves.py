@@ -6,9 +6,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from collectors.compare.measures import DISTRIBUTIONS, Distribution, percentile_of
+from collectors.compare.measures import distributions
 from collectors.compare.side import Figure, Side, SideRow
-from collectors.field import Field, Unit
+from collectors.field import Distribution, Field, Unit
 from tui.screens.compare.rows import CompareRow
 
 Floats = NDArray[np.float64]
@@ -44,9 +44,8 @@ def distribution_overlay(row: CompareRow) -> CurvePair:
     field = row.found.field
     chosen = _distribution(field, row.row.a, row.row.b)
     if chosen is not None:
-        title, distribution = chosen
-        a, b = (_of_histograms(side, distribution) for side in (row.row.a, row.row.b))
-        return CurvePair(f"Share of I/Os by {title}", a, b, Unit.MILLISECONDS, Unit.PERCENT, is_log=True)
+        a, b = (_of_histograms(side, chosen) for side in (row.row.a, row.row.b))
+        return CurvePair(f"Share of I/Os by {chosen.title}", a, b, Unit.MILLISECONDS, Unit.PERCENT, is_log=True)
     a, b = _of_values(row.found.a), _of_values(row.found.b)
     return CurvePair(f"Share of time by {field.title}", a, b, field.unit, Unit.PERCENT)
 
@@ -57,19 +56,17 @@ def time_overlay(row: CompareRow, a: Side, b: Side) -> CurvePair:
     return CurvePair(f"{row.title} over time", of_a, of_b, None, row.found.field.unit)
 
 
-def _distribution(field: Field, a: SideRow, b: SideRow) -> tuple[str, Distribution] | None:
+def _distribution(field: Field, a: SideRow, b: SideRow) -> Distribution | None:
     """Find the histograms of a time: those its percentile is of, or those of the same part of the time."""
     if field.unit is not Unit.MILLISECONDS:
         return None
-    percentile = percentile_of(field)
-    offered = [(title, distribution) for title, distribution, _ in DISTRIBUTIONS.get(field.table, ())]
+    offered = [distribution for distribution, _ in distributions(field.table)]
     part = next((word for word in ("queue", "service") if word in field.id), "")
-    if percentile is not None:
-        offered = [(next((t for t, d in offered if d == percentile[1]), f"{part} time".strip()), percentile[1])]
+    if field.percentile is not None:
+        offered = [field.percentile[1]]
     elif part or len(offered) > 1:
-        offered = [(title, distribution) for title, distribution in offered if part and part in title]
-    known = (one for one in offered if one[1] in a.histograms and one[1] in b.histograms)
-    return next(known, None)
+        offered = [distribution for distribution in offered if part and part in distribution.title]
+    return next((one for one in offered if one in a.histograms and one in b.histograms), None)
 
 
 def _of_histograms(row: SideRow, distribution: Distribution) -> SideCurve:

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from msgspec import Struct
 
 from collectors.latency.nfs_subjects import all_subjects
-from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.subjects import Direction, LatencySubject, parts_of, series_of
 from collectors.latency.ticks import LatencyTicks
+from collectors.model import Part
 from tui.app_state import AppState
 from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine

@@ -17,10 +17,10 @@ from collectors.field import Unit
 from collectors.latency.load_waterfall import load_waterfall
 from collectors.latency.slow_calls import SlowCall
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, parts_of, series_of
 from collectors.latency.summary import Peak, means_ns
 from collectors.latency.ticks import LatencyTicks
-from collectors.model import Frame, Tier
+from collectors.model import Frame, Part, Tier
 from tui.app_state import MOST_PEAKS
 from tui.history.charts import History
 from tui.screens.latency.text import CALLS_HEAD, SLOW_HEAD, call_line, peak_line, slow_line, waterfall_lines

@@ -12,10 +12,10 @@ from textual.binding import BindingType
 
 from collectors.latency.cache_bands import CacheBands, cache_bands, cache_over, mean_hit_share
 from collectors.latency.nfs_subjects import nfs_subjects
-from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, Part, first_subject
+from collectors.latency.subjects import NFS, TRACE, Direction, LatencySubject, first_subject
 from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
-from collectors.model import Frame
+from collectors.model import Frame, Part
 from collectors.session.time_format import clock_text
 from collectors.tables.cache.subject import CACHES
 from tui.app_state import AppState

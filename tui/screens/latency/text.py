@@ -10,9 +10,10 @@ from collectors.field import Unit
 from collectors.latency.load_waterfall import LoadWaterfall
 from collectors.latency.slow_calls import SlowCall
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subjects import LOAD, NFS, Direction, LatencySubject, Part
+from collectors.latency.subjects import LOAD, NFS, Direction, LatencySubject
 from collectors.latency.summary import LatencySummary, Peak
 from collectors.latency.waterfall import MatchedIo, Stage, Waterfall
+from collectors.model import Part
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.text.format import SECOND_NS, format_quantity, precise_clock, span_text

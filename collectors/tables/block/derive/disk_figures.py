@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.queue_split import sampled_times
+from collectors.derive.quotients import Quotients
 from collectors.hotness import hotness
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
-from collectors.tables.block.fields import BLOCK_FIELDS
+from collectors.tables.block.fields import BLOCK_FIELDS, DISK_FIELDS
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint8]
@@ -27,21 +28,15 @@ The kernel prints the times in whole milliseconds: one I/O of 50 us may show as 
 bio-based devices are counted in ticks of 1 to 10 ms.
 """
 
-_NEED_PROBES = frozenset(
-    {"tag_wait_ms", "p50_ms", "p99_ms", "p999_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "max_ms"}
-)
-"""Fields that neither counters nor samples can give."""
+_COUNTED = Quotients(DISK_FIELDS, lambda field: Tier.KERNEL in field.given_by)
+"""Figures of the kernel's counters."""
 
 _TIERS_WHEN_IDLE = {
-    "queue_ms": Tier.NONE,
-    "service_ms": Tier.NONE,
-    "busy_pct": Tier.KERNEL,
-    "in_flight_peak": Tier.NONE,
+    field.id: Tier.KERNEL if Tier.KERNEL in field.given_by else Tier.NONE
+    for field in DISK_FIELDS
+    if Tier.SAMPLED in field.given_by
 }
 """Fields with a tier that varies by disk, and the tier of an idle disk."""
-
-_ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
-"""Fields besides the rates that are 0 on an idle disk; all others are means per I/O."""
 
 
 def disk_table(
@@ -139,9 +134,9 @@ def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes
 @lru_cache
 def _idle_fields(table: str) -> tuple[list[str], list[str]]:
     """Fields that are 0 for idle disks or ports, and those that are means per I/O."""
-    known = [field.id for field in BLOCK_FIELDS[table] if field.id not in _NEED_PROBES]
-    zeros = [field_id for field_id in known if field_id in _ZERO_WHEN_IDLE or field_id.endswith("_per_s")]
-    return zeros, [field_id for field_id in known if field_id not in zeros]
+    known = [field for field in BLOCK_FIELDS[table] if field.given_by != (Tier.EXACT,)]
+    zeros = [field.id for field in known if field.zero_when_idle or (field.sums and not field.per)]
+    return zeros, [field.id for field in known if field.id not in zeros]
 
 
 def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes]) -> None:
@@ -163,10 +158,12 @@ def figures_of(
     sums = interval.sums
     sampled = sampled_times(sums, unsplit, counts_queued=counts_queued)
     by_ticks = np.isnan(sampled.busy_share)
-    figures = _rates(sums) | _means(sums, bio_based) | {"queue_ms": sampled.queue_ms, "service_ms": sampled.service_ms}
-    figures["busy_pct"] = 100.0 * np.where(by_ticks, ratio(sums["busy_s"], sums["elapsed_s"]), sampled.busy_share)
-    figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
-    figures["in_flight_peak"] = interval.peaks.copy()
+    figures = _COUNTED.of({**sums, **_significant_times(sums, bio_based)}) | {
+        "queue_ms": sampled.queue_ms,
+        "service_ms": sampled.service_ms,
+        "busy_pct": 100.0 * np.where(by_ticks, ratio(sums["busy_s"], sums["elapsed_s"]), sampled.busy_share),
+        "in_flight_peak": interval.peaks.copy(),
+    }
     known = ~np.isnan([figures[field_id] for field_id in _TIERS_WHEN_IDLE])
     tiers = dict(zip(_TIERS_WHEN_IDLE, known * np.uint8(Tier.SAMPLED), strict=True))
     busy_tiers = tiers["busy_pct"]
@@ -174,35 +171,8 @@ def figures_of(
     return figures, tiers
 
 
-def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
-    amounts = {
-        "iops": sums["reads"] + sums["writes"],
-        "reads_per_s": sums["reads"],
-        "writes_per_s": sums["writes"],
-        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
-        "read_bytes_per_s": sums["read_bytes"],
-        "write_bytes_per_s": sums["write_bytes"],
-        "discards_per_s": sums["discards"],
-        "flushes_per_s": sums["flushes"],
-        "read_merges_per_s": sums["read_merges"],
-        "write_merges_per_s": sums["write_merges"],
-    }
-    per_s = ratio(np.ones(len(sums["elapsed_s"])), sums["elapsed_s"])
-    return {field_id: amount * per_s for field_id, amount in amounts.items()}
-
-
-def _means(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
-    """Divide by I/Os: mean time and size of one; NaN if there was none."""
+def _significant_times(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
+    """Time of the completed I/Os; NaN where it is too little for a mean."""
     needed_ms = np.where(bio_based, MIN_TIME_BIO_MS, MIN_TIME_MS)
-    read_ms, write_ms = sums["read_ms"], sums["write_ms"]
-    return {
-        "await_ms": _mean_ms(read_ms + write_ms, sums["reads"] + sums["writes"], needed_ms),
-        "read_await_ms": _mean_ms(read_ms, sums["reads"], needed_ms),
-        "write_await_ms": _mean_ms(write_ms, sums["writes"], needed_ms),
-        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
-        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
-    }
-
-
-def _mean_ms(time_ms: Values, ios: Values, needed_ms: Values) -> Values:
-    return ratio(np.where(time_ms >= needed_ms, time_ms, np.nan), ios)
+    times = {"io": sums["read_ms"] + sums["write_ms"], "read": sums["read_ms"], "write": sums["write_ms"]}
+    return {f"{kind}_time_ms": np.where(time_ms >= needed_ms, time_ms, np.nan) for kind, time_ms in times.items()}

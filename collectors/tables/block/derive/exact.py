@@ -11,20 +11,33 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio, share_pct
 from collectors.derive.percentiles import percentiles_ns
+from collectors.derive.quotients import Quotients
 from collectors.graph import Graph
-from collectors.model import FrameTable, Rows, Tier
-from collectors.tables.block.derive.traced import Traced
+from collectors.model import FrameTable, Part, Rows, Tier
+from collectors.tables.block.derive.traced import SUMMED, Traced
 from collectors.tables.block.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
-from collectors.tables.block.fields import BLOCK_FIELDS
+from collectors.tables.block.fields import BLOCK_FIELDS, DISK_FIELDS
 from collectors.tables.block.schema import LOST_BUSY_SHARE
 
 _NS_PER_MS = 1e6
-_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
 _LEAST_BUSY = ("busy_pct", "busy_low_pct")
 _BUSY = (*_LEAST_BUSY, "busy_high_pct")
 """Fields for the range of a port's busy time, which is empty where busy time is exact."""
-_MAXIMA = frozenset({"service_max_ms", "max_ms", "queue_max_ms"})
+_PEAKS = tuple(field.id for field in DISK_FIELDS if field.peak)
 """A lost I/O may have been slower than all others."""
+_DISTRIBUTED = {
+    part: (
+        [field.id for field in fields if field.peak],
+        {field.id: field.percent for field in fields if field.percent},
+    )
+    for part in (Part.SERVICE, Part.QUEUE)
+    if (fields := [each for each in DISK_FIELDS if each.distribution is not None and each.distribution.part is part])
+}
+"""Largest values and percentiles by part of the time."""
+_QUANTITIES = frozenset({*SUMMED, "read_time_ms", "write_time_ms", "outstanding_io_s"})
+_TIMED = Quotients(DISK_FIELDS, lambda field: Tier.EXACT in field.given_by, _QUANTITIES)
+_UNCOUNTED = Quotients(DISK_FIELDS, lambda field: Tier.EXACT not in field.given_by, _QUANTITIES)
+"""Figures that the kernel's counters give of all devices that they count."""
 
 
 def with_exact(
@@ -95,7 +108,7 @@ def _put_exact(
     found = {field_id: values for field_id, values in figures.items() if field_id in ids}
     known = ~np.isnan(np.array(list(found.values()))) & speaks
     are_open, have_lost = busy_bounds(sums, traced.elapsed_s).are_apart, sums.sums["lost_in_driver_ns"] > 0
-    at_least = dict.fromkeys(_LEAST_BUSY, are_open) | dict.fromkeys(_MAXIMA, have_lost)
+    at_least = dict.fromkeys(_LEAST_BUSY, are_open) | dict.fromkeys(_PEAKS, have_lost)
     parts = zip(found.items(), known, known.all(axis=1).tolist(), known.any(axis=1).tolist(), strict=True)
     for (field_id, values), mask, is_whole, is_some in parts:
         if not is_some:
@@ -172,6 +185,7 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
     """
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
+    given = sums if tag_wait else {**sums, "tag_wait_ns": np.full(len(ios), np.nan)}
     queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
     service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
     lost_ns, busy = sums["lost_in_driver_ns"], busy_bounds(level, elapsed_s)
@@ -180,8 +194,7 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         "queue_ms": queue_ms,
         "service_ms": service_ms,
         "await_ms": queue_ms + service_ms,
-        **_directions(sums),
-        "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
+        **_TIMED.of({**given, **_times(sums)}),
         **dict.fromkeys(_LEAST_BUSY, least_pct),
         "busy_high_pct": np.where(busy.are_apart, most_pct, least_pct),
         "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), _peak_in_driver(level), np.nan),
@@ -219,14 +232,11 @@ def _mean_ms(total_ns: Values, ios: Values) -> Values:
     return ratio(total_ns / _NS_PER_MS, ios)
 
 
-def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
-    """Mean time of reads and of writes; NaN if some queue times are unknown, as their direction is not counted."""
-    figures = {}
-    for kind in ("read", "write"):
-        total_ns = sums[f"queue_{kind}_ns"] + sums[f"service_{kind}_ns"]
-        mean_ms = _mean_ms(total_ns, sums[f"{kind}s"])
-        figures[f"{kind}_await_ms"] = np.where(sums["unstamped"] == 0, mean_ms, np.nan)
-    return figures
+def _times(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """Time of reads and of writes; NaN if some queue times are unknown, as their direction is not counted."""
+    known = sums["unstamped"] == 0
+    totals_ns = {kind: sums[f"queue_{kind}_ns"] + sums[f"service_{kind}_ns"] for kind in ("read", "write")}
+    return {f"{kind}_time_ms": np.where(known, total / _NS_PER_MS, np.nan) for kind, total in totals_ns.items()}
 
 
 def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
@@ -238,18 +248,13 @@ def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
     # How many there were is not known where too many were lost.
     some = (ios > 0) | (np.isnan(ios) & (level.largest["service_max_ns"] > 0))
     known = {"service": some, "queue": some & ~(ios <= unstamped), "latency": some & (unstamped == 0)}
-    service_max, queue_max, latency_max = (
-        np.where(known[part], level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
-    )
-    service = _percentiles(level, "service", tuple(_PERCENTILES.values()), service_max)
-    (queue_p99,) = _percentiles(level, "queue", (99.0,), queue_max)
-    return {
-        **dict(zip(_PERCENTILES, service, strict=True)),
-        "service_max_ms": service_max / _NS_PER_MS,
-        "max_ms": latency_max / _NS_PER_MS,
-        "queue_p99_ms": queue_p99,
-        "queue_max_ms": queue_max / _NS_PER_MS,
-    }
+    largest_ns = {part: np.where(known[part], level.largest[f"{part}_max_ns"], np.nan) for part in known}
+    figures = {"max_ms": largest_ns["latency"] / _NS_PER_MS}
+    for part, (peaks, percentiles) in _DISTRIBUTED.items():
+        figures |= dict.fromkeys(peaks, largest_ns[part] / _NS_PER_MS)
+        found = _percentiles(level, part, tuple(percentiles.values()), largest_ns[part])
+        figures |= zip(percentiles, found, strict=True)
+    return figures
 
 
 def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest_ns: Values) -> NDArray[np.float64]:
@@ -268,18 +273,9 @@ def _put_uncounted(columns: dict[str, Values], level: LevelSums, silent: NDArray
     blind = np.flatnonzero((silent | np.isnan(columns["iops"][level.at])) & (ios > 0))
     if not len(blind):
         return
-    parts = [sums[f"{part}_{kind}_ns"] for part in ("queue", "service") for kind in ("read", "write")]
-    figures = {
-        "iops": ios / elapsed_s,
-        "reads_per_s": sums["reads"] / elapsed_s,
-        "writes_per_s": sums["writes"] / elapsed_s,
-        "bytes_per_s": (sums["read_bytes"] + sums["write_bytes"]) / elapsed_s,
-        "read_bytes_per_s": sums["read_bytes"] / elapsed_s,
-        "write_bytes_per_s": sums["write_bytes"] / elapsed_s,
-        "in_flight": np.where(sums["unstamped"] == 0, np.sum(parts, axis=0) / 1e9 / elapsed_s, np.nan),
-        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
-        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
-    }
-    for field_id, values in figures.items():
+    times = _times(sums)
+    outstanding_io_s = (times["read_time_ms"] + times["write_time_ms"]) / 1e3
+    given = {**sums, "outstanding_io_s": outstanding_io_s, "elapsed_s": np.full(len(ios), elapsed_s)}
+    for field_id, values in _UNCOUNTED.of(given).items():
         columns[field_id] = columns[field_id].copy()
         columns[field_id][level.at[blind]] = values[blind]
