@@ -90,7 +90,7 @@ class DeviceFigures(Struct, frozen=True):
     is_lowest: bool = False
     """A disk that is not built on others, as far as the kernel knows."""
     members: tuple[str, ...] = ()
-    """Keys of the disks that it is built on: of a map, an array or a volume."""
+    """Keys of the disks that a map, an array or a volume is built on."""
     lun: str = ""
     """Key of the disk that a path leads to."""
     is_usable: bool = True

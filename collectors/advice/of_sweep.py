@@ -30,8 +30,8 @@ _NEVER_STEADY = frozenset({Shape.WARMING, Shape.SLOWING})
 def findings_of_sweep(result: SweepResult) -> tuple[Finding, ...]:
     """Find what limited the loads of a sweep: of each curve at its highest throughput, and over the loads of it.
 
-    Over loads nothing is found of open loops, limited rates and loads that pause. Of a curve for which no limit is
-    evident it is said why.
+    Open loops, limited rates and loads that pause have no findings over loads. A curve without an evident limit has a
+    finding that says why.
     """
     plan = result.plan
     measured = [curve for curve in result.curves if curve.trials]

@@ -88,7 +88,7 @@ class TagWaitSwitch:
     def decide(self, trace: Table, topology: Topology) -> bool:
         """Return whether to attach the probes, from the sleeps, or from the requests in each driver.
 
-        Of these the peak of the last tick and those of now count.
+        What counts is their peak in the last tick, and how many there are now.
         """
         full = self._has_full_queue(trace, topology) if self._sleeps is None else self._has_slept
         self._left = STAY_TICKS if full else max(0, self._left - 1)

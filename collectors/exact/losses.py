@@ -22,7 +22,7 @@ _WORDS = {
     "healed": "missed at completion, found ended later",
     "untracked_devices": "devices not tracked (table full)",
 }
-"""Losses that are reported. Of the runs that the kernel skips, the second copy of a program catches most."""
+"""Losses that are reported. The second copy of a program catches most runs that the kernel skips."""
 
 
 _SAVED_WORDS = {

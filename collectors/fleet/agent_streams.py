@@ -31,7 +31,7 @@ class AgentOutput:
         return True
 
     def finish(self, patience_s: float) -> None:
-        """Wait so long for what is waiting."""
+        """Wait for this time for what is waiting."""
         if self.put_end():
             self._thread.join(patience_s)
 

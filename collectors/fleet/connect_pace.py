@@ -79,7 +79,7 @@ class ConnectPace:
         return waiting
 
     def begin(self, now_s: float, most: int) -> list[str]:
-        """Return the hosts to connect to now, at most so many."""
+        """Return the hosts to connect to now, up to a number."""
         due = [host for host, at_s in self._retry_s.items() if at_s <= now_s]
         for host in due:
             del self._retry_s[host]

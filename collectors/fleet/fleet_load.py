@@ -30,7 +30,7 @@ CLOCKS_S = 10.0
 _POLL_S = 0.05
 
 Interrupted = Callable[[float], bool]
-"""Waits so many seconds; whether the operator asked for the end."""
+"""Waits for a number of seconds; returns whether the operator asked for the end."""
 
 
 class FleetLoad:
@@ -239,7 +239,7 @@ class FleetLoad:
         return [name for name in self._jobs if name not in self.missing]
 
     def _running(self) -> list[str]:
-        """Those of them whose load has not ended."""
+        """Hosts whose load has not ended."""
         return [name for name in self._present() if self._controller.hosts[name].result is None]
 
     def clock_refusal(self) -> str:

@@ -51,7 +51,7 @@ class FleetResult(Struct, frozen=True, eq=False):
     turn_spreads_ns: tuple[int, ...] = ()
     """The same of each turn of the knobs."""
     clock_bound_ns: int | None = None
-    """Largest bound of the clocks: so much the spreads may be wrong on either side."""
+    """Largest bound of the clocks, by which the spreads may be wrong on either side."""
     events: tuple[Event, ...] = ()
     """What happened on the hosts meanwhile, by time."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 LEASE_S = 3.0
 """Time without a word from the controller after which nothing may be outstanding."""
 DRAIN_S = 0.75
-"""How much of it is kept for the I/Os that are outstanding when the silence is noticed."""
+"""Part of the lease that is kept for the I/Os that are outstanding when the silence is noticed."""
 RENEW_S = 0.5
 """How often a controller renews the leases of agents that may drive a load."""
 _POLL_S = 0.05
@@ -72,7 +72,7 @@ class Renewals:
         self._apart_s = renew_s * _SHARE / max(1, len(hosts))
         self._begun_s: float | None = None
         self._renewed = 0
-        """Renewals up to now, of which those that were too late were left out."""
+        """Renewals up to now, without those that were too late."""
 
     def due(self, now_s: float) -> list[str]:
         """Return the hosts to renew now, each once however long ago the last call was."""

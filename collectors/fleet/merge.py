@@ -177,7 +177,7 @@ class FleetMerge:
 
 
 def _merged_cells(name: str, fresh: list[Sample | None], rows: Rows, starts: tuple[int, ...]) -> Histograms | None:
-    """Add the cells of all hosts, of one scale and one set of series; another version's others are left out."""
+    """Add the cells of all hosts that have the same scale and series; those of other versions are left out."""
     found = [
         (start, sample.histograms[name])
         for start, sample in zip(starts, fresh, strict=False)

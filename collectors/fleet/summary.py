@@ -85,7 +85,7 @@ class Summary:
     def _disk_sums(self, disks: Table, base: NDArray[np.intp], monotonic_ns: int) -> dict[str, int]:
         """Add up the increases of each disk: a disk that appears brings what it counted before, one that goes takes it.
 
-        Of a disk that is new only what it does from its second sample on is counted.
+        A new disk counts from its second sample on.
         """
         elapsed_s = (monotonic_ns - self._before_ns) / 1e9
         before = aligned(self._before, disks)

@@ -62,7 +62,7 @@ class LoadIos(Sequence[LoadIo]):
         return int(self.values[position, _LATENCY])
 
     def devices(self, keys: frozenset[str] = frozenset()) -> set[tuple[int, int]]:
-        """Major and minor of the devices that these targets are or lie on; of all targets without keys."""
+        """Major and minor of the devices that these targets are or lie on; without keys those of all targets."""
         return {
             (int(major), int(minor))
             for target, major, minor in self.values[:, _TARGET_AND_DEVICE].tolist()

@@ -39,7 +39,7 @@ class PackedCells(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=8)
 def pack_cells(histograms: Histograms) -> PackedCells:
-    """Pack histograms; of the newest ones the result is kept, so that two histories have the same object."""
+    """Pack histograms; results for the newest ones are kept, so that two histories have the same object."""
     arrays = histograms.row, histograms.series_index, histograms.bucket, histograms.count
     row, series, bucket, count = map(np.ascontiguousarray, arrays)
     parts = [slice(first, first + _MOST_AT_ONCE) for first in range(0, max(1, len(row)), _MOST_AT_ONCE)]

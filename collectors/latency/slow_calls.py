@@ -40,7 +40,7 @@ class SlowCall(Struct, frozen=True):
     execute_ns: int | None
     xid: int | None
     pid: int | None
-    """None where a worker of the kernel ended it, as of reads and writes."""
+    """None where a worker of the kernel ended the call, as for reads and writes."""
     command: str
 
 
@@ -84,7 +84,7 @@ class SlowCalls(Sequence[SlowCall]):
         )
 
     def of(self, subject: LatencySubject | None) -> SlowCalls:
-        """Those of a mount, operation or transport."""
+        """Select the calls of a mount, operation or transport."""
         if subject is None:
             return self
         keys = self.rows.keys

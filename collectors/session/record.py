@@ -58,7 +58,7 @@ class TickState:
         self._tables = {name: held for name, held in self._tables.items() if name in wanted}
 
     def settle(self) -> None:
-        """To be called by both sides after a tick that was not encoded against the previous one."""
+        """Forget the previous tick; both sides call this after a tick that was not encoded against it."""
         for held in self._tables.values():
             held.codec.settle()
 

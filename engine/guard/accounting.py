@@ -15,7 +15,7 @@ from engine.syscalls import statx
 def accounted_file(usage: UsageSnapshot, number: int) -> str | None:
     """Name a file behind a device that grows when a process ends, as that of accounting does; None if there is none.
 
-    Seen are files that are known by a path, and accounting of our own pid namespace and those above it.
+    It sees files that are known by a path, and accounting of our own pid namespace and those above it.
     """
     files = dict(_files_below(usage, number))
     before = _sizes(files)

@@ -37,7 +37,7 @@ class GuardAnswer(Struct, frozen=True):
 
     name: str
     size_bytes: int | None = None
-    """None for a file that is still to be made, and where it is not known."""
+    """None for a file that is not made yet, and where it is not known."""
     reading: str = ""
     """Why it cannot be read; empty if it can."""
     writing: str = ""
@@ -89,7 +89,7 @@ def quick_snapshot(roots: Roots | None = None) -> UsageSnapshot:
 
 
 class _Asking(Struct, frozen=True):
-    """What all targets of one job are asked about with."""
+    """What the questions about all targets of one job need."""
 
     usage: UsageSnapshot
     job: JobSpec

@@ -1,6 +1,6 @@
 """What a device holds: a known format, other data, or nothing but zeros in all blocks that are sampled.
 
-Sampled are all of the first and the last 256 KiB, 64 KiB at each distance from both ends that is a power of two, and
+It samples all of the first and the last 256 KiB, 64 KiB at each distance from both ends that is a power of two, and
 256 times 64 KiB in between: the beginning of every 128th part and one more place in each. A device of up to 8 MiB is
 read whole. Data that lies between the samples is not seen: any stretch of 1/128 of the device is met, a shorter one
 only by chance.
@@ -45,7 +45,7 @@ class Content(Struct, frozen=True):
     formats: tuple[str, ...] = ()
     """Known formats."""
     first_byte: int | None = None
-    """The first that is not zero, of all blocks sampled; None if there is none."""
+    """The first sampled block that is not zero; None if there is none."""
     blocks: int = 0
     """How many blocks of 64 KiB were read."""
     filled_blocks: int = 0
@@ -59,7 +59,7 @@ class Content(Struct, frozen=True):
 
     @property
     def is_blank(self) -> bool:
-        """Whether everything that was to be sampled was read, and is zero."""
+        """Whether every sample was read, and is zero."""
         return not self.unseen and self.first_byte is None
 
     @property

@@ -46,7 +46,7 @@ def _refuses_direct(fd: int) -> bool:
 
 
 def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec) -> int:
-    """Where the bytes that the job may use end: a multiple of the alignment, at least one block after their offset.
+    """Return where the bytes for the job end: a multiple of the alignment, at least one block after their offset.
 
     Raises:
         UsageError: the target is empty, smaller than --size or than one block, or a size or the offset does not fit the

@@ -36,7 +36,7 @@ from engine.text import safe_text
 
 
 class _Opener(Struct, frozen=True):
-    """What all targets of one job are opened with."""
+    """What opening the targets of one job needs."""
 
     job: JobSpec
     permissions: Permissions

@@ -5,7 +5,7 @@
 2. Whatever the flags: nothing else may use it (engine/guard/usage.py).
 3. Without `destroy_data`: a device must be blank (engine/guard/content.py), and a file must not exist yet. Content of a
    device that nobody knows, and an existing file, empty or not, with one name or several hard links, count as valuable
-   until the operator says otherwise; not so what this very process left there (engine/guard/own_writes.py).
+   until the operator says otherwise; what this very process left there does not (engine/guard/own_writes.py).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class SharedTargets(Struct):
 
 
 def refuse_conflicts(jobs: Mapping[str, JobSpec]) -> None:
-    """Check the targets of loads that are to run at the same time, by name of the load, against each other.
+    """Check the targets of loads that will run at the same time, by name of the load, against each other.
 
     Raises:
         UsageError: two names lead to the same bytes, or a load verifies what another one writes to.

@@ -1,7 +1,7 @@
 """Attached loop devices and active swap: what the kernel itself reads and writes.
 
-Both are told by a path without the namespace it belongs to, so it is tried in every one; of a loop device, the device
-itself says which inode is meant.
+The kernel names both by a path without the namespace it belongs to, so it is tried in every one; a loop device itself
+says which inode is meant.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Loop(Struct, frozen=True):
     backing_path: str
     """Path of the backing file as sysfs has it, by which people know it."""
     files: tuple[StoredFile, ...]
-    """The one behind it; where the device could not be asked, all that have its path in some namespace."""
+    """The file behind it; where the device could not be asked, all that have its path in some namespace."""
     backing_device: int | None
     offset_bytes: int
     """Offset in the backing at which it begins."""

@@ -38,10 +38,10 @@ class Namespace(Struct, frozen=True, weakref=True):
 
 
 class Namespaces(Struct, frozen=True):
-    """What there is of them."""
+    """The namespaces that were found."""
 
     seen: tuple[Namespace, ...]
-    """Our own first; one with a root directory of its own once more."""
+    """Our own first; a namespace is there once more for each further root directory in it."""
     unseen: tuple[str, ...] = ()
     """Namespaces that may not be entered, in words."""
 

@@ -44,7 +44,7 @@ class Protected(Struct, frozen=True):
     address: bytes
 
     def may_be_written(self) -> bool:
-        """Read whether it may (`mw` among VmFlags, proc_pid_smaps(5)); dear, as the kernel walks all pages above."""
+        """Read whether it may (`mw` among VmFlags, proc_pid_smaps(5)); costly, as the kernel walks all pages above."""
         is_meant = False
         try:
             with open(self.smaps, "rb") as file:  # noqa: PTH123 - as in kernel_files

@@ -35,7 +35,7 @@ class StoredFile(Struct, frozen=True):
     birth_ns: int | None = None
     """Time of birth; None where the filesystem does not keep it."""
     path: str = ""
-    """One that leads to it; empty where nothing but the numbers is known."""
+    """Path that leads to it; empty where only the numbers are known."""
     is_metadata: bool = False
     """Whether an overlay may have its bytes from another file than all of this (`metacopy`)."""
 

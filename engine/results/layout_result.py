@@ -117,7 +117,7 @@ class LogicalResult(Struct, frozen=True, eq=False):
 
     @property
     def mean_amplification(self) -> float | None:
-        """How many times the mean latency of the parts that of the logical I/Os is."""
+        """Return the mean latency of the logical I/Os in multiples of that of the parts."""
         whole, part = self.split.total.mean_ns, self.parts.mean_ns
         return whole / part if whole is not None and part else None
 

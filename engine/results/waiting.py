@@ -12,7 +12,7 @@ WAITED_SHARE = 0.10
 def waiting_share(epoch: EpochResult, backend: str, *, one_queue: bool = False) -> float | None:
     """Share of the time in which the engine's threads were ready and waited for a processor; None if it is not known.
 
-    Of io_uring each thread serves many I/Os: the share is of the time of its threads, and the most of the throughput
+    With io_uring each thread serves many I/Os: the share is of the time of its threads, and the most of the throughput
     that was lost to it. Other engines have a thread for each I/O: the share is of the time that I/Os were outstanding.
     With a rate in a closed loop they also wait to wake up for the next I/O, while none is outstanding: the share is of
     the whole time then. With `one_queue` the depth is that of all targets together.

@@ -27,10 +27,10 @@ _MOST_BYTES = 256 << 20
 
 
 def state_folder() -> Path:
-    """Return `$LUNSCOPE_STATE_DIR/tune`, of root /run/lunscope-tune, else `$XDG_RUNTIME_DIR/lunscope/tune`.
+    """Return `$LUNSCOPE_STATE_DIR/tune`, for root /run/lunscope-tune, else `$XDG_RUNTIME_DIR/lunscope/tune`.
 
-    It is gone after a reboot, and so are the values. Not /run/lunscope: systemd removes that with the service of the
-    probe.
+    It is gone after a reboot, and so are the values. It is not /run/lunscope, which systemd removes with the service
+    of the probe.
 
     Raises:
         LunscopeError: there is none.

@@ -18,7 +18,7 @@ class Legal:
     least: int | None = None
     most: int | None = None
     check: Callable[[str], str] | None = field(default=None, compare=False)
-    """Says why a value is not legal that is neither; empty if it is."""
+    """Says why a value that is neither is not legal; empty if it is."""
 
     @property
     def text(self) -> str:

@@ -27,11 +27,11 @@ class PassResult(Struct, frozen=True):
     journal_bytes: int
     """Part of the good bytes that the run of the journal wrote."""
     foreign_bytes: int
-    """Not written by a verified load."""
+    """Bytes that no verified load wrote."""
     elsewhere_bytes: int
-    """Written by one to something stored here, such as a file on this disk."""
+    """Bytes that one wrote to something stored here, such as a file on this disk."""
     skipped_bytes: int
-    """Not read, as the run wrote nothing there."""
+    """Bytes that were not read, as the run wrote nothing there."""
     damaged_bytes: int
     damage: tuple[Damage, ...]
     """Damage by offset; beyond 10,000 ranges they are only counted."""

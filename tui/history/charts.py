@@ -201,7 +201,7 @@ class History:
     def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
         """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown.
 
-        Of a row that vanished, and of a time before that of the charts, the kept intervals still have it.
+        The kept intervals still have a row that vanished, and times before those of the charts.
         """
         with self._lock:
             ring = self._made_rings()[table]

@@ -1,4 +1,4 @@
-"""The past that the histories hold: of a live host as it was seen, of a recording read once as far as it is shown."""
+"""The past that the histories hold: what was seen of a live host, or a recording, read once as far as it is shown."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tui.history.charts import History
 
 SAMPLES_PER_CELL = 5
-"""The picture moves once in so many samples, by a whole cell, and does not change in between: little is sent."""
+"""Samples after which the picture moves by a whole cell; it does not change in between, so that little is sent."""
 _SECOND_NS = 1_000_000_000
 
 RowOf = Callable[[str], "tuple[str, str] | None"]

@@ -103,7 +103,7 @@ def cgroup_texts(rows: Rows, topology: Topology) -> DeviceTexts:
 
 
 class WithStates:
-    """Texts of which those of the state are replaced by the verdicts of a frame: sick, uneven, stalled."""
+    """Texts in which the verdicts of a frame replace the state: sick, uneven, stalled."""
 
     fields = DeviceTexts.fields
 

@@ -35,7 +35,7 @@ class Peer(Struct, frozen=True):
     def of(cls, connection: socket.socket) -> Self:
         """Read the credentials from the kernel (SO_PEERCRED, SO_PEERGROUPS), never from a slow directory service.
 
-        Of a process in more than 256 groups only the first group counts.
+        A process in more than 256 groups counts with the first one only.
 
         Raises:
             OSError: the connection has no peer.

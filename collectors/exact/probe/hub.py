@@ -122,7 +122,7 @@ def _slowest(slow: NDArray[np.uint64], commands: list[str]) -> tuple[NDArray[np.
 
 
 def _most(processes: ProcessIos) -> ProcessIos:
-    """Keep the rows with the most I/Os: a reader that is behind has at most so many."""
+    """Keep the rows with the most I/Os, up to the limit for a reader that is behind."""
     rows, cells = processes
     if len(rows) <= MOST_PROCESSES:
         return processes

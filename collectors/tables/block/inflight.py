@@ -14,7 +14,7 @@ from collectors.tables.block.schema import DISK
 from engine._native import InflightSampler
 
 RATE_HZ = 2000.0
-"""Highest useful sampling rate: of a disk busy for 5 % of a second a hundred samples find it busy."""
+"""Highest useful sampling rate: a hundred samples find a disk busy that is so for 5 % of a second."""
 CPU_SHARE = 0.03
 """Share of one core; the sampler slows down if samples are expensive: 10 to 40 us each, mostly for waking up."""
 MAX_WATCHED = 4

@@ -1,4 +1,4 @@
-"""Which mounts an RPC client works for, as the kernel's files say; where they do not, that is said.
+"""Which mounts an RPC client works for, as the kernel's files say, and where they do not.
 
 From Linux 6.5 on each NFS file system has links to its clients (fs/nfs/sysfs.c: nfs_sysfs_link_rpc_client). Before, the
 switch of a client leads to its transports, which decides if only one file system uses them.

@@ -168,7 +168,7 @@ def _targets(known: _KnownRows, whose: tuple[int, int, int, str]) -> tuple[int, 
 
 
 def _first_rows(known: _KnownRows, slow: NfsSlowCalls) -> list[int | None]:
-    """Row of each call; of one that several mounts share, as for their lease, that of the first."""
+    """Row of each call; a call that several mounts share, as for their lease, has the row of the first."""
     values, operations, _ = slow
     found = (
         _targets(known, (client, transport, version, operation))

@@ -133,7 +133,7 @@ def _pairs(timed: Rows, rows: Rows, belongs: Belongs) -> tuple[NDArray[np.intp],
 
 
 class TimedAverages:
-    """Averages of a report with the latencies of all its intervals; the rest is of other averages."""
+    """Averages of a report with the latencies of all its intervals; other averages make the rest."""
 
     def __init__(self, others: Averages, table: str, belongs: Belongs) -> None:
         self._others = others

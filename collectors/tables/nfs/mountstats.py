@@ -65,7 +65,7 @@ class MountedNfs(Struct):
 
 
 def parse_mountstats(text: str) -> list[MountedNfs]:
-    """Return all NFS mounts in the order of the file; of those on the same point with the same key the last one."""
+    """Return all NFS mounts in the order of the file; the last one of several on the same point with the same key."""
     found: dict[str, MountedNfs] = {}
     for mount in _mounts(text.split("\n")):
         found[mount.key().text] = mount

@@ -160,7 +160,7 @@ def nfs_values(schema: Schema, rows: Sequence[NfsRow]) -> np.ndarray[tuple[int, 
 
 
 def _sums(mount: MountedNfs) -> dict[str, int]:
-    """Add up the operations; of a counter that some of them lack there is no sum."""
+    """Add up the operations; a counter that some of them lack has no sum."""
     found = list(mount.operations.values())
     return {
         name: sum(values[name] for values in found)

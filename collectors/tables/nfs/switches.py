@@ -34,7 +34,7 @@ class SunrpcTransport(Struct, frozen=True):
     id: int
     """Number that tracepoints name it by; that of a transport that is gone is used again."""
     made: int
-    """Grows with the order in which they were made, which is that of the mount's."""
+    """Number that grows in the order in which transports were made, which is the mount's order."""
 
 
 class SunrpcTransports:
@@ -92,7 +92,7 @@ class SunrpcTransports:
         """Transports of a switch in the order of the mount's; none if they are not, or if the order is not certain.
 
         Local ports say which is which. NFSv4 mounts have none in mountstats; theirs are taken in the order in which
-        they were made, of which the main one is the first.
+        they were made, the main one first.
         """
         if not self._may_be(switch, mount):
             return ()

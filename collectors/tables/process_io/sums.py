@@ -124,7 +124,7 @@ def _head_times(sums: ProcessSums, graph: Graph) -> dict[str, float]:
 
 
 def _copied(cells: RowCells, source: NDArray[np.intp], target: NDArray[np.intp]) -> RowCells:
-    """Cells with those of some rows once more under another row."""
+    """Cells in which those of some rows count under another row, too."""
     most = int(max(source.max(initial=0), cells.row.max(initial=0))) + 1
     target_of = np.full(most, -1, np.int64)
     target_of[source] = target

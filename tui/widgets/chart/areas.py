@@ -20,7 +20,7 @@ EMPTY = -1
 
 
 class AreaColumns(Struct, frozen=True, eq=False):
-    """Heights by column, NaN where there is no figure: the whole, and of it the lower part if it is known."""
+    """Heights by column, NaN where there is no figure: the whole, and its lower part if that is known."""
 
     whole: NDArray[np.float64]
     lower: NDArray[np.float64]

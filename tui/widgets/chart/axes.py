@@ -70,7 +70,7 @@ def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None =
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; of a round value it is exact."""
+    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros; for a round value it is exact."""
     if 10.0**_LOWEST_DECADE <= value < 1:
         texts = [f"{value:.{decimals}f}" for decimals in range(1, 1 - _LOWEST_DECADE)]
         near = next((text for text in texts if abs(float(text) - value) <= _NEAR * value), texts[-1])

@@ -119,7 +119,7 @@ _CELLS_PER_EVENT_LINE = 4
 
 
 def legend_of(data: ChartData, glyphs: Glyphs) -> list[LegendEntry]:
-    """Entries of all curves; of a stack, of the whole and its parts, the upper one first."""
+    """Entries of all curves; a stack has those of the whole and its parts, the upper one first."""
     if data.stack is None:
         samples = glyphs.curve_samples
         return [
@@ -256,7 +256,7 @@ class ChartPainter:
 
 
 _SHADE, _LIGHT_SHADE = 0.5, 0.25
-"""Share of the colour in a cell that is filled with a shade: of the upper part, and of a whole without parts."""
+"""Share of the colour in a cell that is filled with a shade, as the upper part and a whole without parts are."""
 
 
 @lru_cache(maxsize=64)

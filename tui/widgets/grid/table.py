@@ -39,7 +39,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class RowHighlighted(GridMessage):
-        """The cursor moved to another row; of moves that follow each other at once only the last is reported."""
+        """The cursor moved to another row; only the last of several moves at once is reported."""
 
         key: str
 

@@ -100,8 +100,8 @@ def losses_of(sample: Sample) -> dict[str, int]:
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
     """Compute the traced sums between two samples; the last result is kept, as several tables are derived from it.
 
-    None if the tracepoints were not attached for the whole interval. Of an interval in which too many I/Os were lost
-    only busy time and maxima are known, as lower bounds.
+    None if the tracepoints were not attached for the whole interval. With too many lost I/Os only busy time and maxima
+    are known, as lower bounds.
     """
     if previous is None:
         return None
