@@ -85,5 +85,9 @@ def _read(line: dict[str, Any]) -> tuple[int, IsolationPoint] | None:
     return None if point is None else (0, point)
 
 
-POINTS = TrialKind("lunscope.isolation-points/1", _read, lambda _curve, point: {_POINT: point_document(point)})
+def _line(_curve: int, point: IsolationPoint) -> dict[str, Any]:
+    return {_POINT: point_document(point)}
+
+
+POINTS = TrialKind("lunscope.isolation-points/1", _read, _line, has_host=False)
 """The points of a curve; there is one curve only."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct
-
-from engine.errors import LunscopeError, StoppedError
+from engine.errors import LunscopeError
 from engine.isolation.aggressor import Aggressor
 from engine.isolation.aggressor_group import AggressorGroup, LimitHierarchy
 from engine.isolation.caps import NO_CAP, Cap, shares_of
@@ -18,9 +16,9 @@ from engine.isolation.plan import IsolationPlan, disks_of
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import VictimMeter, VictimSecond
 from engine.replacing import replace
-from engine.study.load import Load
-from engine.study.trial_file import TrialFile
-from engine.sweep.interruptible import SkippingPoints
+from engine.study.events import Data, Note
+from engine.study.load import EndedError, Load
+from engine.study.runner import COMPLETE, STOPPED, StudyRunner, Wanted
 from engine.tune.change import make_change
 from engine.tune.plan import make_plan, parse_settings
 from engine.tune.scope import Host
@@ -30,25 +28,9 @@ _SETTLE_S = 1.0
 """From the first I/O of the aggressor, or from its end, to what is measured."""
 _POLL_S = 0.05
 
-Note = Callable[[str, Mapping[str, str | float | None]], None]
-"""Takes text and data of an event of the session."""
 
-
-class _SkippedError(Exception):
-    """The point in hand is left out."""
-
-
-class IsolationProgress(Struct, frozen=True):
-    """Where it stands."""
-
-    now: IsolationPoint | None
-    """The point being measured, with the seconds so far; None between points."""
-    left_s: float
-    is_paused: bool
-
-
-class IsolationRunner(SkippingPoints):
-    """Takes a plan from its first point to its last; `run` blocks, everything else may be called from any thread."""
+class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy]):
+    """Takes a plan from its first point to its last; the point in hand has the seconds so far."""
 
     def __init__(
         self,
@@ -57,9 +39,10 @@ class IsolationRunner(SkippingPoints):
         hierarchy: LimitHierarchy,
         sysfs: Path,
         *,
+        keep: Callable[[int, IsolationPoint], None] = lambda _curve, _point: None,
+        done: Sequence[tuple[int, IsolationPoint]] = (),
         note: Note = lambda _text, _data: None,
         say: Callable[[str], None] = lambda _text: None,
-        kept: TrialFile[IsolationPoint] | None = None,
     ) -> None:
         """Nothing is made yet.
 
@@ -68,18 +51,17 @@ class IsolationRunner(SkippingPoints):
             load: the victim, which runs.
             hierarchy: where the group of the aggressor is made.
             sysfs: root of sysfs.
+            keep: takes each point once it is measured.
+            done: points that were measured before.
             note: takes events for the recording.
             say: takes a line of progress.
-            kept: the file of its points: those in it are not measured again.
         """
-        super().__init__()
-        self.plan, self._load, self._hierarchy, self._sysfs = plan, load, hierarchy, sysfs
-        self._note, self._say, self._kept = note, say, kept
-        self.study = replace(plan.study, points=() if kept is None else in_order([point for _, point in kept.done]))
-        """What was measured up to now."""
+        super().__init__(load, 1, keep, [(0, point) for point in in_order([each for _, each in done])], note=note)
+        self.plan, self._hierarchy, self._sysfs, self._say = plan, hierarchy, sysfs, say
+        self._targets: tuple[str, ...] = ()
+        self._left_out: list[str] = []
         self.failure: LunscopeError | None = None
         """What ended it; None if nothing did."""
-        self._now: IsolationPoint | None = None
         self._now_s = 0.0
         """When the point in hand began."""
         self._meter = VictimMeter(load, self._rest)
@@ -88,60 +70,115 @@ class IsolationRunner(SkippingPoints):
     # ------------------------------------------------------------------ how far it is
 
     @property
-    def progress(self) -> IsolationProgress:
-        """Where it stands now."""
-        now, done = self._now, len(self.study.points) + len(self.study.left_out)
-        left_s = (self.plan.points - done) * self.plan.point_s
-        left_s -= 0.0 if now is None else time.monotonic() - self._now_s
-        return IsolationProgress(now, max(left_s, 0.0), self.is_paused)
+    def study(self) -> IsolationStudy:
+        """What was measured up to now."""
+        return self.result_so_far(self._ended)
 
-    def progress_line(self) -> str:
-        """Say in one line how far it is."""
-        progress, done = self.progress, len(self.study.points) + len(self.study.left_out)
-        left_s, now = progress.left_s, progress.now
-        left = f"{left_s / 60:.0f} min" if left_s >= 90 else f"{left_s:.0f} s"
-        name = "" if now is None else point_name(now.aggressor, now.cap)
-        return f"{done}/{self.plan.points} measured, about {left} left  {name}"
+    @property
+    def done(self) -> int:
+        """Points measured or left out."""
+        return len(self.study.points) + len(self._left_out)
+
+    @property
+    def expected(self) -> int:
+        """Points in all."""
+        return self.plan.points
+
+    @property
+    def left_s(self) -> float:
+        """Time left."""
+        left_s = (self.expected - self.done) * self.plan.point_s
+        return max(left_s - (0.0 if self.now is None else self._clock() - self._now_s), 0.0)
 
     def result_so_far(self, ended: str) -> IsolationStudy:
         """Return what was measured up to now, also while something hangs."""
-        return replace(self.study, ended=ended)
+        return replace(
+            self.plan.study,
+            targets=self._targets,
+            points=in_order(self._trials[0]),
+            left_out=tuple(self._left_out),
+            ended="" if ended == COMPLETE else ended,
+        )
+
+    def name_of(self, point: IsolationPoint) -> str:
+        """Name a point by what the aggressor does."""
+        return point_name(point.aggressor, point.cap)
+
+    def begin_event(self) -> tuple[str, Data]:
+        """Text and data of the start."""
+        self._targets = self._load.status.targets
+        return begin_event(self.plan, self.study)
+
+    def trial_event(self, _curve: int, trial: IsolationPoint) -> tuple[str, Data]:
+        """Text and data of a point."""
+        return point_event(self.study, trial)
+
+    def end_event(self, _ended: str) -> tuple[str, Data]:
+        """Text and data of the end."""
+        return end_event(self.study)
 
     # ------------------------------------------------------------------ measuring
 
-    def run(self) -> IsolationStudy:
-        """Measure all points; everything that was made for them is gone afterwards."""
-        self.study = replace(self.study, targets=self._load.status.targets)
-        self._note(*begin_event(self.plan, self.study))
-        for point in self.study.points:
-            self._note(*point_event(self.study, point))
-        ended = ""
+    def _run(self) -> str:
         try:
-            self._disks = disks_of(self._load.status.devices, self._sysfs)
-            with AggressorGroup(self._hierarchy) as group:
-                self._measure(group)
-        except StoppedError:
-            ended = "stopped"
+            return super()._run()
         except LunscopeError as error:
-            self.failure, ended = error, str(error)
-        self._now = None
-        self.study = replace(self.study, ended=ended)
-        self._note(*end_event(self.study))
-        return self.study
+            self.failure = error
+            return str(error)
 
-    def _measure(self, group: AggressorGroup) -> None:
+    def wanted(self) -> Generator[Wanted[IsolationPoint, IsolationPoint]]:
+        """Take the victim alone, without a cap, with each cap, and alone again; what was made for it is gone then."""
+        self._disks = disks_of(self._load.status.devices, self._sysfs)
+        with AggressorGroup(self._hierarchy) as group:
+            yield from self._points(group)
+
+    def _points(self, group: AggressorGroup) -> Generator[Wanted[IsolationPoint, IsolationPoint]]:
         if all(point.aggressor is not None for point in self.study.points):
-            self._measure_point(None, NO_CAP, group)
+            yield self._wanted(None, NO_CAP, group)
         for load in self._loads_without(NO_CAP):
-            self._measure_point(load, NO_CAP, group)
+            yield self._wanted(load, NO_CAP, group)
         for cap in self._caps():
             loads = self._loads_without(cap)
             if loads:
                 with self._capped(cap, group):
                     for load in loads:
-                        self._measure_point(load, cap, group)
+                        yield self._wanted(load, cap, group)
         if not has_end(self.study.points):
-            self._measure_point(None, NO_CAP, group)
+            yield self._wanted(None, NO_CAP, group)
+
+    def _wanted(
+        self, load: AggressorLoad | None, cap: Cap, group: AggressorGroup
+    ) -> Wanted[IsolationPoint, IsolationPoint]:
+        def measure() -> IsolationPoint:
+            self._now_s = self._clock()
+            self._say(f"{self.done + 1}/{self.expected} {point_name(load, cap)}")
+            return self._alone() if load is None else self._beside(load, cap, group)
+
+        return Wanted(IsolationPoint(load, cap, None, ()), 0, measure)
+
+    def failed(self, point: IsolationPoint, error: LunscopeError | None) -> str:
+        """Leave out what was skipped."""
+        if error is not None:
+            raise error
+        self._left_out.append(self.name_of(point))
+        self._now = None
+        self._note(*left_out_event(self.name_of(point)))
+        return ""
+
+    @property
+    def why_ended(self) -> str:
+        """Why nothing more is measured.
+
+        Raises:
+            LunscopeError: the victim ended.
+        """
+        if not self._stop.is_set():
+            raise LunscopeError(f"the victim ended: {self._load.status.message or 'no reason is known'}")
+        return STOPPED
+
+    def resumed(self) -> None:
+        """Turn the knobs of the victim back."""
+        self._load.turn(self.plan.victim.knobs)
 
     def _loads_without(self, cap: Cap) -> list[AggressorLoad]:
         """List the loads of which no point with this cap is kept."""
@@ -153,26 +190,6 @@ class IsolationRunner(SkippingPoints):
             return [cap for cap in self.plan.caps if cap != NO_CAP]
         highest = max((point.aggressor_iops or 0.0 for point in self.study.points), default=0.0)
         return list(shares_of(highest))
-
-    def _measure_point(self, load: AggressorLoad | None, cap: Cap, group: AggressorGroup) -> None:
-        self._wait_to_go_on()
-        self._skip.clear()
-        done = len(self.study.points) + len(self.study.left_out)
-        self._now_s, self._now = time.monotonic(), IsolationPoint(load, cap, None, ())
-        self._say(f"{done + 1}/{self.plan.points} {point_name(load, cap)}")
-        try:
-            point = self._alone() if load is None else self._beside(load, cap, group)
-        except _SkippedError:
-            name = point_name(load, cap)
-            self.study = replace(self.study, left_out=(*self.study.left_out, name))
-            self._note(*left_out_event(name))
-        else:
-            self.study = replace(self.study, points=in_order((*self.study.points, point)))
-            if self._kept is not None:
-                self._kept.append(0, point)
-            self._note(*point_event(self.study, point))
-        finally:
-            self._now = None
 
     def _alone(self) -> IsolationPoint:
         self._rest(_SETTLE_S)
@@ -203,31 +220,15 @@ class IsolationRunner(SkippingPoints):
         """Let time pass.
 
         Raises:
-            StoppedError: it is to end.
-            _SkippedError: the point is to be left out.
+            EndedError: all is to end, or the point is to be left out.
         """
         until_s = time.monotonic() + duration_s
         while True:
             left_s = until_s - time.monotonic()
-            if self._stop.wait(max(min(left_s, _POLL_S), 0.0)):
-                raise StoppedError("stopped")
-            if self._skip.is_set():
-                raise _SkippedError
+            if self._stop.wait(max(min(left_s, _POLL_S), 0.0)) or self._skip.is_set():
+                raise EndedError
             if left_s <= _POLL_S:
                 return
-
-    def _wait_to_go_on(self) -> None:
-        if self._stop.is_set():
-            raise StoppedError("stopped")
-        if self._go_on.is_set():
-            return
-        while not self._go_on.wait(_POLL_S):
-            if self._load.wait(0):
-                raise LunscopeError(f"the victim ended: {self._load.status.message or 'no reason is known'}")
-        if self._stop.is_set():
-            raise StoppedError("stopped")
-        # They may have been turned by hand meanwhile.
-        self._load.turn(self.plan.victim.knobs)
 
     @contextmanager
     def _capped(self, cap: Cap, group: AggressorGroup) -> Iterator[None]:

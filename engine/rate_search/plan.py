@@ -63,6 +63,13 @@ def parse_rate_range(text: str) -> RateRange | None:
     return RateRange(low, high)
 
 
+class RatePoint(Struct, frozen=True, order=True):
+    """A rate of a combination."""
+
+    curve: int
+    rate: float
+
+
 class RatePlan(Struct, frozen=True):
     """A search for each combination of the other axes, over one open-loop job."""
 
@@ -81,6 +88,10 @@ class RatePlan(Struct, frozen=True):
     def knobs_at(self, curve: int, rate: float) -> Knobs:
         """Knobs of a trial."""
         return replace(self.curves[curve][1], rate_iops=rate)
+
+    def point_name(self, point: RatePoint) -> str:
+        """Such as "bs=4k rate=12,340/s"."""
+        return f"{self.curves[point.curve][0]} rate={point.rate:,.0f}/s".strip()
 
     @property
     def limits(self) -> tuple[Limit, ...]:

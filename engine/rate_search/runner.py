@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from msgspec import Struct
 
@@ -12,16 +13,12 @@ from engine.rate_search.answer import RateAnswers, rate_answers
 from engine.rate_search.events import RecordedRates, begin_event, end_event, trial_event
 from engine.rate_search.known import KnownTrials
 from engine.rate_search.measure import RateMeter
-from engine.rate_search.plan import RatePlan
+from engine.rate_search.plan import RatePlan, RatePoint
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
-from engine.study.load import EndedError, Load, NotWatched, PointWatch
-from engine.sweep.interruptible import Interruptible
-
-_PAUSE_S = 0.1
-
-Note = Callable[[str, Mapping[str, str | float | None]], None]
-"""Takes text and data of an event of the session."""
+from engine.study.events import Data, Note
+from engine.study.load import Load, NotWatched, PointWatch
+from engine.study.runner import COMPLETE, StudyRunner, Wanted
 
 
 class RateCurve(Struct, frozen=True):
@@ -47,24 +44,11 @@ class RateResult(Struct, frozen=True):
     @property
     def is_complete(self) -> bool:
         """Whether every limit was decided as far as it can be."""
-        return self.ended == "complete"
+        return self.ended == COMPLETE
 
 
-class RateProgress(Struct, frozen=True):
-    """Where a search stands."""
-
-    done: int
-    """Trials."""
-    left_s: float
-    rate: float
-    """Being tried; 0 between trials."""
-    curve: int = 0
-    """Index of the combination that is searched."""
-    is_paused: bool = False
-
-
-class RateRunner(Interruptible):
-    """Searches over a load that runs; `run` blocks, everything else may be called from any thread."""
+class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
+    """Searches rates until every limit of every combination is decided."""
 
     def __init__(
         self,
@@ -77,93 +61,64 @@ class RateRunner(Interruptible):
         note: Note = lambda _text, _data: None,
         watch: PointWatch | None = None,
     ) -> None:
-        super().__init__()
-        self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
-        self._trials: list[list[RateTrial]] = [[] for _ in plan.curves]
-        for index, trial in done:
-            self._trials[index].append(trial)
-        self._begun_s = clock()
+        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note)
+        self._plan = plan
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
-        self._paused_s = 0.0
-        """Time of pauses that are over."""
-        self._rate, self._curve = 0.0, 0
-        self._troubles: list[str] = []
-        self._failed: set[str] = set()
         self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, watch or NotWatched())
 
     @property
-    def progress(self) -> RateProgress:
-        """Where it stands now."""
-        done = sum(map(len, self._trials))
-        left_s = self._plan.expected_s - (self._clock() - self._start_s - self._paused_s)
-        return RateProgress(done, max(left_s, 0.0), self._rate, self._curve, self.is_paused)
+    def expected(self) -> int:
+        """Each trial decides whether another follows: those made."""
+        return self.done
 
     @property
-    def trials(self) -> tuple[tuple[RateTrial, ...], ...]:
-        """What was measured up to now, by combination."""
-        return tuple(map(tuple, self._trials))
+    def left_s(self) -> float:
+        """Time left on a steady device."""
+        return max(self._plan.expected_s - (self._clock() - self._start_s - self._paused_s), 0.0)
 
     @property
-    def troubles(self) -> tuple[str, ...]:
-        """Targets that failed, one line each."""
-        return tuple(self._troubles)
+    def progress_line(self) -> str:
+        """Say in one line how far it is."""
+        left_s, now = self.left_s, self.now
+        left = f", about {left_s:.0f} s left" if left_s >= 1 else ""
+        return f"{self.done} trials{left}  rate {0.0 if now is None else now.rate:,.0f}"
 
-    def run(self) -> RateResult:
-        """Search until every limit of every combination is decided."""
-        self._note_start()
-        ended = "complete"
+    def wanted(self) -> Generator[Wanted[RatePoint, RateTrial]]:
+        """Take one combination after the other."""
         for curve, trials in enumerate(self._trials):
-            self._curve, known = curve, KnownTrials()
-            while (wanted := self._plan.next_trial(curve, trials, known)) is not None:
-                trouble = self._measure(curve, wanted) if self._wait_to_go_on() else self._why_ended()
-                if trouble:
-                    ended = trouble
-                    break
-            if ended != "complete":
-                break
-        self._rate = 0.0
-        self._note(*end_event(self._plan, ended))
-        return self.result_so_far(ended)
+            known = KnownTrials()
+            while (trial := self._plan.next_trial(curve, trials, known)) is not None:
+                point = RatePoint(curve, trial.rate)
+                yield Wanted(point, curve, functools.partial(self._measure, point, trial))
 
-    def _note_start(self) -> None:
-        """Record what is searched, and what was measured before this search was ended and went on."""
-        self._note(*begin_event(self._plan))
-        for curve, trials in enumerate(self._trials):
-            for trial in trials:
-                self._note(*trial_event(self._plan, curve, trial))
+    def _measure(self, point: RatePoint, wanted: WantedTrial) -> RateTrial:
+        trial = self._meter.measure(self._plan.knobs_at(point.curve, point.rate), wanted, self._start_s)
+        self._name_failing(trial.failing, f"at {point.rate:,.0f} IOPS; they count as over every limit")
+        return trial
 
-    def _wait_to_go_on(self) -> bool:
-        """Wait while paused; False if the search is to end."""
-        paused_s = self._clock()
-        if self.is_paused:
-            # The knobs may be turned by hand meanwhile.
-            self._rate = 0.0
-            self._meter.forget_knobs()
-        while not self._go_on.wait(_PAUSE_S):
-            if self._load.wait(0):
-                return False
-        self._paused_s += self._clock() - paused_s
-        return not self._stop.is_set()
+    def failed(self, _point: RatePoint, error: LunscopeError | None) -> str:
+        """End: each trial decides which rate comes next."""
+        return self.why_ended if error is None else str(error)
 
-    def _why_ended(self) -> str:
-        return "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
+    def resumed(self) -> None:
+        """Turn the knobs again."""
+        self._meter.forget_knobs()
 
-    def _measure(self, curve: int, wanted: WantedTrial) -> str:
-        """Measure one trial; returns why the search is over, else nothing."""
-        self._rate = wanted.rate
-        try:
-            trial = self._meter.measure(self._plan.knobs_at(curve, wanted.rate), wanted, self._start_s)
-        except EndedError:
-            return self._why_ended()
-        except LunscopeError as error:
-            return str(error)
-        for name in sorted(set(trial.failing) - self._failed):
-            self._failed.add(name)
-            self._troubles.append(f"{name}: its I/Os failed at {wanted.rate:,.0f} IOPS; they count as over every limit")
-        self._trials[curve].append(trial)
-        self._note(*trial_event(self._plan, curve, trial))
-        self._keep(curve, trial)
-        return ""
+    def name_of(self, point: RatePoint) -> str:
+        """Name a rate with its combination."""
+        return self._plan.point_name(point)
+
+    def begin_event(self) -> tuple[str, Data]:
+        """Text and data of the start."""
+        return begin_event(self._plan)
+
+    def trial_event(self, curve: int, trial: RateTrial) -> tuple[str, Data]:
+        """Text and data of a trial."""
+        return trial_event(self._plan, curve, trial)
+
+    def end_event(self, ended: str) -> tuple[str, Data]:
+        """Text and data of the end."""
+        return end_event(self._plan, ended)
 
     def result_so_far(self, ended: str) -> RateResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""
@@ -171,7 +126,7 @@ class RateRunner(Interruptible):
             RateCurve(name, knobs.queue_depth, tuple(trials), rate_answers(self._plan.search, tuple(trials)))
             for (name, knobs), trials in zip(self._plan.curves, self._trials, strict=True)
         )
-        return RateResult(self._plan, curves, ended, tuple(self._troubles), self._clock() - self._begun_s)
+        return RateResult(self._plan, curves, ended, self.troubles, self._clock() - self._begun_s)
 
 
 def recorded_result(found: RecordedRates) -> RateResult:

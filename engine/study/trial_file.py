@@ -35,6 +35,8 @@ class TrialKind(Struct, Generic[Trial], frozen=True):
     read: Callable[[Line], tuple[int, Trial] | None]
     """Reads the index of a curve and a trial of it from a line; None where it has none."""
     write: Callable[[int, Trial], Line]
+    has_host: bool = True
+    """Whether the file has facts of the host, too."""
 
 
 def trial_kind(schema: str, trial: type[Trial]) -> TrialKind[Trial]:
@@ -116,7 +118,7 @@ class TrialFile(Generic[Trial]):
         Raises:
             LunscopeError: they cannot be written.
         """
-        if facts and facts != self._host:
+        if self._kind.has_host and facts and facts != self._host:
             self._append({_HOST: facts})
             self._host = facts
 

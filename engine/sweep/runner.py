@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from engine.errors import LunscopeError
-from engine.study.load import EndedError, Load, NotWatched, PointWatch
+from engine.study.events import Data, Note
+from engine.study.load import Load, NotWatched, PointWatch
+from engine.study.runner import COMPLETE, StudyRunner, Wanted
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
-from engine.sweep.interruptible import SkippingPoints
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import PointMeter
 from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.trial import SearchStage, Trial
 from engine.sweep.tuning import SweepTuning
-
-_PAUSE_S = 0.1
-
-Note = Callable[[str, Mapping[str, str | float | None]], None]
-"""Takes text and data of an event of the session."""
 
 
 class CurveResult(Struct, frozen=True):
@@ -47,36 +44,11 @@ class SweepResult(Struct, frozen=True):
     @property
     def is_complete(self) -> bool:
         """Whether every point that was wanted was measured."""
-        return self.ended == "complete"
+        return self.ended == COMPLETE
 
 
-class SweepProgress(Struct, frozen=True):
-    """Where a sweep stands."""
-
-    done: int
-    expected: int
-    left_s: float
-    point: str
-    """Being measured, such as "bs=4k qd=16"; empty between points."""
-    is_paused: bool = False
-
-
-class _Log(Struct):
-    """Trials by curve, and what went wrong."""
-
-    trials: list[list[Trial]]
-    troubles: list[str] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    failed: set[str] = field(default_factory=set)
-    """Targets named so far."""
-
-    def note(self, text: str) -> None:
-        if text not in self.troubles:
-            self.troubles.append(text)
-
-
-class SweepRunner(SkippingPoints):
-    """Measures a plan over a load that runs; `run` blocks, everything else may be called from any thread."""
+class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
+    """Measures the points of a plan."""
 
     def __init__(
         self,
@@ -90,92 +62,48 @@ class SweepRunner(SkippingPoints):
         watch: PointWatch | None = None,
         tuning: SweepTuning | None = None,
     ) -> None:
-        super().__init__()
-        self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
+        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note)
+        self._plan, self._left_out = plan, list[LeftOut]()
         self._tuning = SweepTuning(plan) if tuning is None else tuning
-        self._log = _Log([[] for _ in plan.curves])
-        for index, trial in done:
-            self._log.trials[index].append(trial)
         self._resumed = len(done)
-        before_s = max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
-        self._start_s = clock() - before_s
-        self._begun_s = clock()
-        self._measuring: Point | None = None
-        self._meter = PointMeter(
-            load,
-            plan.rule,
-            lambda: self._stop.is_set() or self._skip.is_set(),
-            clock,
-            watch or NotWatched(),
-            drops_cache=any(axis.knob.id == "mode" for axis in plan.axes),
-        )
-
-    @property
-    def progress(self) -> SweepProgress:
-        """Where it stands now."""
-        done = sum(map(len, self._log.trials))
-        expected = max(self._plan.trials, done)
-        measured = done - self._resumed
-        usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
-        each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
-        at = self._measuring
-        name = "" if at is None else self._plan.point_name(at)
-        return SweepProgress(done, expected, (expected - done) * each_s, name, self.is_paused)
+        self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
+        drops_cache = any(axis.knob.id == "mode" for axis in plan.axes)
+        watch = watch or NotWatched()
+        self._meter = PointMeter(load, plan.rule, self.is_interrupted, clock, watch, drops_cache=drops_cache)
 
     @property
     def points(self) -> SweepPoints:
         """What became of each point up to now."""
-        return SweepPoints(tuple(map(tuple, self._log.trials)), tuple(self._log.left_out), self._measuring)
+        return SweepPoints(self.trials, tuple(self._left_out), self.now)
 
     @property
-    def troubles(self) -> tuple[str, ...]:
-        """Targets that failed and points that were left out, one line each."""
-        return tuple(self._log.troubles)
+    def expected(self) -> int:
+        """Measurements in all, about."""
+        return max(self._plan.trials, self.done)
 
-    def run(self) -> SweepResult:
-        """Measure all points that are not done yet, and restore the tunables that vary."""
-        try:
-            ended = self._run()
-        finally:
-            for line in self._tuning.close():
-                self._log.note(line)
-        self._note(*end_event(ended))
-        return self.result_so_far(ended)
-
-    def _run(self) -> str:
-        ended = "complete"
-        self._note_start()
-        for curve, load, stage in self._wanted():
-            if not self._wait_to_go_on():
-                ended = "stopped"
-                break
-            if not self._measure(curve, load, stage):
-                ended = "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
-                break
-        self._measuring = None
-        return ended
+    @property
+    def left_s(self) -> float:
+        """Time left at the pace of those measured so far."""
+        measured = self.done - self._resumed
+        usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
+        each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
+        return (self.expected - self.done) * each_s
 
     def result_if_done(self) -> SweepResult | None:
         """Return the result without any load where all points are measured already; None where some are not."""
-        if next(self._wanted(), None) is not None:
+        if next(self.wanted(), None) is not None:
             return None
-        self._note_start()
-        self._note(*end_event("complete"))
-        return self.result_so_far("complete")
+        self.note_start()
+        self._note(*end_event(COMPLETE))
+        return self.result_so_far(COMPLETE)
 
-    def _note_start(self) -> None:
-        """Record what is to be measured, and what was before this sweep was ended and went on."""
-        self._note(*begin_event(self._plan))
-        for curve, trials in enumerate(self._log.trials):
-            for trial in trials:
-                self._note(*trial_event(self._plan, curve, trial))
-
-    def _wanted(self) -> Iterator[tuple[Curve, int, SearchStage]]:
+    def wanted(self) -> Generator[Wanted[Point, Trial]]:
+        """Take the stages of the search one after the other, each over all curves."""
         for stage in SearchStage:
             points = (
-                (curve, load, stage)
+                self._wanted(curve, load, stage)
                 for curve in self._plan.curves
-                for load in curve.search.wanted(stage, self._log.trials[curve.index])
+                for load in curve.search.wanted(stage, self._trials[curve.index])
             )
             if stage is SearchStage.REPEAT:
                 # Over all curves: what drifts must not look like the effect of an axis.
@@ -185,48 +113,49 @@ class SweepRunner(SkippingPoints):
             else:
                 yield from points
 
-    def _wait_to_go_on(self) -> bool:
-        """Wait while paused; False if the sweep is to end."""
-        while not self._go_on.wait(_PAUSE_S):
-            if self._load.wait(0):
-                return False
-        return not self._stop.is_set()
+    def _wanted(self, curve: Curve, load: int, stage: SearchStage) -> Wanted[Point, Trial]:
+        return Wanted(Point(curve.index, load), curve.index, functools.partial(self._measure, curve, load, stage))
 
-    def _measure(self, curve: Curve, load: int, stage: SearchStage) -> bool:
-        """Measure one point; False if the sweep is over."""
-        self._measuring = at = Point(curve.index, load)
-        self._skip.clear()
-        try:
-            self._tuning.set(curve)
-            trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
-        except EndedError:
-            if self._stop.is_set() or self._load.wait(0):
-                return False
-            self._leave_out(at, "" if self._skip.is_set() else "stopped meanwhile")
-            return True
-        except LunscopeError as error:
-            self._leave_out(at, str(error))
-            return not self._load.wait(0)
-        for name in sorted(set(trial.failing) - self._log.failed):
-            self._log.failed.add(name)
-            point = self._plan.point_name(at)
-            self._log.note(f"{name}: its I/Os failed from {point} on; points with it are not in the curve")
-        self._log.trials[curve.index].append(trial)
-        self._measuring = None
-        self._note(*trial_event(self._plan, curve.index, trial))
-        self._keep(curve.index, trial)
-        return True
+    def _measure(self, curve: Curve, load: int, stage: SearchStage) -> Trial:
+        self._tuning.set(curve)
+        trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
+        self._name_failing(trial.failing, f"from {self.now_name} on; points with it are not in the curve")
+        return trial
 
-    def _leave_out(self, at: Point, reason: str) -> None:
-        left_out, self._measuring = LeftOut(at, reason), None
-        self._log.left_out.append(left_out)
-        self._log.note(f"{self._plan.point_name(at)}: left out" + (f": {reason}" if reason else ""))
+    def failed(self, point: Point, error: LunscopeError | None) -> str:
+        """Leave the point out."""
+        reason = str(error) if error is not None else "" if self._skip.is_set() else "stopped meanwhile"
+        left_out, self._now = LeftOut(point, reason), None
+        self._left_out.append(left_out)
+        self._say_trouble(f"{self.name_of(point)}: left out" + (f": {reason}" if reason else ""))
         self._note(*left_out_event(self._plan, left_out))
+        return self.why_ended if self._load.wait(0) else ""
+
+    def close(self) -> None:
+        """Restore the tunables that vary."""
+        for line in self._tuning.close():
+            self._say_trouble(line)
+
+    def name_of(self, point: Point) -> str:
+        """Name a point by the values of its axes."""
+        return self._plan.point_name(point)
+
+    def begin_event(self) -> tuple[str, Data]:
+        """Text and data of the start."""
+        return begin_event(self._plan)
+
+    def trial_event(self, curve: int, trial: Trial) -> tuple[str, Data]:
+        """Text and data of a measurement."""
+        return trial_event(self._plan, curve, trial)
+
+    def end_event(self, ended: str) -> tuple[str, Data]:
+        """Text and data of the end."""
+        return end_event(ended)
 
     def result_so_far(self, ended: str) -> SweepResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""
         curves = tuple(
             CurveResult(curve, tuple(trials), answer(trials, self._plan.limits))
-            for curve, trials in zip(self._plan.curves, self._log.trials, strict=True)
+            for curve, trials in zip(self._plan.curves, self._trials, strict=True)
         )
-        return SweepResult(self._plan, curves, ended, tuple(self._log.troubles), self._clock() - self._begun_s)
+        return SweepResult(self._plan, curves, ended, self.troubles, self._clock() - self._begun_s)

@@ -10,7 +10,7 @@ from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event, end_event, trial_event
 from engine.rate_search.goal import allowed_share
-from engine.rate_search.plan import RatePlan, make_rate_plan
+from engine.rate_search.plan import RatePlan, RatePoint, make_rate_plan
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
@@ -20,7 +20,7 @@ from engine.sweep.limit import Limit
 from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
 from tui.sweep.rate_session import RateSession
-from tui.sweep.rate_state import RatePoint, RateState
+from tui.sweep.rate_state import RateState
 from tui.sweep.state import SweepPhase
 
 LIMITS = ("p99<=5ms", "mean<=1ms", "p50<=0.1us")

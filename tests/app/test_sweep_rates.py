@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, TargetSpec
 from engine.rate_search.bounds import LoadClass
+from engine.rate_search.plan import RatePoint
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
@@ -25,7 +26,7 @@ from tui.screens.shared.dialogs import Dialog
 from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.rate_rows import curve_figures
 from tui.sweep.rate_session import RateSession
-from tui.sweep.rate_state import RatePoint, RateState
+from tui.sweep.rate_state import RateState
 from tui.sweep.series import group_of
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, Never
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -96,7 +96,7 @@ def run_isolation(job: JobSpec, asked: IsolationAsked, permissions: Permissions,
         return _run(order, watching) if asked.on_screen is None else asked.on_screen(order, watching)
 
 
-class HeadlessIsolation(MeasuredRun[Never, IsolationStudy]):
+class HeadlessIsolation(MeasuredRun[IsolationPoint, IsolationStudy]):
     """Takes a plan from the preparation of the victim to the last point."""
 
     def __init__(
@@ -107,13 +107,14 @@ class HeadlessIsolation(MeasuredRun[Never, IsolationStudy]):
         signals: EndingSignals,
         watching: Watching,
     ) -> None:
-        super().__init__(control, sampling, signals, order.plan.victim.knobs, None)
+        super().__init__(control, sampling, signals, order.plan.victim.knobs, order.kept)
         # On a terminal the line of progress names the point.
         say = (lambda _text: None) if sys.stderr.isatty() else _say
-        self._runner = self.runner = IsolationRunner(
-            order.plan, control, order.hierarchy, watching.sysfs, note=control.note_load, say=say, kept=order.kept
+        plan, done = order.plan, () if order.kept is None else tuple(order.kept.done)
+        note = control.note_load
+        self.runner: IsolationRunner = IsolationRunner(
+            plan, control, order.hierarchy, watching.sysfs, keep=self._keep, done=done, note=note, say=say
         )
-        self._progress_line = self.runner.progress_line
 
 
 def _run(order: IsolationOrder, watching: Watching) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Struct
 
@@ -16,6 +15,7 @@ from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
+from engine.study.runner import StudyRunner
 from engine.study.trial_file import Trial, TrialFile
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
@@ -30,20 +30,6 @@ _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
 
 Result = TypeVar("Result")
-Result_co = TypeVar("Result_co", covariant=True)
-
-
-class Measuring(Protocol[Result_co]):
-    """Measures over a load that runs; `run` blocks."""
-
-    def run(self) -> Result_co:
-        """Measure everything."""
-
-    def stop(self) -> None:
-        """End it early, from any thread."""
-
-    def result_so_far(self, ended: str) -> Result_co:
-        """Sum up what is measured."""
 
 
 class Sampling(Struct, frozen=True):
@@ -75,8 +61,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         super().__init__(control, sampling.monitor, signals, report_progress)
         self._control, self._signals, self._first, self._trials = control, signals, first, trials
         self._watch = sampling.watch
-        self._runner: Measuring[Result]
-        self._progress_line: Callable[[], str]
+        self.runner: StudyRunner[Any, Trial, Result]
         self._trouble: LunscopeError | None = None
         self.result: Result | None = None
         """None if the load never began."""
@@ -87,18 +72,18 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
     def _follow(self) -> None:
-        under_way, reported_s = BackgroundCall(self._runner.run, "lunscope-trials"), 0.0
+        under_way, reported_s = BackgroundCall(self.runner.run, "lunscope-trials"), 0.0
         while not under_way.done.wait(_POLL_S):
             self._name_waits()
             if self._signals.wait(0) is not None:
-                self._runner.stop()
+                self.runner.stop()
                 # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
                 under_way.done.wait(_ENDING_S)
                 break
             if time.monotonic() - reported_s >= _REPORT_S:
                 reported_s = time.monotonic()
-                report_progress(self._progress_line())
-        self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
+                report_progress(self.runner.progress_line)
+        self.result = under_way.result() if under_way.done.is_set() else self.runner.result_so_far("stopped")
         if self._trouble is not None:
             raise self._trouble
 
@@ -110,7 +95,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
             self._trials.append(curve, trial)
         except LunscopeError as error:
             self._trouble = error
-            self._runner.stop()
+            self.runner.stop()
 
 
 def report_progress(text: str) -> None:

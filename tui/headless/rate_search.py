@@ -15,7 +15,7 @@ from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.document import open_loop, rate_document
 from engine.rate_search.plan import RatePlan
-from engine.rate_search.runner import RateProgress, RateResult, RateRunner
+from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
 from engine.running.control import LoadControl
@@ -59,8 +59,7 @@ class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
         super().__init__(control, sampling, signals, rates.plan.first, rates.trials)
         done = () if rates.trials is None else tuple(rates.trials.done)
         watch = sampling.watch
-        runner = RateRunner(rates.plan, control, self._keep, done, note=control.note_load, watch=watch)
-        self._runner, self._progress_line = runner, lambda: rate_progress_line(runner.progress)
+        self.runner = RateRunner(rates.plan, control, self._keep, done, note=control.note_load, watch=watch)
 
 
 class _Outcome(Struct):
@@ -176,9 +175,3 @@ def _print_json(outcome: _Outcome) -> None:
     else:
         return
     click.echo(dump_json({**document, **found}))
-
-
-def rate_progress_line(progress: RateProgress) -> str:
-    """Say in one line how far a search is."""
-    left = f", about {progress.left_s:.0f} s left" if progress.left_s >= 1 else ""
-    return f"{progress.done} trials{left}  rate {progress.rate:,.0f}"

@@ -17,7 +17,7 @@ from engine.strict_json import dump_json
 from engine.study.trial_file import TrialFile
 from engine.sweep.document import sweep_document
 from engine.sweep.plan import SweepPlan
-from engine.sweep.runner import SweepProgress, SweepResult, SweepRunner
+from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
 from engine.text import safe_text
@@ -48,8 +48,7 @@ class HeadlessSweep(MeasuredRun[Trial, SweepResult]):
         done = () if order.trials is None else tuple(order.trials.done)
         watch = sampling.watch
         runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load, watch=watch)
-        self._runner, self._progress_line = runner, lambda: progress_line(runner.progress)
-        self.result_if_done = runner.result_if_done
+        self.runner, self.result_if_done = runner, runner.result_if_done
 
 
 def run_sweep(order: SweepOrder, watching: Watching) -> int:
@@ -82,12 +81,6 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
         if control.outstanding:
             leave(code or 1)
         return recording_exit(recording, code)
-
-
-def progress_line(progress: SweepProgress) -> str:
-    """Say in one line how far a sweep is."""
-    left = f"{progress.left_s / 60:.0f} min" if progress.left_s >= 90 else f"{progress.left_s:.0f} s"
-    return f"{progress.done}/{progress.expected} measured, about {left} left  {progress.point}"
 
 
 def _print(result: SweepResult, targets: tuple[str, ...], host: Mapping[str, object] | None, *, as_json: bool) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Never
 
 from engine.isolation.aggressor_group import LimitHierarchy
 from engine.isolation.plan import IsolationPlan
 from engine.isolation.runner import IsolationRunner
-from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
+from engine.isolation.study import IsolationPoint, IsolationStudy
 from engine.study.trial_file import TrialFile
 from tui.load.load_controller import LoadController
 from tui.sweep.isolation_state import IsolationState
 from tui.sweep.measuring import MeasuringSession
-from tui.sweep.state import RUNNING_PHASES, SweepPhase
+from tui.sweep.state import SweepPhase
 
 
-class IsolationSession(MeasuringSession[IsolationStudy, Never]):
+class IsolationSession(MeasuringSession[IsolationStudy, IsolationPoint]):
     """Owns a curve from the victim alone to its answer."""
 
     WHAT = "isolation curve"
@@ -31,20 +30,16 @@ class IsolationSession(MeasuringSession[IsolationStudy, Never]):
         part: str = "",
         kept: TrialFile[IsolationPoint] | None = None,
     ) -> None:
-        super().__init__(controller, plan.victim, plan.victim.knobs, None, part=part)
+        super().__init__(controller, plan.victim, plan.victim.knobs, kept, part=part)
         self.plan = plan
-        control = controller.control
-        self._runner = IsolationRunner(plan, control, hierarchy, sysfs, note=control.note_load, kept=kept)
+        control, done = controller.control, () if kept is None else tuple(kept.done)
+        note = control.note_load
+        self._runner = IsolationRunner(plan, control, hierarchy, sysfs, keep=self._keep, done=done, note=note)
 
     @property
     def runner(self) -> IsolationRunner:
         """What measures."""
         return self._runner
-
-    @property
-    def is_measuring(self) -> bool:
-        """Whether a point is being measured, or the next follows at once."""
-        return self._runner.progress.now is not None or not self.paused
 
     @property
     def least_read_pct(self) -> float:
@@ -54,16 +49,6 @@ class IsolationSession(MeasuringSession[IsolationStudy, Never]):
     @property
     def state(self) -> IsolationState:
         """The curve now."""
-        progress, phase = self._runner.progress, self._phase
-        if phase is SweepPhase.MEASURING and progress.is_paused:
-            phase = SweepPhase.PAUSED
-        study = self._runner.study
-        refused = self._ended if phase is SweepPhase.ENDED and not study.ended else ""
-        return IsolationState(study, self.plan.points, phase, progress.now, progress.left_s, refused, self.part)
-
-    def skip(self) -> None:
-        """Leave out the point that is being measured."""
-        now = self._runner.progress.now
-        if self._phase in RUNNING_PHASES and now is not None:
-            self._message = f"skipped {point_name(now.aggressor, now.cap)}"
-            self._runner.skip()
+        runner, study = self._runner, self._runner.study
+        refused = self._ended if self._phase is SweepPhase.ENDED and not study.ended else ""
+        return IsolationState(study, runner.expected, self.phase, runner.now, runner.left_s, refused, self.part)

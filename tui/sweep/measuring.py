@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from engine.errors import LunscopeError, StoppedError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec
 from engine.running.status import LoadState
+from engine.study.runner import StudyRunner
 from engine.study.trial_file import Trial, TrialFile
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
@@ -21,7 +22,6 @@ from tui.sweep.state import RUNNING_PHASES, SweepPhase
 LAST_POINT_S = 2.0
 """How long a measurement may take to end when the screens are left."""
 
-Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result", bound="Ended")
 
 
@@ -37,38 +37,7 @@ class Ended(Protocol):
         """Whether all was measured."""
 
 
-class Progress(Protocol):
-    """How far a measurement is."""
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the runner is asked to pause."""
-
-
-class Runner(Protocol[Result_co]):
-    """Measures over a load that runs; `run` blocks."""
-
-    @property
-    def progress(self) -> Progress:
-        """How far it is."""
-
-    def run(self) -> Result_co:
-        """Measure everything."""
-
-    def stop(self) -> None:
-        """End it early."""
-
-    def pause(self) -> None:
-        """Measure nothing more until `resume`."""
-
-    def resume(self) -> None:
-        """Go on."""
-
-    def result_so_far(self, ended: str) -> Result_co:
-        """Sum up what is measured."""
-
-
-class Wanted(Struct, frozen=True):
+class SetKnobs(Struct, frozen=True):
     """Knobs that are to be set."""
 
     name: str
@@ -94,7 +63,7 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
         self._lock = threading.Lock()
         """Of what is wanted, and of the end that takes it."""
         self._phase = SweepPhase.WAITING
-        self._wanted: Wanted | None = None
+        self._wanted: SetKnobs | None = None
         self._message = self._ended = ""
         self._trouble: LunscopeError | None = None
         self._result: Result | None = None
@@ -104,13 +73,8 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
 
     @property
     @abstractmethod
-    def runner(self) -> Runner[Result]:
+    def runner(self) -> StudyRunner[Any, Trial, Result]:
         """What measures."""
-
-    @property
-    @abstractmethod
-    def is_measuring(self) -> bool:
-        """Whether a trial is being measured, or the next follows at once."""
 
     @property
     @abstractmethod
@@ -122,7 +86,12 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
     @property
     def paused(self) -> bool:
         """Whether the runner is asked to pause."""
-        return self.runner.progress.is_paused
+        return self.runner.is_paused
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether a trial is being measured, or the next follows at once."""
+        return self.runner.now is not None or not self.paused
 
     @property
     def first(self) -> Knobs:
@@ -138,7 +107,8 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
     @property
     def phase(self) -> SweepPhase:
         """Where it is."""
-        return self._phase
+        is_paused = self._phase is SweepPhase.MEASURING and self.paused
+        return SweepPhase.PAUSED if is_paused else self._phase
 
     @property
     def message(self) -> str:
@@ -180,6 +150,13 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
             self.runner.pause()
             self._message = f"pauses after the {self.IN_HAND} in hand; the load goes on"
 
+    def skip(self) -> None:
+        """Leave out the point that is being measured."""
+        name = self.runner.now_name
+        if self._phase is SweepPhase.MEASURING and name:
+            self._message = f"skipped {name}"
+            self.runner.skip()
+
     def stop(self) -> None:
         """End the measurement; what was measured stays."""
         if self._phase is SweepPhase.PREPARING:
@@ -188,7 +165,7 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
         if self._phase in RUNNING_PHASES:
             self._message = "stopping: what was measured is kept"
 
-    def set_knobs(self, wanted: Wanted) -> None:
+    def set_knobs(self, wanted: SetKnobs) -> None:
         """Set the live knobs: at the end of the measurement while it goes on, else now, starting the load."""
         name = wanted.name
         with self._lock:

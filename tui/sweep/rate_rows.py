@@ -12,11 +12,12 @@ from msgspec import Struct
 from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.grid import RateGrid
+from engine.rate_search.plan import RatePoint
 from engine.rate_search.rounds import on_grid
 from engine.rate_search.search import RateSearch, is_carried
 from engine.rate_search.trial import RateStage, RateTrial
 from engine.sweep.limit import Limit
-from tui.sweep.rate_state import RatePoint, RateState
+from tui.sweep.rate_state import RateState
 
 
 class LimitClass(Struct, frozen=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.rate_search.plan import RatePlan
+from engine.rate_search.plan import RatePlan, RatePoint
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.trial import RateTrial
 from engine.study.trial_file import TrialFile
 from tui.load.load_controller import LoadController
-from tui.sweep.measuring import MeasuringSession, Wanted
-from tui.sweep.rate_state import RatePoint, RateState
-from tui.sweep.state import RUNNING_PHASES, SweepPhase
+from tui.sweep.measuring import MeasuringSession, SetKnobs
+from tui.sweep.rate_state import RateState
+from tui.sweep.state import RUNNING_PHASES
 
 
 class RateSession(MeasuringSession[RateResult, RateTrial]):
@@ -33,11 +33,6 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
         return self._runner
 
     @property
-    def is_measuring(self) -> bool:
-        """Whether a trial is being measured, or the next follows at once."""
-        return self._runner.progress.rate > 0 or not self.paused
-
-    @property
     def least_read_pct(self) -> float:
         """The lowest share of reads of all combinations."""
         return min(knobs.read_pct for _, knobs in self.plan.curves)
@@ -45,20 +40,17 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
     @property
     def state(self) -> RateState:
         """The search now."""
-        progress, phase = self._runner.progress, self._phase
-        if phase is SweepPhase.MEASURING and progress.is_paused:
-            phase = SweepPhase.PAUSED
+        runner, is_over = self._runner, self._phase not in RUNNING_PHASES
         wanted = self.wanted if isinstance(self.wanted, RatePoint) else None
-        now = RatePoint(progress.curve, progress.rate) if progress.rate and phase in RUNNING_PHASES else None
         return RateState(
             self.plan,
-            self._runner.trials,
-            phase,
-            now,
-            progress.left_s,
+            runner.trials,
+            self.phase,
+            None if is_over else runner.now,
+            runner.left_s,
             self._ended,
             wanted,
-            self._runner.troubles,
+            runner.troubles,
             self.part,
         )
 
@@ -69,4 +61,4 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
 
     def use(self, point: RatePoint) -> None:
         """Set the live rate: at the end of the search while it goes on, else now, starting the load."""
-        self.set_knobs(Wanted(point.name(self.plan), self.plan.knobs_at(point.curve, point.rate), point))
+        self.set_knobs(SetKnobs(self.plan.point_name(point), self.plan.knobs_at(point.curve, point.rate), point))

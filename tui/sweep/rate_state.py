@@ -5,20 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from engine.rate_search.events import RecordedRates
-from engine.rate_search.plan import RatePlan
+from engine.rate_search.plan import RatePlan, RatePoint
 from engine.rate_search.trial import RateTrial
 from tui.sweep.state import SweepPhase
-
-
-class RatePoint(Struct, frozen=True, order=True):
-    """A rate of a combination."""
-
-    curve: int
-    rate: float
-
-    def name(self, plan: RatePlan) -> str:
-        """Such as "bs=4k rate=12,340/s"."""
-        return f"{plan.curves[self.curve][0]} rate={self.rate:,.0f}/s".strip()
 
 
 class RateState(Struct, frozen=True):

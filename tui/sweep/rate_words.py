@@ -27,7 +27,7 @@ def rate_progress_text(state: RateState) -> str:
             if state.is_complete:
                 return f"COMPLETE: {count}"
             return not_complete_text(state, f"{count} were made")
-    now = "" if state.now is None else state.now.name(state.plan)
+    now = "" if state.now is None else state.plan.point_name(state.now)
     if state.phase is SweepPhase.PAUSED:
         return f"PAUSED   {count}{f'   after this trial: {now}' if now else ''}"
     left = left_text(state.left_s)
@@ -96,7 +96,7 @@ def rate_answer_text(state: RateState, found: Sequence[CurveFigures], first: int
 
 def rate_point_text(state: RateState, row: RateRow, width: int) -> str:
     """Write the figures of a rate, as many as fit, none of them cut."""
-    parts = [row.point.name(state.plan)]
+    parts = [state.plan.point_name(row.point)]
     iops = row.figure("iops")
     parts += [] if iops is None else [f"{iops:,.0f} IOPS"]
     for limit, found in zip(state.plan.limits, row.classes, strict=False):

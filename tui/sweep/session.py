@@ -8,8 +8,8 @@ from engine.sweep.points import Point
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
 from tui.load.load_controller import LoadController
-from tui.sweep.measuring import MeasuringSession, Wanted
-from tui.sweep.state import SweepPhase, SweepState
+from tui.sweep.measuring import MeasuringSession, SetKnobs
+from tui.sweep.state import SweepState
 
 
 class SweepSession(MeasuringSession[SweepResult, Trial]):
@@ -30,11 +30,6 @@ class SweepSession(MeasuringSession[SweepResult, Trial]):
         return self._runner
 
     @property
-    def is_measuring(self) -> bool:
-        """Whether a point is being measured, or the next follows at once."""
-        return self._runner.points.measuring is not None or not self.paused
-
-    @property
     def least_read_pct(self) -> float:
         """The lowest share of reads of all points."""
         return min(curve.knobs.read_pct for curve in self.plan.curves)
@@ -42,30 +37,21 @@ class SweepSession(MeasuringSession[SweepResult, Trial]):
     @property
     def state(self) -> SweepState:
         """The sweep now."""
-        progress, phase = self._runner.progress, self._phase
-        if phase is SweepPhase.MEASURING and progress.is_paused:
-            phase = SweepPhase.PAUSED
+        runner = self._runner
         wanted = self.wanted if isinstance(self.wanted, Point) else None
         return SweepState(
             self.plan,
-            self._runner.points,
-            phase,
-            progress.expected,
-            progress.left_s,
+            runner.points,
+            self.phase,
+            runner.expected,
+            runner.left_s,
             self._ended,
             wanted,
-            self._runner.troubles,
+            runner.troubles,
             self.part,
         )
-
-    def skip(self) -> None:
-        """Leave out the point that is being measured."""
-        at = self._runner.points.measuring
-        if self._phase is SweepPhase.MEASURING and at is not None:
-            self._message = f"skipped {self.plan.point_name(at)}"
-            self._runner.skip()
 
     def use(self, point: Point) -> None:
         """Set the live knobs to a point: at the end of the sweep while it goes on, else now, starting the load."""
         knobs = self.plan.knobs_at(self.plan.curves[point.curve], point.load)
-        self.set_knobs(Wanted(self.plan.point_name(point), knobs, point))
+        self.set_knobs(SetKnobs(self.plan.point_name(point), knobs, point))

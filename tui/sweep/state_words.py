@@ -29,7 +29,7 @@ def state_words(state: State) -> StateWords:
     """Put a state in words."""
     match state:
         case RateState():
-            wish = "" if state.wanted is None else f"on end: {state.wanted.name(state.plan)}"
+            wish = "" if state.wanted is None else f"on end: {state.plan.point_name(state.wanted)}"
             return StateWords(rate_progress_text(state), reason_text(state), wish, _rate_legend(state))
         case IsolationState():
             legend = "iso p5: p99 alone / p99 beside, 5th percentile of the seconds  ! not isolated"

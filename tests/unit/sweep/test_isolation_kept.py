@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -17,6 +17,7 @@ from engine.isolation.plan import IsolationPlan, plan_isolation
 from engine.isolation.runner import IsolationRunner
 from engine.isolation.study import AggressorLoad, IsolationPoint, point_name
 from engine.running.control import LoadControl
+from engine.study.runner import Wanted
 from engine.study.trial_file import TrialFile
 from tests.app.isolation_states import isolation_plan, isolation_points
 
@@ -28,13 +29,16 @@ class QuickRunner(IsolationRunner):
 
     def __init__(self, plan: IsolationPlan, kept: TrialFile[IsolationPoint], most: int = 1000) -> None:
         hierarchy = LimitHierarchy(Path("/nonexistent"), unified=True)
-        super().__init__(plan, LoadControl(), hierarchy, Path("/nonexistent"), kept=kept)
+        super().__init__(plan, LoadControl(), hierarchy, Path("/nonexistent"), keep=kept.append, done=kept.done)
         self.measured: list[str] = []
         self._most = most
 
     def measure(self) -> None:
         """Measure all points."""
-        self._measure(GROUP)
+        self.run()
+
+    def wanted(self) -> Generator[Wanted[IsolationPoint, IsolationPoint]]:
+        return self._points(GROUP)
 
     def _made(self, load: AggressorLoad | None, cap: Cap) -> IsolationPoint:
         if len(self.measured) == self._most:

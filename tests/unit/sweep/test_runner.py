@@ -155,7 +155,7 @@ def test_point_that_is_skipped_is_named_and_the_others_are_measured() -> None:
     runner = SweepRunner(_plan(), load, clock=load.clock)
 
     def skip_four() -> None:
-        if runner.progress.point == "qd=4" and not runner._log.troubles:
+        if runner.now_name == "qd=4" and not runner.troubles:
             runner.skip()
 
     load.on_wait = skip_four
@@ -169,7 +169,7 @@ def test_pause_measures_nothing_until_it_goes_on() -> None:
     load = FakeLoad(corner(16))
     runner = SweepRunner(_plan("qd=1,2"), load, clock=load.clock)
     runner.pause()
-    assert runner.progress.is_paused
+    assert runner.is_paused
     waits = []
 
     def go_on() -> None:
@@ -229,10 +229,10 @@ def test_point_during_which_the_process_was_stopped_is_measured_again() -> None:
 def test_progress_counts_down() -> None:
     load = FakeLoad(corner(16))
     left = []
-    runner = SweepRunner(_plan(), load, clock=load.clock, keep=lambda _c, _t: left.append(runner.progress.left_s))
+    runner = SweepRunner(_plan(), load, clock=load.clock, keep=lambda _c, _t: left.append(runner.left_s))
     runner.run()
     assert left[0] > left[-1]
-    assert runner.progress.done == len(left)
+    assert runner.done == len(left)
 
 
 # ------------------------------------------------------------------------------------------------ the file of trials

@@ -9,11 +9,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from engine.rate_search.plan import RatePoint
 from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
 from tui.screens.sweep.body import SweepBody
 from tui.sweep.rate_rows import RATE_SORT_KEYS, CurveFigures, RateRow, curve_figures, sorted_rate_rows
-from tui.sweep.rate_state import RatePoint, RateState
+from tui.sweep.rate_state import RateState
 from tui.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text
 from tui.widgets.sweep.answer import AnswerText
 from tui.widgets.sweep.rate_bounds import RateBounds

@@ -10,9 +10,9 @@ from textual.strip import Strip
 
 from collectors.field import Unit
 from engine.rate_search.bounds import LoadClass
+from engine.rate_search.plan import RatePoint
 from engine.text import safe_text
 from tui.sweep.rate_rows import LimitClass, RateRow
-from tui.sweep.rate_state import RatePoint
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
