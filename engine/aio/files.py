@@ -47,10 +47,6 @@ def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int
         raise ValueError(f"queue_depth {depth} on {width} targets is above {most}: lower one, or {elsewhere}")
     if not isinstance(knobs.distribution, Uniform) or not isinstance(knobs.write_distribution, Uniform | None):
         raise ValueError(f"the aio engine draws offsets evenly only: {elsewhere}")
-    if knobs.fsync_every is not None:
-        raise ValueError(
-            f"fsync_every {knobs.fsync_every} is not for the aio engine, which issues no fsync: {elsewhere}"
-        )
     for target in targets[:width]:
         _check_target(knobs, target, stripe_unit_bytes)
     for knob in KNOBS.values():

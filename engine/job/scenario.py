@@ -33,7 +33,7 @@ from engine.job.file import JobSource, dump_job, job_of, parse_toml, read_values
 from engine.job.formats.text_file import quoted as shown_value
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
 from engine.job.sizes import format_duration, parse_duration
-from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.job.spec import Backend, JobSpec, Knobs, Permissions
 from engine.job.validate import validate
 from engine.job.values import WrongTypeError, quoted
 from engine.replacing import replace
@@ -107,9 +107,17 @@ def validate_scenario(scenario: Scenario) -> None:
             raise UsageError(f"the turn at {format_duration(at_s)}: {over}")
         try:
             validate(replace(scenario.job, knobs=knobs))
+            _require_mode(scenario.job, knobs)
         except UsageError as error:
             raise UsageError(f"the turn at {format_duration(at_s)}: {error}") from None
         before_s = at_s
+
+
+def _require_mode(job: JobSpec, knobs: Knobs) -> None:
+    if job.backend is Backend.AIO and knobs.mode.is_direct != job.knobs.mode.is_direct:
+        raise UsageError(
+            "--mode: the aio engine turns direct I/O neither on nor off: it needs --engine uring or threads"
+        )
 
 
 def validate_together(phase: Sequence[Scenario]) -> None:

@@ -138,6 +138,8 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     yield from _arrival_problems(job)
     if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
         yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
+    if job.backend is Backend.AIO and job.knobs.fsync_every is not None:
+        yield Problem("fsync-every", "the aio engine issues no fsync: it needs --engine uring or threads")
     yield from _verify_problems(job)
     yield from _extent_problems(job)
     yield from _time_problems(job)

@@ -73,8 +73,7 @@ class LoadControl:
         if status.job is None:
             return status
         elapsed_s = 0.0 if driver is None else driver.elapsed_s
-        job = replace(status.job, knobs=now.knobs)
-        return replace(status, job=job, knobs=now.knobs, epoch=now.epoch, elapsed_s=elapsed_s)
+        return replace(status, job=replace(status.job, knobs=now.knobs), epoch=now.epoch, elapsed_s=elapsed_s)
 
     def arm(self, job: JobSpec, permissions: Permissions, beside: Beside | None = None) -> None:
         """Prepare a job: open and check its targets, fill scratch files, set up the engine; blocks.

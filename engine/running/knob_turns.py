@@ -58,8 +58,12 @@ class KnobTurns:
             UsageError: as `check`, or the targets do not take them; the old knobs stay.
             RefusedError: a target that would be written may not be.
         """
+        self.check(knobs)
+        self._take(knobs)
+
+    def _take(self, knobs: Knobs) -> None:
+        """Turn to knobs that were checked."""
         with self.state.turning:
-            self.check(knobs)
             before = self.state.now
             if knobs == before.knobs:
                 return
@@ -130,7 +134,7 @@ class KnobTurns:
 
     def _error_of(self, knobs: Knobs) -> str:
         try:
-            self.turn(knobs)
+            self._take(knobs)
         except Exception as error:  # reported to the caller
             return str(error) or type(error).__name__
         return ""

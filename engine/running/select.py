@@ -179,7 +179,6 @@ def _refuse_for_aio(job: JobSpec, flow: FlowShare | None) -> None:
         "a time that is not measured (--ramp)": job.ramp_s > 0,
         "pauses (--think)": job.think_s > 0,
         "I/O priorities (--io-priority)": bool(job.priorities),
-        "flushes (--fsync-every)": job.knobs.fsync_every is not None,
         "a flow of several loads": flow is not None,
     }
     for what, is_wanted in wanted.items():

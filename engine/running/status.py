@@ -37,7 +37,7 @@ class LoadStatus(Struct, frozen=True):
 
     state: LoadState = LoadState.IDLE
     job: JobSpec | None = None
-    knobs: Knobs | None = None
+    """With the knobs in force."""
     targets: tuple[str, ...] = ()
     """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
     devices: tuple[tuple[int, ...], ...] = ()
@@ -62,6 +62,11 @@ class LoadStatus(Struct, frozen=True):
     """I/Os outstanding for longer than a second."""
     damaged: int = 0
     """Ranges that a verified load found damaged."""
+
+    @property
+    def knobs(self) -> Knobs | None:
+        """The knobs in force; None without a job."""
+        return None if self.job is None else self.job.knobs
 
 
 class LoadReading(Struct, frozen=True, eq=False):

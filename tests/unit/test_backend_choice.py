@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, UsageError
 from engine.guard import OpenTarget, TargetKind
 from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
+from engine.job.scenario import parse_scenario
 from engine.job.spec import Backend, JobSpec, Knobs, Mode
+from engine.job.validate import validate
 from engine.replacing import replace
 from engine.running.select import BackendChoice, blocking_target, choose, notices_of
 
@@ -41,6 +43,17 @@ def test_what_was_asked_for_is_taken_or_refused_with_a_fix() -> None:
         assert choose(JobSpec(backend=backend), uring_refusal="no", blocking="/x").backend is backend
     with pytest.raises(LunscopeError, match="--engine threads"):
         choose(JobSpec(backend=Backend.URING), uring_refusal="io_uring_disabled is 2", blocking="")
+
+
+def test_what_the_aio_engine_does_not_turn_is_refused_before_a_target_is_opened() -> None:
+    with pytest.raises(UsageError, match="--fsync-every: the aio engine issues no fsync: it needs --engine"):
+        validate(JobSpec(knobs=Knobs(fsync_every=8), backend=Backend.AIO))
+    turned = 'schema = "lunscope.scenario/1"\n[job]\nengine = "aio"\n[[turn]]\nat = "1s"\nmode = '
+    parse_scenario(turned + '"direct-sync"')
+    with pytest.raises(
+        UsageError, match=r"at 1s: --mode: the aio engine turns direct I/O neither on nor off: it needs"
+    ):
+        parse_scenario(turned + '"buffered"')
 
 
 def target(path: Path, **fields: object) -> OpenTarget:

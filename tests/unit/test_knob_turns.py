@@ -124,6 +124,17 @@ def test_what_cannot_be_meant_is_refused_before_the_load_is_asked(stage: Stage) 
     assert not stage.driver.begun.acquire(blocking=False)
 
 
+def test_a_turn_is_checked_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[JobSpec] = []
+    monkeypatch.setattr("engine.running.knob_turns.validate", checked.append)
+    stage.driver.may_go_on.release(2)
+    stage.request(Knobs(queue_depth=2))
+    stage.wait()
+    stage.turns.turn(Knobs(queue_depth=3))
+    assert [job.knobs.queue_depth for job in checked] == [2, 3]
+    assert stage.driver.turns == [Knobs(queue_depth=2), Knobs(queue_depth=3)]
+
+
 def test_the_knobs_of_a_running_load_are_turned_only(stage: Stage) -> None:
     with pytest.raises(UsageError, match="the load runs"):
         stage.state.prepare(Knobs(queue_depth=2))
