@@ -28,7 +28,7 @@ _NO_FLUSHES = FsyncResult(0, 0, 0, 0)
 
 
 class FleetSweepLoad:
-    """Implements engine.study.load.Load; one caller. The first hosts drive it, as many as the knobs say."""
+    """Implements engine.running.load.Load; one caller. The first hosts drive it, as many as the knobs say."""
 
     def __init__(
         self,

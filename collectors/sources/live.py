@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event as StopFlag
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from collectors.exact.live_tier import LiveTier
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
@@ -38,15 +38,6 @@ WHOLE_TOPOLOGY_S = 60.0
 """Longest wait of the first printed or recorded sample, which should have the facts of all devices."""
 
 _STOP_CHECK_S = 0.2
-
-
-@runtime_checkable
-class DrivenTargets(Protocol):
-    """A collector of a load."""
-
-    @property
-    def target_paths(self) -> Sequence[str]:
-        """Files and devices that the load drives now."""
 
 
 class LiveSource:
@@ -103,7 +94,6 @@ class LiveSource:
             most_cost_pct=(settings or ReadingSettings()).most_cost_pct,
         )
         self._extra = extra_collectors
-        self._loads = [one for one in extra_collectors if isinstance(one, DrivenTargets)]
         self._host: HostReaders | None = None
         self._skips = SkipReporter()
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
@@ -202,7 +192,8 @@ class LiveSource:
         return self._host
 
     def _targets(self) -> list[str]:
-        return [path for load in self._loads for path in load.target_paths]
+        """Files and devices that a load drives now, of the collectors that read one."""
+        return [path for one in self._extra for path in getattr(one, "target_paths", ())]
 
     def _sample_now(self) -> Sample:
         """Take a sample before the file of a recording is created, so that no recording is empty."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from collectors.tables.load.schema import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LO
 from engine.backend.protocol import Cells
 from engine.results.histogram import SUB_BITS, UNIT_NS
 from engine.running.counter_reader import LayoutReading
-from engine.running.status import LoadReading, ReadLoad
+from engine.running.status import LoadReading
+
+if TYPE_CHECKING:
+    from engine.running.load import Loads
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
@@ -26,7 +30,7 @@ class LoadCollector:
     It is the one caller of the control's `reading` and `take_events`.
     """
 
-    def __init__(self, control: ReadLoad) -> None:
+    def __init__(self, control: Loads) -> None:
         self._control = control
         self._driving = False
         self._rows = Rows((), ())

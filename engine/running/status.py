@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -84,16 +84,6 @@ class LoadReading(Struct, frozen=True, eq=False):
     """Major and minor of the device that each target is or is stored on."""
     layout: LayoutReading | None = None
     """Paths and logical I/Os; None for a load that has neither."""
-
-
-class ReadLoad(Protocol):
-    """A load, or several at once, as the collector reads them: one caller."""
-
-    def reading(self) -> LoadReading | None:
-        """Counters since the last call, once more after the end, then None."""
-
-    def take_events(self) -> tuple[Event, ...]:
-        """Return the events since the last call."""
 
 
 class StatusStore:

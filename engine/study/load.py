@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from engine.running.load import Load
 
-from engine.job.spec import Knobs
-from engine.results.result import EpochResult
-from engine.running.status import LoadStatus
+__all__ = ["EndedError", "Load", "NotWatched", "Observed", "PointWatch"]
 
 Observed: TypeAlias = Mapping[str, Any]
 """A JSON object with finite numbers; trials keep it as it is."""
@@ -35,29 +32,6 @@ class NotWatched:
     def end(self) -> Observed | None:
         """Return nothing."""
         return None
-
-
-class Load(Protocol):
-    """What a study needs of a running load; LoadControl offers it."""
-
-    @property
-    def status(self) -> LoadStatus:
-        """Where the load stands."""
-
-    def turn(self, knobs: Knobs) -> None:
-        """Turn the knobs; blocks."""
-
-    def part_epoch(self) -> None:
-        """Open another epoch with the same knobs."""
-
-    def peek(self) -> NDArray[np.uint64] | None:
-        """Counters now; None when there is no load any more."""
-
-    def last_epoch(self) -> EpochResult | None:
-        """Everything measured since the last turn of the knobs."""
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for the load to end; whether it has."""
 
 
 class EndedError(Exception):

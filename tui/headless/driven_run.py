@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.results.result import RunResult, nothing_measured
-from engine.running.control import LoadControl, LoadState, LoadStatus
+from engine.running.control import LoadControl, LoadState
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
+
+if TYPE_CHECKING:
+    from engine.running.load import Loads
 
 _POLL_S = 0.05
 
@@ -24,28 +26,10 @@ ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
 
 
-class Driven(Protocol):
-    """One load, or several at once."""
-
-    @property
-    def status(self) -> LoadStatus:
-        """Its state."""
-
-    @property
-    def outstanding(self) -> tuple[Outstanding, ...]:
-        """What is outstanding now, or never completed."""
-
-    def stop(self, *, verify: bool = True) -> tuple[Outstanding, ...]:
-        """End it, and wait for what is outstanding."""
-
-    def abandon(self) -> None:
-        """Wait no longer."""
-
-
 class DrivenLoads(ABC):
     """Runs loads from preparation to end, in the main thread, which alone receives signals."""
 
-    def __init__(self, driven: Driven, signals: EndingSignals, report: ReportProgress) -> None:
+    def __init__(self, driven: Loads, signals: EndingSignals, report: ReportProgress) -> None:
         self._driven = driven
         self._signals = signals
         self._report = report

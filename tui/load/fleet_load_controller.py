@@ -12,7 +12,7 @@ from tui.load.write_question import WriteQuestion
 
 
 class FleetLoadController:
-    """Drives one load over all hosts; implements DrivenLoad.
+    """Drives one load over all hosts, by the members that the screen uses of LoadController.
 
     Writing to a path needs both: permission for it on each host, and its name typed on the screen once for all hosts.
     """

@@ -12,13 +12,13 @@ from msgspec import Struct
 from collectors.model import Source
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
-from engine.running.status import ReadLoad
 from engine.text import safe_text
 from tui.options.reading import settings_with_options
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
     from collectors.sources.recorder import RecordingSource
+    from engine.running.load import Loads
 
 
 class Watching(Struct, frozen=True):
@@ -45,7 +45,7 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
 
 def open_source(
     watching: Watching,
-    control: ReadLoad,
+    control: Loads,
     *,
     patience_s: float = 0.0,
     say: Callable[[str], None] = lambda _text: None,

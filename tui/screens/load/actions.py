@@ -7,6 +7,7 @@ import math
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual import on
 from textual.message import Message
@@ -17,11 +18,17 @@ from engine.job.knobs import Knobs, StepContext, StepKey, StepSize, knob_rows
 from engine.job.validate import validate
 from engine.replacing import replace
 from tui.app_state import AppState
-from tui.load.driven_load import DrivenLoad
 from tui.load.knob_memory import KnobSlot
 from tui.screens.load.confirm_write import ask_name
 from tui.screens.shared.base import View
 from tui.transport import LiveTransport
+
+if TYPE_CHECKING:
+    from tui.load.fleet_load_controller import FleetLoadController
+    from tui.load.load_controller import LoadController
+
+    DrivenLoad: TypeAlias = LoadController | FleetLoadController
+    """A load of this host, or one over the hosts of a fleet."""
 
 TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in row.keys}
 """By the part of the action id after `knob.`."""
