@@ -18,7 +18,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.running.beside import Beside
-from engine.running.driver_figures import DriverFigures
+from engine.running.counter_reader import LayoutCounters
 from engine.running.knob_state import KnobState
 from engine.running.observed_run import ObservedRun
 from engine.running.prepared_run import PreparedRun, set_up
@@ -48,9 +48,8 @@ class LoadDriver(ObservedRun):
         knobs: KnobState | None = None,
         beside: Beside | None = None,
     ) -> None:
-        super().__init__(job, KnobState(job.knobs) if knobs is None else knobs)
+        super().__init__(job, KnobState(job.knobs) if knobs is None else knobs, run_number)
         self._permissions = permissions
-        self._run_number = run_number
         self._beside = beside
         self._rechecked = False
         self._monitor = UseMonitor()
@@ -71,8 +70,9 @@ class LoadDriver(ObservedRun):
         prepared_run = set_up(
             self._job, self._permissions, progress, self._stop_requested, self._waits, beside=self._beside
         )
-        self._figures = figures = DriverFigures(self._job, prepared_run, self._run_number)
-        self._devices = figures.devices
+        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
+        self._layout = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
+        self._devices = prepared_run.devices()
         self._prepared_run = prepared_run
 
     def recheck(self) -> None:
@@ -212,14 +212,13 @@ class LoadDriver(ObservedRun):
         if self._started_ns is not None:
             self._ended_ns = time.monotonic_ns()
             passes = self._final_passes(prepared_run, final_pass) if returned and closed else None
-            figures = self._prepared_figures()
-            result = figures.result(self._state(ended, badges), passes)
+            result = self._evaluate(prepared_run, ended, badges, passes)
             # After the counters: what completes in between is in neither, rather than in both.
             self._result = replace(result, outstanding=self.outstanding())
-            self._last_reading = figures.take()
+            self._last_reading = self.reading()
         self._never_returned = () if returned else prepared_run.outstanding()
         # The engine has descriptors of its own: scratch space is free once they are closed.
-        self._prepared_run = self._figures = None
+        self._prepared_run = self._layout = None
         if closed:
             closing.result()
         return returned and closed

@@ -11,26 +11,45 @@ from engine._native import VerifyPass
 from engine.backend.outstanding import Outstanding, Waits
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.results.badge import Badge
 from engine.results.caveats import run_badges
-from engine.results.result import EpochResult, ErrorCount, RunResult, nothing_measured
+from engine.results.result import (
+    About,
+    EngineFacts,
+    EpochResult,
+    ErrorCount,
+    RunResult,
+    epoch_result,
+    error_counts,
+    evaluate,
+    nothing_measured,
+)
 from engine.results.steadiness import steady_badges
-from engine.running.driver_figures import DriverFigures, RunState
+from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun
 from engine.running.status import LoadReading
 from engine.running.steady_watch import SteadyWatch
-from engine.verify.run_result import Verified
+from engine.verify.passing import PassResult
+from engine.verify.run_result import Verified, verified_so_far
+
+_DAMAGED_RANGES = 4
+"""Position in LoadEngine.verified."""
 
 
 class ObservedRun:
-    """State of a run, which the driver changes."""
+    """State of a run, which the driver changes; `run_number` is part of the keys of its rows."""
 
-    def __init__(self, job: JobSpec, knobs: KnobState) -> None:
+    def __init__(self, job: JobSpec, knobs: KnobState, run_number: int) -> None:
         self._job = job
         self._knobs = knobs
+        self._run_number = run_number
         self._prepared_run: PreparedRun | None = None
-        self._figures: DriverFigures | None = None
+        self._keys: tuple[str, ...] = ()
+        self._layout: LayoutCounters | None = None
+        """Counters of paths and whole I/Os; there as long as the prepared run is."""
+        self._path_history = PathHistory()
         self._devices: tuple[tuple[int, ...], ...] = ()
         self._steady = SteadyWatch(job)
         self._started_ns: int | None = None
@@ -137,13 +156,14 @@ class ObservedRun:
 
     def damaged_ranges(self) -> int:
         """How many ranges the reads of a verified load found damaged so far."""
-        figures = self._figures
-        return 0 if figures is None else figures.damaged_ranges()
+        engine = None if self._prepared_run is None else self._prepared_run.verifying
+        return 0 if engine is None else int(engine.verified()[:, _DAMAGED_RANGES].sum())
 
-    def verified(self) -> Verified | None:
-        """Gather what a verified load found so far; None for others, and when it is over."""
-        figures = self._figures
-        return None if figures is None else figures.verified()
+    def verified(self, passes: list[PassResult | None] | None = None) -> Verified | None:
+        """Gather what a verified load found so far, and its final passes; None for others, and when it is over."""
+        prepared_run = self._prepared_run
+        engine = None if prepared_run is None else prepared_run.verifying
+        return None if prepared_run is None or engine is None else verified_so_far(engine, prepared_run.names, passes)
 
     def peek(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
@@ -152,49 +172,78 @@ class ObservedRun:
 
     def observe_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
         """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
-        figures = self._figures
-        return (np.zeros((0, 12), np.uint64), ()) if figures is None else figures.observe_paths(self.elapsed_s)
+        prepared_run, layout = self._prepared_run, self._layout
+        if prepared_run is None or layout is None:
+            return np.zeros((0, 12), np.uint64), ()
+        counters = layout.peek()
+        self._path_history.observe(counters, prepared_run.names, layout.names, self.elapsed_s)
+        return counters, layout.names
 
     def tail(self) -> str:
         """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
-        figures = self._figures
-        return "" if figures is None or self._started_ns is None else figures.tail()
+        prepared_run = self._prepared_run
+        epochs = () if prepared_run is None else prepared_run.engine.epochs()
+        return "" if prepared_run is None or not epochs else tail_line(epochs[-1], prepared_run.names)
 
     def reading(self) -> LoadReading | None:
         """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
-        figures = self._figures
-        if figures is not None:
-            return figures.take() if self._started_ns is not None else None
+        prepared_run, layout = self._prepared_run, self._layout
+        if prepared_run is not None and layout is not None:
+            return self._take(prepared_run, layout) if self._started_ns is not None else None
         last, self._last_reading = self._last_reading, None
         return last
 
+    def _take(self, prepared_run: PreparedRun, layout: LayoutCounters) -> LoadReading:
+        paths = layout.take()
+        device_numbers = tuple(target.device_number for target in prepared_run.targets)
+        return LoadReading(self._keys, prepared_run.names, *prepared_run.counters.take(), device_numbers, paths)
+
     def errors(self) -> tuple[ErrorCount, ...]:
         """I/Os that failed so far, the most frequent first."""
-        figures = self._figures
-        return () if figures is None else figures.errors()
+        prepared_run = self._prepared_run
+        return () if prepared_run is None else error_counts(prepared_run.engine.errors(), prepared_run.names)
 
     def result(self) -> RunResult:
         """Everything measured so far."""
-        figures, prepared_run = self._figures, self._prepared_run
-        if figures is not None and prepared_run is not None and self._started_ns is not None:
-            return figures.result(self._state("", prepared_run.badges(self._knobs.knobs)))
+        prepared_run = self._prepared_run
+        if prepared_run is not None and self._started_ns is not None:
+            return self._evaluate(prepared_run, "", prepared_run.badges(self._knobs.knobs))
         return self._result or nothing_measured(self._job)
+
+    def _evaluate(
+        self,
+        prepared_run: PreparedRun,
+        ended: str,
+        badges: tuple[Badge, ...],
+        passes: list[PassResult | None] | None = None,
+    ) -> RunResult:
+        self.observe_paths()
+        choice, engine = prepared_run.choice, prepared_run.engine
+        about = About(
+            self._job,
+            EngineFacts(choice.backend.value, choice.why, tuple(engine.features)),
+            prepared_run.names,
+            prepared_run.notices(self._knobs.knobs),
+            badges,
+            ended,
+            self.elapsed_s,
+            prepared_run.path_names,
+            self._started_ns or 0,
+            self._devices,
+            prepared_run.solid_state,
+        )
+        result = evaluate(about, engine, prepared_run.counters.peek(), time.monotonic_ns())
+        result = replace(result, paths=self._path_history.outcomes, steadiness=self._steady.found)
+        verified = self.verified(passes)
+        return result if verified is None else replace(result, verified=verified)
 
     def last_epoch(self) -> EpochResult | None:
         """Everything measured since the last turn of the knobs, or of the last epoch of all; None before the first."""
-        figures = self._figures
-        if figures is None or self._started_ns is None:
+        prepared_run, started_ns = self._prepared_run, self._started_ns
+        if prepared_run is None or started_ns is None:
             return None if self._result is None or not self._result.epochs else self._result.epochs[-1]
-        return figures.last_epoch(self._started_ns)
-
-    def _state(self, ended: str, badges: tuple[Badge, ...]) -> RunState:
-        knobs, started_ns = self._knobs.knobs, self._started_ns or 0
-        return RunState(ended, started_ns, self.elapsed_s, knobs, badges, self._steady.found)
-
-    def _prepared_figures(self) -> DriverFigures:
-        if self._figures is None:
-            raise LunscopeError("the load is not prepared")
-        return self._figures
+        last = prepared_run.engine.epochs()[-1]
+        return epoch_result(last, prepared_run.names, started_ns, time.monotonic_ns(), prepared_run.path_names)
 
     def _prepared(self) -> PreparedRun:
         if self._prepared_run is None:
