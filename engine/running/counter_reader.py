@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from engine.backend.protocol import Cells, EpochStats, LoadBackend
+from engine.backend.protocol import EpochStats, LoadBackend
 from engine.replacing import replace
 from engine.text import three_digits
 
@@ -42,6 +42,33 @@ PATH_PEAKS = LOGICAL_PEAKS = [3, 7]
 PATH_ERRORS, PATH_FAILED, PATH_TARGET = 8, 10, 11
 
 
+class KeptPeaks:
+    """Counters for more than one reader; peaks, which the engine gives once, survive `peek` until `take`."""
+
+    def __init__(self, read: Callable[[], NDArray[np.uint64]], peaks: Sequence[int]) -> None:
+        self._read_engine, self._peaks = read, peaks
+        self._lock = threading.Lock()
+        self._kept: NDArray[np.uint64] | None = None
+
+    def peek(self) -> NDArray[np.uint64]:
+        """Counters now, the peaks of the interval so far included."""
+        with self._lock:
+            return self._read().copy()
+
+    def take(self) -> NDArray[np.uint64]:
+        """Counters now; the next interval of the peaks begins."""
+        with self._lock:
+            values, self._kept = self._read(), None
+            return values
+
+    def _read(self) -> NDArray[np.uint64]:
+        values = self._read_engine()
+        if self._kept is not None:
+            values[:, self._peaks] = np.maximum(values[:, self._peaks], self._kept)
+        self._kept = values[:, self._peaks].copy()
+        return values
+
+
 class LayoutReading(Struct, frozen=True, eq=False):
     """What the load collector turns into the tables of paths and logical I/Os; no rows where there are none."""
 
@@ -59,13 +86,12 @@ class LayoutReading(Struct, frozen=True, eq=False):
 
 
 class LayoutCounters:
-    """Reads the path counters of an engine; peaks survive `peek` until `take`."""
+    """Reads the counters of an engine's paths and whole I/Os."""
 
     def __init__(self, engine: LoadBackend, keys: Sequence[str], paths: Sequence[Sequence[str]]) -> None:
         """Name the rows: `keys` of the targets, and the names of their paths, none for a target with one."""
         self._engine = engine
-        self._lock = threading.Lock()
-        self._kept: NDArray[np.uint64] | None = None
+        self._paths = KeptPeaks(engine.path_counters, PATH_PEAKS)
         each = [(key, names or ("",)) for key, names in zip(keys, paths, strict=True)]
         numbered = ((f"{key}:{number}", bool(name)) for key, names in each for number, name in enumerate(names))
         self._keys = tuple(key for key, is_path in numbered if is_path)
@@ -76,27 +102,16 @@ class LayoutCounters:
 
     def peek(self) -> NDArray[np.uint64]:
         """Path counters now, a row for each of `names`; no rows where no target has several paths."""
-        with self._lock:
-            return self._read().copy()
+        return self._paths.peek()
 
     def take(self) -> LayoutReading:
         """Counters now; the next interval of the peaks begins."""
-        with self._lock:
-            paths = self._read()
-            self._kept = None
-            logical = self._engine.logical_counters().reshape(1, -1)
+        paths, logical = self._paths.take(), self._engine.logical_counters().reshape(1, -1)
         if not logical.any():
             logical = logical[:0]
         if not len(paths):
             return LayoutReading((), (), paths, self._logical_keys, logical)
         return LayoutReading(self._keys, self._shown_names, paths[self._shown], self._logical_keys, logical)
-
-    def _read(self) -> NDArray[np.uint64]:
-        values = self._engine.path_counters()
-        if self._kept is not None:
-            values[:, PATH_PEAKS] = np.maximum(values[:, PATH_PEAKS], self._kept)
-        self._kept = values[:, PATH_PEAKS].copy()
-        return values
 
 
 class PathHistory:
@@ -176,31 +191,3 @@ def in_flight_between(before: NDArray[np.uint64], after: NDArray[np.uint64], ela
     completed_ns = service_ns or int(grown[LATENCIES].sum())
     mean = max(completed_ns + int(grown[OUTSTANDING_NS]), 0) / (elapsed_s * 1e9) if elapsed_s > 0 else 0.0
     return InFlight(mean, service_ns / ios if service_ns and ios else None)
-
-
-class CounterReader:
-    """Reads the counters of an engine; peaks survive `peek` until `take`."""
-
-    def __init__(self, engine: LoadBackend) -> None:
-        self._engine = engine
-        self._lock = threading.Lock()
-        self._kept: NDArray[np.uint64] | None = None
-
-    def peek(self) -> NDArray[np.uint64]:
-        """Counters now, the peaks of the interval so far included."""
-        with self._lock:
-            return self._read().copy()
-
-    def take(self) -> tuple[NDArray[np.uint64], Cells, NDArray[np.uint64]]:
-        """Counters now, and histogram cells and slowest I/Os since the last call; the next interval begins."""
-        with self._lock:
-            values = self._read()
-            self._kept = None
-            return values, self._engine.cells(), self._engine.slowest()
-
-    def _read(self) -> NDArray[np.uint64]:
-        values = self._engine.counters()
-        if self._kept is not None:
-            values[:, PEAKS] = np.maximum(values[:, PEAKS], self._kept)
-        self._kept = values[:, PEAKS].copy()
-        return values

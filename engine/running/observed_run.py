@@ -194,9 +194,10 @@ class ObservedRun:
         return last
 
     def _take(self, prepared_run: PreparedRun, layout: LayoutCounters) -> LoadReading:
-        paths = layout.take()
+        engine = prepared_run.engine
         device_numbers = tuple(target.device_number for target in prepared_run.targets)
-        return LoadReading(self._keys, prepared_run.names, *prepared_run.counters.take(), device_numbers, paths)
+        own = prepared_run.counters.take(), engine.cells(), engine.slowest()
+        return LoadReading(self._keys, prepared_run.names, *own, device_numbers, layout.take())
 
     def errors(self) -> tuple[ErrorCount, ...]:
         """I/Os that failed so far, the most frequent first."""

@@ -23,7 +23,7 @@ from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.results.caveats import live_badges
 from engine.running.beside import Beside
-from engine.running.counter_reader import CounterReader
+from engine.running.counter_reader import PEAKS, KeptPeaks
 from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
 from engine.running.stall_watch import WaitLimit
 from engine.syscalls import cached_bytes
@@ -114,7 +114,7 @@ class PreparedRun(Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     choice: BackendChoice
     engine: LoadBackend
-    counters: CounterReader
+    counters: KeptPeaks
     journals: Journals | None = None
     """Of a verified load."""
 
@@ -252,4 +252,4 @@ def set_up(
             journals.close()
         raise
     names = tuple(target.name for target in targets)
-    return PreparedRun(targets, names, choice, engine, CounterReader(engine), journals)
+    return PreparedRun(targets, names, choice, engine, KeptPeaks(engine.counters, PEAKS), journals)
