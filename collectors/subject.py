@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
-from collectors.derive.known_sums import KnownSums, enlarged
+from collectors.derive.known_sums import KnownSums, Slots, enlarged
 from collectors.field import Field
 from collectors.graph import Graph
 from collectors.model import (
@@ -231,8 +231,7 @@ class AddedSums:
         self._table, self._raw = table, raw.name
         self._make_sums, self._make_figures = sums, figures
         self._latest_names = latest
-        self._names: dict[str, str] = {}
-        self._slots: dict[str, int] = {}
+        self._slots = Slots()
         self._sums = KnownSums()
         self._latest: dict[str, Values] = {}
         self._elapsed_s = np.zeros(0)
@@ -243,8 +242,7 @@ class AddedSums:
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
         sums = dict(self._make_sums(step.previous.tables.get(self._raw), table, elapsed_s))
-        self._names |= zip(table.rows.keys, table.rows.names, strict=True)
-        at = np.array([self._slots.setdefault(key, len(self._slots)) for key in table.rows.keys], np.intp)
+        at = self._slots.of(table.rows)
         measured = ~np.isnan(sums["elapsed_s"])
         self._put(at[measured], {quantity: values[measured] for quantity, values in sums.items()})
 
@@ -260,9 +258,8 @@ class AddedSums:
 
     def tables(self) -> dict[str, FrameTable]:
         """Figures of all rows ever present; no table if there were none."""
-        if not self._names:
+        if not len(self._slots):
             return {}
         latest = {quantity: enlarged(values, len(self._slots)) for quantity, values in self._latest.items()}
         sums = {**self._sums.totals(self._elapsed_s), **latest, "elapsed_s": self._elapsed_s}
-        rows = Rows(tuple(self._names), tuple(self._names.values()))
-        return {self._table: FrameTable(rows, dict(self._make_figures(sums)))}
+        return {self._table: FrameTable(self._slots.rows, dict(self._make_figures(sums)))}

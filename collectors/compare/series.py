@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.derive.known_sums import Slots
 from collectors.derive.percentiles import bucket_bounds_ns, merged
 from collectors.field import Field
 from collectors.latency.subjects import Direction, LatencySubject, series_of
@@ -32,8 +33,7 @@ class TableSeries:
         self.fields = tuple(fields)
         known = frozenset(field.id for field in fields)
         self._weights = [field.per if field.per in known else "" for field in fields]
-        self._slots: dict[str, int] = {}
-        self._rows: Rows | None = None
+        self._slots = Slots()
         self._at = np.zeros(0, np.intp)
         self._cells = 0
         self._inside = 0
@@ -50,7 +50,7 @@ class TableSeries:
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of all rows ever present."""
-        return tuple(self._slots)
+        return self._slots.rows.keys
 
     def add(self, frame: Frame, table: FrameTable) -> None:
         """Add the figures of an interval; its length must be known."""
@@ -69,7 +69,7 @@ class TableSeries:
 
     def of(self, key: str, field: int) -> tuple[Values, Values, NDArray[np.uint8]]:
         """Values, weights and tiers of a figure by cell; NaN and 0 where it is not known. The tier is 0 without I/O."""
-        slot, cells = self._slots[key], slice(self._cells)
+        slot, cells = self._slots.at(key), slice(self._cells)
         totals = self._totals[cells, slot, field]
         values = np.divide(self._sums[cells, slot, field], totals, out=np.full(self._cells, np.nan), where=totals > 0)
         return values, totals, self._tiers[cells, slot, field]
@@ -77,7 +77,7 @@ class TableSeries:
     def largest(self, key: str, field_id: str) -> float:
         """Largest value of a figure in any interval; NaN if it was never known."""
         positions = [position for position, field in enumerate(self.fields) if field.id == field_id]
-        return float(self._largest[self._slots[key], positions[0]]) if positions else float("nan")
+        return float(self._largest[self._slots.at(key), positions[0]]) if positions else float("nan")
 
     def _matrices(self, table: FrameTable, elapsed_s: float) -> tuple[Values, Values]:
         nothing = np.full(len(table.rows), np.nan)
@@ -96,17 +96,12 @@ class TableSeries:
         return np.where(active[:, None], np.stack(tiers, axis=1), np.uint8(Tier.NONE))
 
     def _assign_slots(self, rows: Rows) -> None:
-        if rows is self._rows:
-            return
-        for key in rows.keys:
-            self._slots.setdefault(key, len(self._slots))
+        self._at = self._slots.of(rows)
         missing = len(self._slots) - self._sums.shape[1]
         if missing > 0:
             room = max(missing, self._sums.shape[1] // 2)
             self._pad((0, 0), (0, room))
             self._largest = np.pad(self._largest, ((0, room), (0, 0)), constant_values=np.nan)
-        self._rows = rows
-        self._at = np.fromiter((self._slots[key] for key in rows.keys), np.intp, len(rows))
 
     def _open_cell(self) -> None:
         if self._cells == MOST_CELLS:

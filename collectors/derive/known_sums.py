@@ -1,4 +1,4 @@
-"""Sums over many intervals of quantities that are not known in each of them."""
+"""Sums over many intervals of rows that come and go, and of quantities that are not known in each of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
+from collectors.model import Rows
 
 _ROUNDING = 1e-9
 """Share of the whole time below which a known time is the rounding error of a difference."""
+
+
+class Slots:
+    """Rows ever present in the tables of successive intervals; each keeps its position, whichever are present."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._latest: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def of(self, rows: Rows) -> NDArray[np.intp]:
+        """Position of each row of a table, new ones for rows that were never present before."""
+        if rows is not self._latest:
+            found = [self._positions.setdefault(key, len(self._positions)) for key in rows.keys]
+            self._names |= zip(rows.keys, rows.names, strict=True)
+            self._latest, self._at = rows, np.array(found, np.intp)
+        return self._at
+
+    def at(self, key: str) -> int:
+        """Position of a row, -1 for one that was never present."""
+        return self._positions.get(key, -1)
+
+    @property
+    def rows(self) -> Rows:
+        """All of them in the order of their positions."""
+        return Rows(tuple(self._positions), tuple(self._names.values()))
 
 
 class KnownSums:

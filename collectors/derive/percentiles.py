@@ -116,6 +116,29 @@ def merged(parts: Sequence[Histograms]) -> Histograms:
     )
 
 
+_MOST_PARTS = 64
+"""Intervals whose histograms are merged at once."""
+
+
+class AddedHistograms:
+    """Adds up the histograms of intervals."""
+
+    def __init__(self) -> None:
+        self._parts: list[Histograms] = []
+
+    def add(self, histograms: Histograms | None) -> None:
+        """Add those of an interval; None if it has none."""
+        if histograms is None or not len(histograms.count):
+            return
+        self._parts.append(histograms)
+        if len(self._parts) >= _MOST_PARTS:
+            self._parts = [merged(self._parts)]
+
+    def total(self) -> Histograms | None:
+        """Return the sum; None if there were none."""
+        return merged(self._parts) if self._parts else None
+
+
 def _union(parts: Sequence[Histograms]) -> tuple[dict[str, int], tuple[str, ...]]:
     """Keys of all parts with their positions, and their names."""
     names = {key: name for part in parts for key, name in zip(part.rows.keys, part.rows.names, strict=True)}

@@ -19,7 +19,7 @@ _BINS_PER_OCTAVE = 4
 _NAMES = {Part.TOTAL: "latency", Part.QUEUE: "Q", Part.SERVICE: "S"}
 
 
-class Distribution(Struct, frozen=True, eq=False):
+class SubjectLatencies(Struct, frozen=True, eq=False):
     """Latencies of one subject and part over a whole recording."""
 
     title: str
@@ -39,7 +39,7 @@ class Distribution(Struct, frozen=True, eq=False):
         return tuple((percentiles_ns(cells, 1, PERCENTS)[:, 0] / 1e6).tolist())
 
 
-def distributions(histograms: Histograms, subject: LatencySubject) -> Iterator[Distribution]:
+def distributions(histograms: Histograms, subject: LatencySubject) -> Iterator[SubjectLatencies]:
     """Yield the parts of a subject that hold any I/O."""
     rows = np.array([not subject.keys or key in subject.keys for key in histograms.rows.keys], np.bool_)
     for part in parts_of(histograms.series):
@@ -50,10 +50,10 @@ def distributions(histograms: Histograms, subject: LatencySubject) -> Iterator[D
             total = np.bincount(histograms.bucket[kept], histograms.count[kept]).astype(np.uint64)
             bucket = np.flatnonzero(total)
             count = total[bucket]
-            yield Distribution(subject.title, part, histograms.scale, bucket.astype(np.uint16), count)
+            yield SubjectLatencies(subject.title, part, histograms.scale, bucket.astype(np.uint16), count)
 
 
-def distribution_chart(found: Sequence[Distribution]) -> DrawnChart:
+def distribution_chart(found: Sequence[SubjectLatencies]) -> DrawnChart:
     """Draw the parts of one subject as shares of I/Os over the logarithm of latency."""
     curves = tuple(_curve(each) for each in found)
     marks = []
@@ -63,7 +63,7 @@ def distribution_chart(found: Sequence[Distribution]) -> DrawnChart:
     return DrawnChart(found[0].title, "% of I/Os", curves, DrawnAxis.LOG, "ms", tuple(marks))
 
 
-def _curve(found: Distribution) -> DrawnCurve:
+def _curve(found: SubjectLatencies) -> DrawnCurve:
     middle_ms = np.maximum(bucket_midpoints_ns(found.scale, found.bucket), 1.0) / 1e6
     bins = np.floor(np.log2(middle_ms) * _BINS_PER_OCTAVE).astype(np.int64)
     first, last = int(bins.min()) - 1, int(bins.max()) + 1
@@ -73,7 +73,7 @@ def _curve(found: Distribution) -> DrawnCurve:
     return DrawnCurve(_NAMES[found.part], tuple(x.tolist()), tuple(shares.tolist()))
 
 
-def percentile_grid(found: Sequence[Distribution]) -> DocumentTable:
+def percentile_grid(found: Sequence[SubjectLatencies]) -> DocumentTable:
     """Percentiles of subjects, from the sums of all their histograms."""
     head = (("of", ""), ("time", ""), ("I/Os", ""), *((f"p{percent:g}", "ms") for percent in PERCENTS))
     rows = tuple(

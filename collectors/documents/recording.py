@@ -21,7 +21,7 @@ from collectors.documents.content import (
     Section,
 )
 from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
-from collectors.documents.latency import Distribution, distribution_chart, distributions, percentile_grid
+from collectors.documents.latency import SubjectLatencies, distribution_chart, distributions, percentile_grid
 from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
 from collectors.documents.study import study_sections
 from collectors.documents.sweep import sweep_sections
@@ -168,7 +168,7 @@ def _latency_blocks(found: Recorded, hot: Sequence[str]) -> Iterator[Block]:
         yield Charts(tuple(map(distribution_chart, groups)), "Histograms")
 
 
-def _distributions(found: Recorded, hot: Sequence[str]) -> Iterator[list[Distribution]]:
+def _distributions(found: Recorded, hot: Sequence[str]) -> Iterator[list[SubjectLatencies]]:
     load, trace = found.histograms.get("load"), found.histograms.get("trace")
     if load is not None:
         yield list(distributions(load, WHOLE_LOAD))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.all_subjects import REPORTED
+from collectors.derive.known_sums import Slots, enlarged
 from collectors.model import Frame, FrameTable, Rows
 from collectors.sampling.schedule import SECOND_NS
 
@@ -44,9 +45,7 @@ class AveragePeaks:
 
 class _TablePeaks:
     def __init__(self) -> None:
-        self._positions: dict[str, int] = {}
-        self._rows: Rows | None = None
-        self._at = np.zeros(0, np.intp)
+        self._slots = Slots()
         self._second: int | None = None
         self._largest, self._sum, self._seconds = np.zeros(0), np.zeros(0), np.zeros(0)
 
@@ -54,16 +53,20 @@ class _TablePeaks:
         if second != self._second:
             self._close_second()
             self._second = second
-        self._assign_slots(table.rows)
+        at = self._slots.of(table.rows)
+        self._largest, self._sum, self._seconds = (
+            enlarged(values, len(self._slots), fill)
+            for values, fill in ((self._largest, np.nan), (self._sum, 0.0), (self._seconds, 0.0))
+        )
         largest = table.columns.get("max_ms")
         if largest is not None:
-            self._largest[self._at] = np.fmax(self._largest[self._at], largest)
+            self._largest[at] = np.fmax(self._largest[at], largest)
 
     def of(self, rows: Rows) -> NDArray[np.float64]:
         self._close_second()
         with np.errstate(invalid="ignore"):
             means = np.append(self._sum / self._seconds, np.nan)
-        return means[[self._positions.get(key, -1) for key in rows.keys]] if len(rows) else np.zeros(0)
+        return means[[self._slots.at(key) for key in rows.keys]] if len(rows) else np.zeros(0)
 
     def _close_second(self) -> None:
         known = ~np.isnan(self._largest)
@@ -71,14 +74,3 @@ class _TablePeaks:
         self._seconds[known] += 1
         self._largest[:] = np.nan
         self._second = None
-
-    def _assign_slots(self, rows: Rows) -> None:
-        if rows is self._rows:
-            return
-        for key in rows.keys:
-            self._positions.setdefault(key, len(self._positions))
-        self._rows = rows
-        self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
-        new = (0, len(self._positions) - len(self._largest))
-        self._largest = np.pad(self._largest, new, constant_values=np.nan)
-        self._sum, self._seconds = np.pad(self._sum, new), np.pad(self._seconds, new)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_samples
-from collectors.derive.known_sums import KnownSums, enlarged
+from collectors.derive.known_sums import KnownSums, Slots, enlarged
 from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.block_tables import block_interval, block_tables
@@ -103,31 +103,21 @@ class _KeyedSums:
     """Sums and maxima by key, one position for each key ever added."""
 
     def __init__(self) -> None:
-        self._positions: dict[str, int] = {}
-        self._names: list[str] = []
-        self._rows: Rows | None = None
-        self._at = np.zeros(0, np.intp)
+        self._slots = Slots()
         self._sums = KnownSums()
         self._largest: dict[str, NDArray[np.float64]] = {}
 
     def rows(self) -> Rows:
         """Everyone."""
-        return Rows(tuple(self._positions), tuple(self._names))
+        return self._slots.rows
 
     def of(self, rows: Rows) -> NDArray[np.intp]:
         """Position of each row, a new one for new keys."""
-        if rows is not self._rows:
-            for key, name in zip(rows.keys, rows.names, strict=True):
-                if key not in self._positions:
-                    self._positions[key] = len(self._positions)
-                    self._names.append(name)
-            self._rows = rows
-            self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
-        return self._at
+        return self._slots.of(rows)
 
     def add(self, at: NDArray[np.intp], values: Mapping[str, NDArray[np.float64]], elapsed_s: float) -> None:
         """Add an interval at some positions."""
-        slots = len(self._positions)
+        slots = len(self._slots)
         self._sums.add(slots, at, {name: each for name, each in values.items() if name not in LARGEST}, elapsed_s)
         for name in LARGEST:
             if name in values:
@@ -137,7 +127,7 @@ class _KeyedSums:
 
     def values(self, elapsed_s: float) -> dict[str, NDArray[np.float64]]:
         """Return sums over `elapsed_s` and maxima."""
-        slots = len(self._positions)
+        slots = len(self._slots)
         largest = {name: enlarged(values, slots) for name, values in self._largest.items()}
         return self._sums.totals(np.full(slots, elapsed_s)) | largest
 
@@ -154,12 +144,10 @@ class BlockAverages:
     """
 
     def __init__(self) -> None:
-        self._slots: dict[str, int] = {}
-        self._names: list[str] = []
+        self._slots = Slots()
         self._sums = KnownSums()
         self._elapsed_s = np.zeros(0)
         self._peaks = np.zeros(0)
-        self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
         self._sampled_groups = NO_GROUP_SAMPLES
         self._traced = TracedSum()
@@ -173,7 +161,7 @@ class BlockAverages:
             return
         reduced = block_interval(step.previous, step.current)
         self._topology = step.current.topology
-        self._assign_slots(table.rows)
+        self._at = self._slots.of(table.rows)
         self._elapsed_s = enlarged(self._elapsed_s, len(self._slots))
         self._elapsed_s[self._at] += elapsed_s
         self._sampled_groups = added_group_samples(self._sampled_groups, reduced.sampled_groups)
@@ -187,7 +175,7 @@ class BlockAverages:
 
         Peaks are the maximum of all intervals. Paths belong to LUNs as in the last sample.
         """
-        rows = Rows(tuple(self._slots), tuple(self._names))
+        rows = self._slots.rows
         sums = self._sums.totals(self._elapsed_s) | {"elapsed_s": self._elapsed_s}
         elapsed_s = float(self._elapsed_s.max(initial=0.0)) if len(rows) else np.nan
         if "reads" not in sums:
@@ -198,17 +186,6 @@ class BlockAverages:
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
         return with_hotness(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole))
-
-    def _assign_slots(self, rows: Rows) -> None:
-        """Assign slots to the rows, new ones for new disks."""
-        if rows is self._rows:
-            return
-        for key, name in zip(rows.keys, rows.names, strict=True):
-            if key not in self._slots:
-                self._slots[key] = len(self._slots)
-                self._names.append(name)
-        self._rows = rows
-        self._at = np.fromiter((self._slots[key] for key in rows.keys), np.intp, len(rows))
 
     def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
         """Add the sums of active disks; the time of a disk without figures in this interval is not counted."""

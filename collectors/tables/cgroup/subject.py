@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.derive.percentiles import cells_of, merged, percentiles_ns
+from collectors.derive.percentiles import AddedHistograms, cells_of, percentiles_ns
 from collectors.derive.quotients import Quotients
 from collectors.field import Field, Thresholds, Unit
 from collectors.model import Column, FrameTable, Histograms, Rows, Step, Table, Topology
@@ -219,29 +219,21 @@ class CgroupAverages:
 
     def __init__(self) -> None:
         self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST)
-        self._parts: list[Histograms] = []
+        self._histograms = AddedHistograms()
 
     def add(self, step: Step) -> None:
         """Add the interval of a step; one without a previous sample has none."""
         self._sums.add(step)
-        histograms = step.current.histograms.get(CGROUP.name)
-        if step.previous is not None and histograms is not None and len(histograms.count):
-            self._parts.append(histograms)
-            if len(self._parts) >= _MOST_PARTS:
-                self._parts = [merged(self._parts)]
+        if step.previous is not None:
+            self._histograms.add(step.current.histograms.get(CGROUP.name))
 
     def tables(self) -> dict[str, FrameTable]:
         """Figures of all rows ever present."""
         tables = self._sums.tables()
         for name, table in tables.items():
-            histograms = merged(self._parts) if self._parts else None
-            p99_ms = throttle_p99_ms(table.rows, histograms)
+            p99_ms = throttle_p99_ms(table.rows, self._histograms.total())
             tables[name] = FrameTable(table.rows, {**table.columns, "throttle_p99_ms": p99_ms})
         return tables
-
-
-_MOST_PARTS = 64
-"""Intervals whose histograms are merged at once."""
 
 
 _did_io = any_above("iops", "discards_per_s")

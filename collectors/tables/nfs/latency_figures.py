@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
-from collectors.derive.percentiles import RowCells, merged, percentiles_ns, rows_of_cells
+from collectors.derive.percentiles import AddedHistograms, RowCells, percentiles_ns, rows_of_cells
 from collectors.model import MISSING, FrameTable, Histograms, Rows, Step, Table
 from collectors.subject import Averages, interval_s
 from collectors.tables.nfs.schema import (
@@ -23,8 +23,6 @@ from collectors.tables.nfs.schema import (
 )
 
 PERCENTS = (50.0, 99.0)
-_MOST_PARTS = 64
-"""Intervals whose histograms are merged at once."""
 
 Belongs = Callable[[str], tuple[str, ...]]
 """Keys of the rows that a row of NFS_LATENCY counts in, by its key."""
@@ -141,7 +139,7 @@ class TimedAverages:
         self._belongs = belongs
         self._calls: dict[str, float] = {}
         self._peaks_ns: dict[str, NDArray[np.float64]] = {}
-        self._parts: list[Histograms] = []
+        self._histograms = AddedHistograms()
         self._elapsed_s = 0.0
 
     def add(self, step: Step) -> None:
@@ -155,10 +153,7 @@ class TimedAverages:
         for key, calls, peaks in zip(timed.rows.keys, timed.calls.tolist(), timed.peaks_ns, strict=True):
             self._calls[key] = self._calls.get(key, 0.0) + calls
             self._peaks_ns[key] = np.maximum(self._peaks_ns.get(key, 0.0), peaks)
-        if timed.histograms is not None and len(timed.histograms.count):
-            self._parts.append(timed.histograms)
-            if len(self._parts) >= _MOST_PARTS:
-                self._parts = [merged(self._parts)]
+        self._histograms.add(timed.histograms)
 
     def tables(self) -> Mapping[str, FrameTable]:
         """Figures of all rows ever present."""
@@ -174,5 +169,6 @@ class TimedAverages:
             return None
         rows = Rows(tuple(self._calls), tuple(self._calls))
         peaks_ns = np.array(list(self._peaks_ns.values())).reshape(-1, len(LATENCY_PARTS))
-        histograms = merged(self._parts) if self._parts else None
-        return TimedInterval(rows, np.array(list(self._calls.values())), peaks_ns, histograms, self._elapsed_s)
+        return TimedInterval(
+            rows, np.array(list(self._calls.values())), peaks_ns, self._histograms.total(), self._elapsed_s
+        )

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, instant, ratio
-from collectors.derive.percentiles import RowCells, cells_of, merged, percentiles_ns
+from collectors.derive.percentiles import AddedHistograms, RowCells, cells_of, percentiles_ns
 from collectors.derive.quotients import Quotients
 from collectors.graph import Graph
 from collectors.model import FrameTable, Histograms, Rows, Sample, Step, Table
@@ -150,17 +150,13 @@ def figures(sums: ProcessSums) -> FrameTable:
     return FrameTable(sums.rows, columns | {name: values[name] for name in _FACTS})
 
 
-_MOST_PARTS = 64
-"""Intervals whose histograms are merged at once."""
-
-
 class AddedProcesses(Struct):
     """Adds up the intervals of a report: rates are over all of its time, whenever a process was there."""
 
     _names: dict[str, str] = field(default_factory=dict)
     _values: dict[str, dict[str, float]] = field(default_factory=dict)
     _device_ns: dict[str, float] = field(default_factory=dict)
-    _parts: list[Histograms] = field(default_factory=list)
+    _histograms: AddedHistograms = field(default_factory=AddedHistograms)
     _elapsed_s: float = 0.0
 
     def add(self, sums: ProcessSums, device_ns: Mapping[str, float]) -> None:
@@ -177,18 +173,10 @@ class AddedProcesses(Struct):
                 total[quantity] += float(sums.values[quantity][row])
             total |= {fact: float(sums.values[fact][row]) for fact in _FACTS}
         cells = sums.cells
-        now = Histograms(
-            cells.scale,
-            sums.rows,
-            ("total",),
-            cells.row,
-            np.zeros(len(cells.row), np.uint8),
-            cells.bucket,
-            cells.count,
+        one_series = np.zeros(len(cells.row), np.uint8)
+        self._histograms.add(
+            Histograms(cells.scale, sums.rows, ("total",), cells.row, one_series, cells.bucket, cells.count)
         )
-        self._parts.append(now)
-        if len(self._parts) >= _MOST_PARTS:
-            self._parts = [merged(self._parts)]
 
     def sums(self) -> ProcessSums | None:
         """Return the sums of the whole time; None without any row."""
@@ -197,7 +185,7 @@ class AddedProcesses(Struct):
         rows = Rows(tuple(self._names), tuple(self._names.values()))
         values = {name: self._column(name, rows.keys) for name in (*SUMS, *_FACTS)}
         values["device_ns"] = np.array([self._device_ns.get(parts_of(key)[0], np.nan) for key in rows.keys])
-        return ProcessSums(rows, values, _cells(rows, merged(self._parts)), self._elapsed_s)
+        return ProcessSums(rows, values, _cells(rows, self._histograms.total()), self._elapsed_s)
 
     def _column(self, name: str, keys: Iterable[str]) -> Values:
         return np.array([self._values[key][name] for key in keys], np.float64)
