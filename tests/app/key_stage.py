@@ -173,7 +173,14 @@ class Before:
 def state_of(app: LunscopeApp) -> Before:
     state, load = app.app_state, app.app_state.controller
     session = state.sweeps.current
-    seen = (state.latency_axis, state.density, state.interval_s, state.transport.paused, app.theme, app.save_folder)
+    seen = (
+        state.latency_axis,
+        state.density,
+        state.interval_s,
+        state.transport.paused,
+        app.theme,
+        app.appearance.save_folder,
+    )
     driven = None if load is None else (load.job, load.permissions)
     sweep = session.shown if isinstance(session, StillSession) else None
     return Before(state.span_ns, sweep, (*seen, driven, len(state.sweeps.groups), app.current_mode))

@@ -282,9 +282,9 @@ async def view_changes_and_comes_back(stage: Stage) -> None:
 
 async def saves_the_screen(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        before, stage.app.save_folder = stage.app.save_folder, Path(folder)
+        before, stage.app.appearance.save_folder = stage.app.appearance.save_folder, Path(folder)
         await stage.press()
-        stage.app.save_folder = before
+        stage.app.appearance.save_folder = before
         assert {path.suffix for path in Path(folder).iterdir()} == {".svg", ".txt"}
 
 

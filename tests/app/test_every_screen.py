@@ -128,7 +128,7 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
     async with opened(scene, SIZES[0]) as pilot:
         app = pilot.app
         assert isinstance(app, LunscopeApp)
-        offered = [line.title for line in app._commands()]
+        offered = [line.title for line in app.palette._commands()]
         for action in actions_at(entry):
             if action.shared == "show_screen" and action.parameter == entry.id:
                 continue  # It is shown already.
@@ -137,10 +137,10 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
             if title in ENDING or (title in everywhere and entry is not OVERVIEW):
                 continue
             await _back_to(pilot, scene)
-            if title not in [line.title for line in app._commands()]:
+            if title not in [line.title for line in app.palette._commands()]:
                 await pilot.press("escape")  # Keys of a table are not offered while a form is edited.
-            command = next(line.value for line in app._commands() if line.title == title)
-            app._run_command(command)
+            command = next(line.value for line in app.palette._commands() if line.title == title)
+            app.palette._run_command(command)
             await pilot.pause()
             assert app._exception is None, title
             assert not app._exit, title
@@ -206,7 +206,7 @@ async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -
         assert {*app.app_state.wrong_settings[:2]} < {*shown}
         assert f"{len(app.app_state.wrong_settings) - 2} more settings are wrong: help lists all" in shown
         assert f"{len(app.app_state.wrong_settings)} notices" in screen_text(pilot)
-        app.action_view_help()
+        app.pages.action_view_help()
         await pilot.pause()
         page = "\n".join(line.plain for line in app.screen.query_one(HangingPage).lines_at(10_000))
         assert all(text in page for text in app.app_state.wrong_settings)

@@ -19,7 +19,7 @@ SMALL_TO_LARGE = ((60, 20), *SIZES)
 
 
 def lines_of(app: object) -> list[ChooserLine[object]]:
-    return list(app._palette._choices)  # type: ignore[attr-defined]
+    return list(app.palette._chooser._choices)  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

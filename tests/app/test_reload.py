@@ -59,8 +59,8 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
         assert isinstance(app.screen, HelpScreen)
         await pilot.press("escape")
         await play(pilot, source, 1)
-        assert app._alerts is not None
-        assert [rule.name for rule in app._alerts.settings.rules] == ["slow"]
+        assert app.settings.alerts is not None
+        assert [rule.name for rule in app.settings.alerts.settings.rules] == ["slow"]
         file.unlink()
         await until(pilot, lambda: said(pilot, "settings reloaded: keys, alerts"))
         await pilot.press("question_mark")
@@ -76,7 +76,7 @@ async def test_what_holds_from_the_next_start_on_is_said_and_listed_so(tmp_path:
         await play(pilot, source, 2)
         file.write_text('mouse = false\nglyphs = 3\n[screen]\nview = "lite"\n')
         await until(pilot, lambda: said(pilot, "hints, mouse, screen.view from the next start on"))
-        listed = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        listed = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert listed["mouse"] == ("true", Origin.START)
         assert app.wants_mouse
         assert listed["hints"] == ("false", Origin.START)
@@ -87,7 +87,7 @@ async def test_what_holds_from_the_next_start_on_is_said_and_listed_so(tmp_path:
         assert "1 notice: ?" in screen_text(pilot)
         file.write_text("hints = false\n")
         await until(pilot, lambda: "notice" not in screen_text(pilot))
-        listed = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        listed = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert listed["hints"] == ("false", Origin.FILE)
         assert listed["mouse"] == ("true", Origin.DEFAULT)
 
@@ -119,9 +119,9 @@ async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Pa
         assert "\n" not in note.message
         assert app.theme == theme
         assert app.app_state.keys["view.help"] == "f9"
-        assert app._alerts is not None
+        assert app.settings.alerts is not None
         if "alerts" in text or text.startswith("theme = \n"):
-            assert [rule.name for rule in app._alerts.settings.rules] == ["first"]
+            assert [rule.name for rule in app.settings.alerts.settings.rules] == ["first"]
         await pilot.press("f9")
         assert isinstance(app.screen, HelpScreen)
 
@@ -169,7 +169,7 @@ async def test_nothing_is_watched_without_a_file() -> None:
     app = make_app(source)
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
-        assert app._settings_watch is None
+        assert app.settings._watch is None
 
 
 def test_settings_with_errors_keep_their_former_values(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ async def test_what_shows_behind_a_dialog_is_saved_and_stays_on_the_screen(tmp_p
         await until(pilot, lambda: "destroys data" in screen_text(pilot))
         app.screen.refresh()
         assert "Overview" in text_of_lines(shown_lines(app))
-        app.action_view_save()
+        app.appearance.action_view_save()
         (text,) = tmp_path.glob("*.txt")
         (picture,) = tmp_path.glob("*.svg")
         for saved in (text.read_text(), picture.read_text(), app.export_screenshot()):

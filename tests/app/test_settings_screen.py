@@ -64,14 +64,14 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
         await play(pilot, source, 2)
         await pilot.press("f2")
         await pilot.pause()
-        origins = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        origins = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert origins["theme"] == ("nord", Origin.FILE)
         assert origins["keys"] == ("1 changed", Origin.FILE)
         assert origins["aliases"] == ("1", Origin.FILE)
         assert origins["glyphs"] == ("auto", Origin.DEFAULT)
         assert origins["alerts.rules"] == ("1", Origin.DEFAULT)
-        app._alerts = AlertService(AlertSettings(), (parse_rule("disks iops>9"),), ("/bin/true",))
-        origins = {setting.name: (setting.value, setting.origin) for setting in app.settings_shown()}
+        app.settings.alerts = AlertService(AlertSettings(), (parse_rule("disks iops>9"),), ("/bin/true",))
+        origins = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert origins["alerts.rules"] == ("1", Origin.OPTION)
         assert origins["alerts.command"] == ("/bin/true", Origin.OPTION)
         assert origins["--record"] == ("nothing", Origin.DEFAULT)
@@ -93,10 +93,10 @@ async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None
         await choose(pilot, "latency axis", "logarithmic")
         assert app.app_state.latency_axis is AxisChoice.LOG
         await choose(pilot, "alerts.bell", "true")
-        assert app._alerts is not None
-        assert app._alerts.settings.bell
+        assert app.settings.alerts is not None
+        assert app.settings.alerts.settings.bell
         assert listed(pilot, "alerts.bell").origin is Origin.SESSION
-        position = [setting.name for setting in app.settings_shown()].index("aliases")
+        position = [setting.name for setting in app.editor.shown()].index("aliases")
         pilot.app.screen.query_one(OptionList).highlighted = position
         await pilot.press("enter")
         assert any("aliases cannot be changed here" in note.message for note in app._notifications)
@@ -129,7 +129,7 @@ async def test_a_replay_has_no_interval_to_change() -> None:
     app = make_app(source)
     async with on_stage(app) as pilot:
         await rewind_to(pilot, source, 10)
-        names = [setting.name for setting in app.settings_shown()]
+        names = [setting.name for setting in app.editor.shown()]
         assert "--interval" not in names
         assert "alerts.rules" not in names
         assert "theme" in names

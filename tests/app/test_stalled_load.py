@@ -300,6 +300,6 @@ async def test_the_timer_that_names_waits_bears_an_app_without_screens(disk: Sta
         await stage.shows(f"{DEPTH} I/Os waiting ")
         stack, kept = stage.app._screen_stack, stage.app.screen_stack
         stack.clear()
-        stage.app.name_waits()
+        stage.app.quitting.name_waits()
         stack.extend(kept)
         disk.thaw()

@@ -16,11 +16,17 @@ from textual.widgets import Input
 from collectors.model import Source
 from tui.action import Action
 from tui.alert_state import AlertState
-from tui.app.pages import DialogActions
+from tui.app.appearance import Appearance
+from tui.app.notes import Notes
+from tui.app.pages import Pages
+from tui.app.palette import Palette
 from tui.app.quitting import Quitting
-from tui.app.sampling_choices import IntervalChoice, TagWaitChoice
-from tui.app.time_keys import MomentMoved
-from tui.app_state import MOST_PEAKS, AppState, LatencyJump, Recording
+from tui.app.sampling_choices import Sampling
+from tui.app.settings_editor import SettingsEditor
+from tui.app.settings_in_force import SettingsChanged, SettingsInForce
+from tui.app.time_keys import MomentMoved, TimeKeys
+from tui.app.tuning import Tuning
+from tui.app_state import MOST_PEAKS, AppState, Recording
 from tui.compare_asked import CompareAsked
 from tui.hints import Hints
 from tui.history.charts import EventHistory, History
@@ -28,10 +34,8 @@ from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.load.load_controller import LoadController
 from tui.process.garbage import IdleCollection
-from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
+from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
-from tui.screens.shared.pages import open_page
-from tui.screens.shared.process_scope import EVERYTHING
 from tui.sweep.series import SweepSeries
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
@@ -39,8 +43,8 @@ from tui.theme.density import Density, KeptDensity
 from tui.theme.kept_columns import KeptColumns
 from tui.theme.kept_tables import KeptTables
 from tui.theme.settings import Settings
+from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, transport_of
-from tui.widgets.chart.widget import Chart
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
@@ -60,8 +64,8 @@ SELECTION_ACTIONS = {"view_processes", "view_ios", "load_here"}
 """Methods that ask the screen for what is selected there."""
 
 
-class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
-    """The app over any source of samples; the caller builds the source."""
+class LunscopeApp(ThemedApp[None], inherit_bindings=False):
+    """The app over any source of samples, which the caller builds; each of its parts has the actions of one subject."""
 
     TITLE = "lunscope"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(ANYWHERE_ACTIONS)
@@ -84,15 +88,11 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         first_screen: str | None = None,
         tune_root: Path | None = None,
     ) -> None:
-        self.settings = self.settings_at_start = settings or Settings()
-        super().__init__(glyphs=choose_glyphs(self.settings.glyphs), theme_folder=self.settings.theme_folder)
-        self.save_folder = self.settings.save_folder
-        columns = KeptColumns(self.settings.columns_file)
-        self._kept_density = KeptDensity(self.settings.view_file)
-        tables = KeptTables(self.settings.tables_file)
-        wrong = (*self.settings.problems, *self.theme_notices, *self._choose_theme())
+        settings = settings or Settings()
+        super().__init__(glyphs=choose_glyphs(settings.glyphs), theme_folder=settings.theme_folder)
+        kept_density = KeptDensity(settings.view_file)
         self._shown_share = self._painted_s = 0.0
-        self.app_state = AppState(
+        self.app_state = state = AppState(
             transport=transport_of(source),
             history=History(),
             events=EventHistory(),
@@ -100,45 +100,64 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             recording=recording,
             interval_s=source.interval_s,
             autostart=controller is not None and autostart,
-            keys=self.settings.keys,
+            keys=settings.keys,
             sweeps=sweeps or SweepSeries(),
             compared=compared,
-            columns=columns,
-            tables=tables,
-            hints=Hints(self.settings.hints_file if self.settings.hints else None),
-            density=self.settings.view or self._kept_density.chosen or Density.NORMAL,
+            columns=KeptColumns(settings.columns_file),
+            tables=KeptTables(settings.tables_file),
+            hints=Hints(settings.hints_file if settings.hints else None),
+            density=settings.view or kept_density.chosen or Density.NORMAL,
             fleet=fleet,
         )
-        self.keep_wrong_settings(wrong)
-        self.app_state.alerts = AlertState(alerts, self.app_state.events, seekable=self.app_state.transport.seekable)
-        self.app_state.tune_root, self.app_state.fleet_load = tune_root, fleet_load
-        self._alerts, self._rung, self._first_screen = alerts, 0, first_screen
+        state.alerts = AlertState(alerts, state.events, seekable=state.transport.seekable)
+        state.tune_root, state.fleet_load = tune_root, fleet_load
+        self._rung, self._first_screen = 0, first_screen
         self._collection = IdleCollection()
-        self._tags = TagWaitChoice(source)
-        self._feed = Feed(
-            source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
-        )
-        self._interval = IntervalChoice(source, self.app_state, self._feed.request_sample)
-        if isinstance(self.app_state.transport, LiveTransport):
-            self.app_state.transport.follow(self.app_state.history.intervals, lambda: self.post_message(MomentMoved()))
+        self._feed = Feed(source, state.transport, state.history, state.events, self.post_message)
+        if isinstance(state.transport, LiveTransport):
+            state.transport.follow(state.history.intervals, lambda: self.post_message(MomentMoved()))
         if watched is not None:
             self._feed.summed_up_in(watched.add)
         if controller is not None:
             self._feed.observed_by(controller.watch.observe)
             controller.watch.attach(self._feed.request_sample)
-        self.make_palette()
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
+        self.settings = SettingsInForce(self, settings, alerts)
+        self.palette = Palette(self)
+        self.pages = Pages(self)
+        self.appearance = Appearance(self, kept_density, settings.save_folder)
+        self.quitting = Quitting(self)
+        sampling = Sampling(self, source, self._feed.request_sample)
+        self.editor = SettingsEditor(self, sampling)
+        for part in (
+            TimeKeys(self),
+            Notes(self),
+            Tuning(self),
+            sampling,
+            self.editor,
+            self.palette,
+            self.pages,
+            self.appearance,
+            self.quitting,
+        ):
+            self._take_actions(part)
+
+    def _take_actions(self, part: object) -> None:
+        """Let Textual, which calls actions of the app by their names, find those of a part."""
+        for name in vars(type(part)):
+            if name.startswith("action_"):
+                setattr(self, name, getattr(part, name))
 
     @property
     def wants_mouse(self) -> bool:
         """Whether the terminal is asked for clicks and moves."""
-        return self.settings_at_start.asks_for_mouse
+        return self.settings.at_start.asks_for_mouse
 
     def on_mount(self) -> None:
         """Draw the empty screen first, then read the first sample."""
-        self.report_wrong_settings()
-        self.set_keymap(self.settings.keys)
+        self.settings.report_wrong()
+        self.set_keymap(self.settings.now.keys)
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)
         if self.app_state.sweeps.current is not None:
@@ -148,13 +167,13 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         if self._first_screen is not None:
             self.switch_mode(self._first_screen)
         elif self.app_state.fleet is not None:
-            self.action_view_hosts()
+            self.pages.action_view_hosts()
         self.call_after_refresh(self._feed.start)
-        self.call_after_refresh(self.watch_settings)
+        self.call_after_refresh(self.settings.watch)
         self._collection.begin()
         self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)
         if self.app_state.controller is not None:
-            self.set_interval(WAITS_PERIOD_S, self.name_waits)
+            self.set_interval(WAITS_PERIOD_S, self.quitting.name_waits)
         self.call_later(self.paint_at_once)
 
     async def on_event(self, event: Event) -> None:
@@ -166,7 +185,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to, and begin to end a sweep."""
         self.app_state.sweeps.close()
-        self.end_watch_of_settings()
+        self.settings.end_watch()
         self.app_state.tables.write()
         self._feed.close()
         if self.app_state.recording_peaks is not None:
@@ -174,16 +193,6 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
     def _make_screen(self, entry: ScreenEntry) -> View:
         return view_class(entry)(self.app_state)
-
-    def _choose_theme(self) -> tuple[str, ...]:
-        self.first_theme = self.theme
-        self.file_theme = self.settings.theme if self.settings.theme in self.available_themes else None
-        wanted = self.settings.theme_option or self.settings.theme or self.theme
-        if wanted in self.available_themes:
-            self.theme = wanted
-            return ()
-        offered = ", ".join(self.own_themes)
-        return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
 
     # ----------------------------------------------------------------- frames
 
@@ -212,7 +221,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         """Show another frame of a live host, and the keys that work now."""
         if self.app_state.latest is not None:
             self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)
-        view = self._view
+        view = self.top_view
         if view is not None:
             with self.batch_update():
                 view.refresh_view()
@@ -229,7 +238,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
     def _show_peaks(self) -> None:
         """Show what was read of the recording since, and read on where it has grown."""
-        peaks, view = self.app_state.recording_peaks, self._view
+        peaks, view = self.app_state.recording_peaks, self.top_view
         if peaks is None or not self.screen_stack or view is None:
             return
         if peaks.share != self._shown_share and view.is_whole:
@@ -239,10 +248,15 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
 
     def _ring(self) -> None:
         """Ring the bell for new alerts if the settings ask for it."""
-        raised = 0 if self._alerts is None else self._alerts.raised
-        if self._alerts is not None and self._alerts.settings.bell and raised > self._rung:
+        alerts = self.settings.alerts
+        raised = 0 if alerts is None else alerts.raised
+        if alerts is not None and alerts.settings.bell and raised > self._rung:
             self.bell()
         self._rung = raised
+
+    def on_settings_changed(self, message: SettingsChanged) -> None:
+        """Take up what changed in the files of settings and themes."""
+        self.settings.take(message.read)
 
     def on_feed_ended(self, message: FeedEnded) -> None:
         """Report why the source ended; screen and load continue."""
@@ -255,20 +269,25 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
         """Draw the topmost view, which a dialog may cover; not before it is mounted."""
         if not self.is_running:
             return
-        view = self._view
+        view = self.top_view
         if view is not None and view.is_whole:
             with self.batch_update():
                 view.show(self.app_state.frame)
 
     def redraw_view(self) -> None:
         """Draw the topmost view again with its key line."""
-        if self._view is not None:
-            self._view.refresh_view()
+        if self.top_view is not None:
+            self.top_view.refresh_view()
 
     @property
-    def _view(self) -> View | None:
+    def top_view(self) -> View | None:
         """The topmost view, which a dialog may cover."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+
+    @property
+    def own_themes(self) -> list[str]:
+        """Names of lunscope's themes."""
+        return [name for name in self.available_themes if name.startswith("lunscope")]
 
     # ---------------------------------------------------------------- actions
 
@@ -281,7 +300,7 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             return False
         if action in SELECTION_ACTIONS and isinstance(self.screen, View) and not self.screen.is_whole:
             return False
-        view = self._view
+        view = self.top_view
         load = self.app_state.drives(None if view is None else view.ENTRY)
         return is_usable(entry, replay=self.app_state.transport.seekable, load=load)
 
@@ -298,88 +317,6 @@ class LunscopeApp(DialogActions, Quitting, inherit_bindings=False):
             return True
         takes_arrows = getattr(self.focused, "TAKES_ARROWS", False)
         return takes_arrows and action.id in ARROW_ACTIONS
-
-    def action_show_screen(self, screen_id: str) -> None:
-        """Show a registered screen; if it is covered by a page that was opened from it, close the page."""
-        if self.current_mode != screen_id:
-            self.switch_mode(screen_id)
-            return
-        while len(self.screen_stack) > 1 and not isinstance(self.screen, ModalScreen):
-            self.pop_screen()
-
-    def action_view_processes(self) -> None:
-        """Show the processes with I/O on what is selected on the screen; on all devices if nothing is."""
-        from tui.screens.processes import ProcessesView  # noqa: PLC0415 - as above
-
-        view, frame = self.screen, self.app_state.frame
-        if isinstance(view, View) and not isinstance(view, ProcessesView) and frame is not None:
-            open_page(self, ProcessesView(self.app_state, view.process_scope(frame) or EVERYTHING))
-
-    def action_view_caches(self) -> None:
-        """Show the caches of the host."""
-        from tui.screens.caches import CachesView  # noqa: PLC0415 - as above
-
-        if isinstance(self.screen, View):
-            open_page(self, CachesView(self.app_state))
-
-    def action_view_nfs(self) -> None:
-        """Show the NFS mounts of the host."""
-        from tui.screens.nfs import NfsView  # noqa: PLC0415 - as above
-
-        if isinstance(self.screen, View):
-            open_page(self, NfsView(self.app_state))
-
-    def action_view_hosts(self) -> None:
-        """Show the hosts of a fleet, and the figures of all of them again if one was shown alone."""
-        from tui.screens.hosts import HostsView  # noqa: PLC0415 - as above
-
-        fleet = self.app_state.fleet
-        if fleet is not None and fleet.focus is not None:
-            fleet.set_focus(None)
-        if isinstance(self.screen, View):
-            open_page(self, HostsView(self.app_state))
-
-    def action_view_ios(self) -> None:
-        """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""
-        view, chart = self.screen, self.focused
-        subject = view.latency_subject() if isinstance(view, View) else None
-        moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
-        self.app_state.jump = LatencyJump(subject, moment_ns)
-        self.action_show_screen(LATENCY.id)
-        self.paint()
-
-    def action_load_here(self) -> None:
-        """Set up a load that reads the disk under the cursor, or ask for targets; nothing is started."""
-        from tui.screens.load.here import LoadHere  # noqa: PLC0415 - as above
-
-        if isinstance(self.screen, View):
-            LoadHere(self, self.app_state).begin(self.screen)
-
-    def action_view_density(self) -> None:
-        """Show more or less on every screen, and keep that for the next start."""
-        self.app_state.density = density = self.app_state.density.following
-        problem = self._kept_density.keep(density)
-        # What was chosen by the settings is in force again at the next start.
-        fate = f"; {self.settings.view} at the next start, by the settings" if self.settings.view else ""
-        self.notify(problem or f"view: {density}{fate}", timeout=4, markup=False)
-        view = self._view
-        if view is not None:
-            view.take_density()
-            self.call_after_refresh(view.refresh_view)
-
-    def action_session_tags(self) -> None:
-        """Trace waits for free tags always, never, or while a queue is full (auto)."""
-        self.notify(self._tags.turn(), markup=False)
-
-    def action_session_sooner(self) -> None:
-        """Sample at the next shorter interval."""
-        self.notify(self._interval.turn(-1), timeout=2, markup=False)
-        self.paint()
-
-    def action_session_later(self) -> None:
-        """Sample at the next longer interval."""
-        self.notify(self._interval.turn(1), timeout=2, markup=False)
-        self.paint()
 
     def action_session_suspend(self) -> None:
         """Stop the process and give the terminal to the shell until `fg`."""

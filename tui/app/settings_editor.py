@@ -1,52 +1,57 @@
-"""The settings dialog: what each setting is, where it comes from, and what can be changed; a mixin of the app."""
+"""The settings dialog: what each setting is, where it comes from, and what can be changed."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from engine.replacing import replace
-from tui.app.palette import PaletteActions
-from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, IntervalChoice, TagWaitChoice
-from tui.app.settings_in_force import Reloading, at_next_start
-from tui.app.time_keys import SPANS_S
+from tui.app.appearance import SPANS_S
+from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, Sampling
+from tui.app.settings_in_force import at_next_start
 from tui.axis_choice import AxisChoice
 from tui.screens.settings.shown_setting import Origin, ShownSetting
 from tui.text.format import SECOND_NS, span_text
 from tui.theme.density import Density
 from tui.theme.settings import GLYPHS
 
+if TYPE_CHECKING:
+    from tui.app.app import LunscopeApp
+
 _DEFAULT_INTERVAL_S = 1.0
 _ON_OFF = ("true", "false")
 
 
-class SettingsActions(PaletteActions, Reloading):
+class SettingsEditor:
     """Lists the settings, and changes some of them for this session."""
 
-    _interval: IntervalChoice
-    _tags: TagWaitChoice
+    def __init__(self, app: LunscopeApp, sampling: Sampling) -> None:
+        self._app, self._state, self._settings = app, app.app_state, app.settings
+        self._sampling = sampling
 
     def action_view_settings(self) -> None:
         """All settings, where they come from, and what can be changed."""
         from tui.screens.settings.screen import SettingsDialog  # noqa: PLC0415 (it can wait until it is asked for)
 
-        self.push_screen(SettingsDialog(self.settings_shown, self.settings.file))
+        self._app.push_screen(SettingsDialog(self.shown, self._settings.now.file))
 
-    def settings_shown(self) -> tuple[ShownSetting, ...]:
+    def shown(self) -> tuple[ShownSetting, ...]:
         """All settings as they are now: those of the file first, then those of options and keys."""
         return (*self._of_file(), *self._of_alerts(), *self._of_session())
 
     def _of_file(self) -> Iterator[ShownSetting]:
-        settings, start = self.settings, self.settings_at_start
+        settings, start = self._settings.now, self._settings.at_start
+        theme, own = self._app.theme, self._app.own_themes
         yield ShownSetting(
             "theme",
-            self.theme,
+            theme,
             self._theme_origin(),
             "Colours. A theme of your own is a file in themes/ beside the settings.",
             "a name of the list",
-            (*self.own_themes, *sorted(set(self.available_themes) - set(self.own_themes))),
-            functools.partial(setattr, self, "theme"),
-            f'"{self.theme}"',
+            (*own, *sorted(set(self._app.available_themes) - set(own))),
+            functools.partial(setattr, self._app, "theme"),
+            f'"{theme}"',
         )
         yield ShownSetting(
             "glyphs",
@@ -114,9 +119,10 @@ class SettingsActions(PaletteActions, Reloading):
         )
 
     def _of_alerts(self) -> Iterator[ShownSetting]:
-        if self._alerts is None:
+        service = self._settings.alerts
+        if service is None:
             return
-        service, alerts = self._alerts, self._alerts.settings
+        alerts = service.settings
         in_file = self._given("alerts")
         only_given = bool(alerts.rules) and len(alerts.rules) == len(service.given_rules)
         yield ShownSetting(
@@ -129,7 +135,7 @@ class SettingsActions(PaletteActions, Reloading):
         yield ShownSetting(
             "alerts.bell",
             str(alerts.bell).lower(),
-            Origin.SESSION if "alerts.bell" in self.changed_here else in_file,
+            Origin.SESSION if "alerts.bell" in self._settings.changed_here else in_file,
             "Whether the terminal's bell rings when an alert is raised.",
             ", ".join(_ON_OFF),
             _ON_OFF,
@@ -145,7 +151,7 @@ class SettingsActions(PaletteActions, Reloading):
         )
 
     def _of_session(self) -> Iterator[ShownSetting]:
-        state = self.app_state
+        state = self._state
         if not state.transport.seekable:
             yield ShownSetting(
                 "--interval",
@@ -154,16 +160,16 @@ class SettingsActions(PaletteActions, Reloading):
                 "Time between samples.",
                 "0.1 s to 60 s",
                 tuple(f"{each:g} s" for each in INTERVALS_S),
-                lambda text: self._interval.use(float(text.removesuffix(" s"))),
+                lambda text: self._sampling.use_interval(float(text.removesuffix(" s"))),
             )
             yield ShownSetting(
                 "tag waits",
-                self._tags.name,
-                self._session_origin(self._tags.name != TAG_WAIT_CHOICES[0]),
+                self._sampling.tags.name,
+                self._session_origin(self._sampling.tags.name != TAG_WAIT_CHOICES[0]),
                 "Tracing of waits for a free tag, exact time only: always, never, or while a queue is full.",
                 ", ".join(TAG_WAIT_CHOICES),
                 TAG_WAIT_CHOICES,
-                self._tags.use,
+                self._sampling.tags.use,
             )
         yield ShownSetting(
             "chart history",
@@ -196,30 +202,31 @@ class SettingsActions(PaletteActions, Reloading):
         )
 
     def _given(self, name: str) -> Origin:
-        return Origin.FAULTY if name in self.settings.failed else self._named(name)
+        return Origin.FAULTY if name in self._settings.now.failed else self._named(name)
 
     def _named(self, name: str) -> Origin:
-        return Origin.FILE if name in self.settings.given else Origin.DEFAULT
+        return Origin.FILE if name in self._settings.now.given else Origin.DEFAULT
 
     def _from_start(self, name: str, section: str = "") -> Origin:
-        changed = at_next_start(self.settings_at_start, self.settings)
+        changed = at_next_start(self._settings.at_start, self._settings.now)
         return Origin.START if name in changed else self._given(section or name)
 
     def _session_origin(self, changed: bool, given: bool = False) -> Origin:
         return Origin.SESSION if changed else Origin.OPTION if given else Origin.DEFAULT
 
     def _theme_origin(self) -> Origin:
-        if self.theme == self.settings.theme_option:
+        theme, settings = self._app.theme, self._settings
+        if theme == settings.now.theme_option:
             return Origin.OPTION
-        if self.theme == self.settings.theme:
+        if theme == settings.now.theme:
             return Origin.FILE
-        return Origin.DEFAULT if self.theme == self.first_theme else Origin.SESSION
+        return Origin.DEFAULT if theme == settings.first_theme else Origin.SESSION
 
     def _set_bell(self, text: str) -> None:
-        if self._alerts is not None:
-            self._alerts.settings = replace(self._alerts.settings, bell=text == "true")
-            self.changed_here.add("alerts.bell")
+        if self._settings.alerts is not None:
+            self._settings.alerts.settings = replace(self._settings.alerts.settings, bell=text == "true")
+            self._settings.changed_here.add("alerts.bell")
 
     def _set_span(self, text: str) -> None:
         spans = {span_text(span_s): span_s for span_s in SPANS_S}
-        self.app_state.span_ns = spans[text] * SECOND_NS
+        self._state.span_ns = spans[text] * SECOND_NS

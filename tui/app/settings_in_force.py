@@ -1,9 +1,7 @@
-"""Settings and themes that change while the screens are shown; a mixin of the app."""
+"""Settings and themes that change while the screens are shown."""
 
 from __future__ import annotations
 
-import functools
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,11 +11,11 @@ from textual.message import Message
 from engine.config import config_folder
 from engine.text import safe_text
 from tui.app.settings_watch import SettingsRead, SettingsWatch
-from tui.app.time_keys import SessionActions
 from tui.theme.settings import Settings, merged
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
+    from tui.app.app import LunscopeApp
 
 
 _MOST_NAMED = 3
@@ -32,88 +30,92 @@ class SettingsChanged(Message, bubble=False):
         self.read = read
 
 
-class Reloading(SessionActions):
+class SettingsInForce:
     """Takes up settings as they are written; what is wrong is reported and keeps its former value."""
 
-    settings: Settings
-    """What the files say now, of each setting the last value that was right."""
-    settings_at_start: Settings
-    """In force for those that are not taken up later."""
-    _alerts: AlertService | None
-    first_theme = ""
-    """Theme for this terminal where none is set."""
-    file_theme: str | None = None
-    """Theme of the file that was taken last; None if that names none, or one that does not exist."""
-    _settings_watch: SettingsWatch | None = None
-
-    @functools.cached_property
-    def changed_here(self) -> set[str]:
+    def __init__(self, app: LunscopeApp, settings: Settings, alerts: AlertService | None) -> None:
+        self._app, self._state = app, app.app_state
+        self.now = settings
+        """What the files say now, of each setting the last value that was right."""
+        self.at_start = settings
+        """In force for those that are not taken up later."""
+        self.alerts = alerts
+        self.changed_here: set[str] = set()
         """Names of the settings of the file that were changed on the screens."""
-        return set()
+        self.first_theme = app.theme
+        """Theme for this terminal where none is set."""
+        self.file_theme = settings.theme if settings.theme in app.available_themes else None
+        """Theme of the file that was taken last; None if that names none, or one that does not exist."""
+        self._watch: SettingsWatch | None = None
+        self._keep_wrong((*settings.problems, *app.theme_notices, *self._choose_theme()))
 
-    def keep_wrong_settings(self, wrong: Sequence[str]) -> None:
+    def _choose_theme(self) -> tuple[str, ...]:
+        wanted = self.now.theme_option or self.now.theme or self._app.theme
+        if wanted in self._app.available_themes:
+            self._app.theme = wanted
+            return ()
+        offered = ", ".join(self._app.own_themes)
+        return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
+
+    def _keep_wrong(self, wrong: Sequence[str]) -> None:
         """Keep what is wrong for help and for the number of notices, with what is wrong in files of choices."""
-        choices = self.app_state.columns.problem, self.app_state.tables.problem
-        self.app_state.wrong_settings = tuple(dict.fromkeys(filter(None, (*wrong, *choices))))
+        choices = self._state.columns.problem, self._state.tables.problem
+        self._state.wrong_settings = tuple(dict.fromkeys(filter(None, (*wrong, *choices))))
 
-    def report_wrong_settings(self) -> None:
+    def report_wrong(self) -> None:
         """Show what is wrong at the start, as far as there is room: more would hide the screen and each other."""
-        wrong = self.app_state.wrong_settings
+        wrong = self._state.wrong_settings
         shown = wrong if len(wrong) <= _MOST_SHOWN else wrong[: _MOST_SHOWN - 1]
         for text in shown:
-            self.notify(safe_text(text), severity="warning", timeout=15, markup=False)
+            self._app.notify(safe_text(text), severity="warning", timeout=15, markup=False)
         if len(wrong) > len(shown):
             text = f"{len(wrong) - len(shown)} more settings are wrong: help lists all"
-            self.notify(text, severity="warning", timeout=15, markup=False)
+            self._app.notify(text, severity="warning", timeout=15, markup=False)
 
-    def watch_settings(self) -> None:
+    def watch(self) -> None:
         """Begin to poll for changes, where a file of settings was named."""
-        if self.settings.file is not None:
-            folder = self.settings.theme_folder or config_folder() / "themes"
-            self._settings_watch = SettingsWatch(
-                self.settings.file, folder, lambda read: self.post_message(SettingsChanged(read))
+        if self.now.file is not None:
+            folder = self.now.theme_folder or config_folder() / "themes"
+            self._watch = SettingsWatch(
+                self.now.file, folder, lambda read: self._app.post_message(SettingsChanged(read))
             )
-            self._settings_watch.start()
+            self._watch.start()
 
-    def end_watch_of_settings(self) -> None:
+    def end_watch(self) -> None:
         """Stop polling."""
-        if self._settings_watch is not None:
-            self._settings_watch.close()
+        if self._watch is not None:
+            self._watch.close()
 
-    def on_settings_changed(self, message: SettingsChanged) -> None:
+    def take(self, read: SettingsRead) -> None:
         """Apply what changed, and say in one line what that was and what is wrong."""
-        read, before = message.read, self.settings
-        self.settings = merged(before, read.settings)
+        before = self.now
+        self.now = merged(before, read.settings)
         changed = [*self._take_themes(read), *self._apply(before, read)]
         wrong = [*read.settings.problems, *read.themes.notices, *self._unknown_theme()]
-        self.keep_wrong_settings(wrong)
+        self._keep_wrong(wrong)
         if wrong:
-            self.notify(_in_one_line(wrong), severity="warning", timeout=15, markup=False)
+            self._app.notify(_in_one_line(wrong), severity="warning", timeout=15, markup=False)
         if changed:
-            self.notify(f"settings reloaded: {', '.join(changed)}", timeout=5, markup=False)
-        self.redraw_view()
-
-    @abstractmethod
-    def redraw_view(self) -> None:
-        """Draw the view again with its key line."""
+            self._app.notify(f"settings reloaded: {', '.join(changed)}", timeout=5, markup=False)
+        self._app.redraw_view()
 
     def _apply(self, before: Settings, read: SettingsRead) -> Iterator[str]:
         """Take up each setting that changed; yields their names."""
-        now = self.settings
+        now = self.now
         if now.keys != before.keys:
-            self.app_state.keys = now.keys
-            self.set_keymap(now.keys)
+            self._state.keys = now.keys
+            self._app.set_keymap(now.keys)
             yield "keys"
-        if now.theme not in (None, self.file_theme) and now.theme in self.available_themes:
-            self.theme = self.file_theme = now.theme
+        if now.theme not in (None, self.file_theme) and now.theme in self._app.available_themes:
+            self._app.theme = self.file_theme = now.theme
             yield f"theme {now.theme}"
-        if self._alerts is not None and "alerts" not in read.settings.failed:
-            former = self._alerts.settings
-            self._alerts.reload(read.alerts)
+        if self.alerts is not None and "alerts" not in read.settings.failed:
+            former = self.alerts.settings
+            self.alerts.reload(read.alerts)
             self.changed_here.discard("alerts.bell")
-            if (former.rules, former.bell) != (self._alerts.settings.rules, self._alerts.settings.bell):
+            if (former.rules, former.bell) != (self.alerts.settings.rules, self.alerts.settings.bell):
                 yield "alerts"
-            if former.command != self._alerts.settings.command:
+            if former.command != self.alerts.settings.command:
                 yield "the alert command from the next start on"
         later = at_next_start(before, now)
         if later:
@@ -122,16 +124,16 @@ class Reloading(SessionActions):
     def _take_themes(self, read: SettingsRead) -> Iterator[str]:
         """Register themes that are new or changed, and draw again if the one in use is among them."""
         for theme in read.themes.themes:
-            if self.available_themes.get(theme.name) == theme:
+            if self._app.available_themes.get(theme.name) == theme:
                 continue
-            self.register_theme(theme)
-            if self.theme == theme.name:
-                self.mutate_reactive(App.theme)
+            self._app.register_theme(theme)
+            if self._app.theme == theme.name:
+                self._app.mutate_reactive(App.theme)
             yield f"colours of {theme.name}"
 
     def _unknown_theme(self) -> Iterator[str]:
-        wanted = self.settings.theme
-        if wanted is not None and wanted not in self.available_themes:
+        wanted = self.now.theme
+        if wanted is not None and wanted not in self._app.available_themes:
             yield f"no theme {wanted!r}"
 
 
