@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
 from collectors.model import Frame
-from engine.events import Event
 from tui.alert_state import AlertState
+from tui.app_input import AppInput
 from tui.axis_choice import AxisChoice
-from tui.compare_asked import CompareAsked
 from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
-from tui.load.load_controller import LoadController
 from tui.screen_registry import HOSTS, ScreenEntry
-from tui.sweep.series import SweepSeries
 from tui.text.format import SECOND_NS
 from tui.theme.density import Density
 from tui.theme.kept_columns import KeptColumns
@@ -28,12 +24,10 @@ from tui.theme.kept_tables import KeptTables
 from tui.transport import Transport
 
 if TYPE_CHECKING:
-    from collectors.fleet.fleet_source import HostOrFleet
     from collectors.latency.recording_peaks import RecordingPeaks
     from collectors.latency.summary import Peak
     from engine.running.status import LoadStatus
     from engine.tune.held import HeldChanges
-    from tui.load.fleet_load_controller import FleetLoadController
 
 MOST_PEAKS = 40
 """Of those that are listed, drawn on the timeline, and stepped through."""
@@ -58,39 +52,18 @@ def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
     return LatencySubject("all disks", TRACE, frozenset(base))
 
 
-class Recording(Protocol):
-    """A session file that is being written."""
+class AppState(AppInput, kw_only=True, eq=False):
+    """State shared by all screens, from what they were started with on.
 
-    @property
-    def path(self) -> str:
-        """Path of the file."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes written."""
-
-    @property
-    def trouble(self) -> str:
-        """Why recording stopped, in one line; empty while it works."""
-
-    def add_event(self, event: Event) -> None:
-        """Record an event outside any sample; does not wait."""
-
-
-class AppState(Struct, eq=False):
-    """State shared by all screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
+    The app alone sets `frame`, the feed alone fills `history` and `events`.
+    """
 
     transport: Transport
     history: History
     events: EventHistory
-    controller: LoadController | None
-    """None if no load can be driven: watching only, or replaying."""
-    recording: Recording | None
     interval_s: float
     interval_changed: bool = False
     """Whether the operator changed it."""
-    autostart: bool = False
-    """Whether the load is started as soon as its screen is there."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
     wrong_settings: tuple[str, ...] = ()
@@ -107,10 +80,6 @@ class AppState(Struct, eq=False):
     """The newest frame, shown or not."""
     brief: str = ""
     """What the last key did, shown for a moment."""
-    sweeps: SweepSeries = field(default_factory=SweepSeries)
-    """What this process measures and measured; empty in a replay."""
-    compared: CompareAsked | None = None
-    """What `lunscope compare --screen` was asked for."""
     recording_peaks: RecordingPeaks | None = None
     """The largest peaks of the whole recording; None live, and until the first sample is drawn."""
     jump: LatencyJump | None = None
@@ -123,16 +92,10 @@ class AppState(Struct, eq=False):
     """Order, units and rows that the operator chose."""
     hints: Hints = field(default_factory=Hints)
     """Whether the keys for a first start are shown."""
-    fleet: HostOrFleet | None = None
-    """The hosts of a fleet; None where one host is watched, and in a replay."""
-    tune_root: Path | None = None
-    """The sysfs whose tunables may be changed; None where none may, as in a replay."""
     tuning: HeldChanges | None = None
     """Changes of tunables in force; None until they are first asked for."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
-    fleet_load: FleetLoadController | None = None
-    """The load over the hosts of a fleet; None if there is none."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])
     """Those of a live host, and the range that they are of: it moves once a sample, the display with every key."""
 

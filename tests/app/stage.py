@@ -18,6 +18,7 @@ from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app.app import LunscopeApp
 from tui.app.screen_files import shown_lines
+from tui.app_input import AppInput
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.sweep.series import Session, SweepSeries, group_of
@@ -55,8 +56,8 @@ def make_app(
     controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:
         controller = LoadController(control, job or JobSpec(), Permissions(), guard=FreeGuard())
-    sweeps = None if sweep is None else SweepSeries(group_of(sweep))
-    return LunscopeApp(source, controller, settings=settings, sweeps=sweeps)
+    sweeps = SweepSeries() if sweep is None else SweepSeries(group_of(sweep))
+    return LunscopeApp(AppInput(source, controller, sweeps=sweeps), settings=settings)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.alert_state import recorded_alerts
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.theme.settings import load_settings
 
 RULES = ("slow: disks await_ms>0.01ms for 3s", "never: disks await_ms>1h", "load_total iops>1 for 1s on nothing")
@@ -39,7 +40,7 @@ class AlertingSource(ListSource):
 def staged(*rules: str, bell: bool = False) -> tuple[LunscopeApp, AlertingSource]:
     service = AlertService(AlertSettings(tuple(map(parse_rule, rules)), bell=bell))
     source = AlertingSource(make_samples(count=40, events=False), service)
-    return LunscopeApp(source, settings=FROZEN, alerts=service), source
+    return LunscopeApp(AppInput(source, alert_service=service), settings=FROZEN), source
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play,
 from tests.app.taken import SnapCompare, assert_pictured, assert_pictures
 from tests.unit.compare.recordings import Epoch, record
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.compare_asked import CompareAsked
 from tui.screens.compare.screen import CompareScreen
 
@@ -38,6 +39,9 @@ class FakeRecording:
 
     def add_event(self, event: Event) -> None:
         self.events.append(event)
+
+    def finish(self) -> None:
+        pass
 
 
 def shown(source: ListSource, *keys: str, samples: int = 2 * SECONDS) -> Callable[[Pilot[None]], Awaitable[None]]:
@@ -123,7 +127,7 @@ async def test_without_a_turn_or_a_mark_it_says_how_to_get_two_parts() -> None:
 async def test_parts_between_marks_are_compared() -> None:
     source = ListSource(make_samples(count=80, events=False))
     recording = FakeRecording()
-    app = LunscopeApp(source, None, recording=recording, settings=FROZEN)
+    app = LunscopeApp(AppInput(source, recording=recording), settings=FROZEN)
     async with on_stage(app) as pilot:
         await shown(source, samples=4)(pilot)
         for _ in range(2):
@@ -159,7 +163,7 @@ async def test_overlapping_parts_are_refused() -> None:
 async def test_a_note_is_an_event_of_the_recording_at_the_moment_the_key_was_pressed() -> None:
     source = ListSource(make_samples(count=20, events=False))
     recording = FakeRecording()
-    app = LunscopeApp(source, None, recording=recording, settings=FROZEN)
+    app = LunscopeApp(AppInput(source, recording=recording), settings=FROZEN)
     async with on_stage(app) as pilot:
         await play(pilot, source, 5)
         await pilot.press("space")
@@ -190,7 +194,7 @@ def recordings(tmp_path: Path) -> tuple[str, str]:
 async def test_files_of_the_command_line_are_compared(recordings: tuple[str, str]) -> None:
     source = ListRecording(make_samples(count=20))
     asked = CompareAsked(recordings, CompareOptions(delta=0.1), TABLES)
-    app = LunscopeApp(source, None, settings=FROZEN, compared=asked)
+    app = LunscopeApp(AppInput(source, compared=asked), settings=FROZEN)
     async with on_stage(app, LARGE) as pilot:
         assert isinstance(app.screen, CompareScreen)
         await compared(pilot)
@@ -207,6 +211,6 @@ async def test_files_of_the_command_line_are_compared(recordings: tuple[str, str
 async def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     source = ListRecording(make_samples(count=20))
     files = str(tmp_path / "gone"), str(tmp_path / "gone too")
-    app = LunscopeApp(source, None, settings=FROZEN, compared=CompareAsked(files, CompareOptions(), TABLES))
+    app = LunscopeApp(AppInput(source, compared=CompareAsked(files, CompareOptions(), TABLES)), settings=FROZEN)
     async with on_stage(app) as pilot:
         await until(pilot, lambda: "No such file" in " ".join(screen_text(pilot).split()))

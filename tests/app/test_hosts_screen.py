@@ -24,6 +24,7 @@ from tests.unit.fleet.answering_hosts import answering_fleet, drive_of
 from tests.unit.fleet.made_hosts import ahead, clock, fleet_of, old, slow
 from tests.unit.sweep.fake_load import FakeLoad
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.load.fleet_load_controller import FleetLoadController
 
 
@@ -34,7 +35,7 @@ async def test_odd_hosts_are_named_on_the_screen() -> None:
     old(controller, "db3")
     controller._judge(time.monotonic())
     source = ListSource(with_hosts(make_samples(count=5)))
-    app = LunscopeApp(source, settings=FROZEN, fleet=HostOrFleet(source, controller))
+    app = LunscopeApp(AppInput(source, fleet=HostOrFleet(source, controller)), settings=FROZEN)
     async with app.run_test(size=(120, 40)) as pilot:
         await play(pilot, source, 5)
         await pilot.pause()
@@ -51,7 +52,7 @@ async def test_the_keys_of_a_load_turn_its_knobs_on_all_hosts_and_undo_it() -> N
     fleet, links = answering_fleet("db1", "db2", "db3")
     load = FleetLoadController(drive_of(fleet, Knobs(queue_depth=4), paths=("/dev/sdz",)))
     source = ListSource(with_hosts(make_samples(count=5)))
-    app = LunscopeApp(source, settings=FROZEN, fleet=HostOrFleet(source, fleet), fleet_load=load)
+    app = LunscopeApp(AppInput(source, fleet=HostOrFleet(source, fleet), fleet_load=load), settings=FROZEN)
     async with app.run_test(size=(120, 40)) as pilot:
         await play(pilot, source, 3)
         await until(pilot, lambda: load.status.state is LoadState.RUNNING)
@@ -87,7 +88,7 @@ async def test_a_sweep_over_hosts_is_on_its_screen_or_why_it_did_not_begin() -> 
     samples[2] = replace(samples[2], events=tuple(replace(each, monotonic_ns=1) for each in events))
     source = ListSource(samples)
     shown = HostOrFleet(source, fleet.controller)
-    app = LunscopeApp(source, settings=FROZEN, fleet=shown, first_screen="sweep")
+    app = LunscopeApp(AppInput(source, fleet=shown, first_screen="sweep"), settings=FROZEN)
     async with app.run_test(size=(150, 44)) as pilot:
         shown.report("db1: the guard refuses")
         await play(pilot, source, 1)

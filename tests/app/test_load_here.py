@@ -22,6 +22,7 @@ from tests.app.multipath import key, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork
@@ -230,7 +231,7 @@ async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
 
     control = LoadControl()
     controller = LoadController(control, JobSpec(), Permissions(), guard=CountingGuard())
-    app = LunscopeApp(ListSource(make_samples(count=2)), controller, settings=FROZEN)
+    app = LunscopeApp(AppInput(ListSource(make_samples(count=2)), controller), settings=FROZEN)
     async with on_stage(app) as pilot:
         chosen: list[tuple[str, ...] | None] = []
         app.push_screen(TargetPicker(candidates(many_disks()), controller), chosen.append)
@@ -251,7 +252,7 @@ async def test_the_list_of_very_many_disks_asks_the_guard_about_few() -> None:
 async def test_a_click_chooses_the_target_that_was_clicked_though_the_list_has_changed() -> None:
     control = LoadControl()
     controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())
-    app = LunscopeApp(ListSource(make_samples(count=2)), controller, settings=FROZEN)
+    app = LunscopeApp(AppInput(ListSource(make_samples(count=2)), controller), settings=FROZEN)
     async with on_stage(app) as pilot:
         chosen: list[tuple[str, ...] | None] = []
         app.push_screen(TargetPicker(candidates(many_disks()), controller), chosen.append)
@@ -351,7 +352,7 @@ async def test_a_file_that_was_a_target_is_listed() -> None:
     control, source = LoadControl(), ListSource(make_samples(count=20))
     controller = LoadController(control, JobSpec(), Permissions(), guard=FreeGuard())
     controller.recent.add(["/srv/data file"])
-    app = LunscopeApp(source, controller, settings=FROZEN)
+    app = LunscopeApp(AppInput(source, controller), settings=FROZEN)
     async with on_stage(app) as pilot:
         await play(pilot, source, 8)
         await pilot.press("2", "L", *"srv")

@@ -21,6 +21,7 @@ from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, type_name, until
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.load.form import FORM
 from tui.load.load_controller import LoadController
 from tui.screens.load.screen import LoadScreen
@@ -78,7 +79,7 @@ async def load_stage(
     control = LoadControl()
     # Attaching to the kernel for exact figures takes longer than all else.
     source = LiveSource(0.4, tier="kernel", extra_collectors=[LoadCollector(control)])
-    app = LunscopeApp(source, LoadController(control, job, permissions), settings=FROZEN, autostart=autostart)
+    app = LunscopeApp(AppInput(source, LoadController(control, job, permissions), autostart=autostart), settings=FROZEN)
     try:
         async with on_stage(app, size) as pilot:
             stage = LoadStage(app, pilot, control)

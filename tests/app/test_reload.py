@@ -17,6 +17,7 @@ from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.app import settings_watch
 from tui.app.app import LunscopeApp
 from tui.app.settings_watch import SettingsRead, SettingsWatch, stamps
+from tui.app_input import AppInput
 from tui.screens.help.screen import HelpScreen
 from tui.screens.settings.shown_setting import Origin
 from tui.theme.settings import Settings, load_settings, merged
@@ -36,7 +37,9 @@ def staged(file: Path) -> tuple[LunscopeApp, ListSource]:
     settings = replace(load_settings(file), theme_folder=folder, hints_file=None)
     source = ListSource(make_samples(count=6, events=False))
     service = AlertService(load_alert_settings(file))
-    return LunscopeApp(source, settings=replace(settings, theme=settings.theme or FROZEN.theme), alerts=service), source
+    return LunscopeApp(
+        AppInput(source, alert_service=service), settings=replace(settings, theme=settings.theme or FROZEN.theme)
+    ), source
 
 
 def said(pilot: Pilot[None], words: str) -> bool:

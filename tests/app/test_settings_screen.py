@@ -19,6 +19,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.axis_choice import AxisChoice
 from tui.screens.settings.screen import SettingsDialog
 from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
@@ -35,7 +36,7 @@ def staged(tmp_path: Path, text: str = "") -> tuple[LunscopeApp, ListSource]:
     settings = replace(settings, theme=settings.theme or FROZEN.theme)
     source = ListSource(make_samples(count=6, events=False))
     service = AlertService(AlertSettings((parse_rule("disks await_ms>1h"),)))
-    return LunscopeApp(source, settings=settings, alerts=service), source
+    return LunscopeApp(AppInput(source, alert_service=service), settings=settings), source
 
 
 async def choose(pilot: Pilot[None], name: str, value: str) -> None:

@@ -17,6 +17,7 @@ from engine.events import Event, EventKind
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import FROZEN, on_stage, screen_text, until
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.transport import FASTEST, SLOWEST, LiveTransport, ReplayTransport, transport_of
 from tui.widgets.timeline import Timeline
 
@@ -39,7 +40,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def replaying(session: Path) -> tuple[LunscopeApp, ReplaySource]:
     source = ReplaySource(session)
     source.pause(True)
-    return LunscopeApp(source, settings=FROZEN), source
+    return LunscopeApp(AppInput(source), settings=FROZEN), source
 
 
 def second(app: LunscopeApp) -> float:
@@ -140,7 +141,7 @@ async def test_damage_is_reported(session: Path, tmp_path: Path) -> None:
     torn = tmp_path / "torn.luns"
     torn.write_bytes(whole[: len(whole) * 3 // 4])
     source = ReplaySource(torn)
-    app = LunscopeApp(source, settings=FROZEN)
+    app = LunscopeApp(AppInput(source), settings=FROZEN)
     async with on_stage(app) as pilot:
         await until(pilot, lambda: app.app_state.frame)
         assert source.notice

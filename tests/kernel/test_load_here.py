@@ -21,6 +21,7 @@ from tests import needs
 from tests.app.stage import FROZEN, on_stage, screen_text, type_name, until
 from tests.kernel.conftest import Storage
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.load.load_controller import LoadController
 from tui.screens.load.screen import LoadScreen
 from tui.screens.load.target_picker import TargetPicker
@@ -121,7 +122,7 @@ async def watching(size: tuple[int, int] = (120, 40)) -> AsyncIterator[tuple[Lun
     control = LoadControl()
     source = LiveSource(0.2, tier="kernel", extra_collectors=[LoadCollector(control)])
     job = JobSpec(knobs=Knobs(rate_iops=100.0))
-    app = LunscopeApp(source, LoadController(control, job, Permissions()), settings=FROZEN)
+    app = LunscopeApp(AppInput(source, LoadController(control, job, Permissions())), settings=FROZEN)
     try:
         async with on_stage(app, size) as pilot:
             await until(pilot, lambda: app.app_state.frame is not None and app.app_state.frame.topology.devices)

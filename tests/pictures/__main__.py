@@ -30,6 +30,7 @@ from tests.app.latency_samples import with_latencies
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app
 from tui.app.app import LunscopeApp
+from tui.app_input import AppInput
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
 
@@ -96,7 +97,7 @@ async def picture(wanted: Picture, folder: Path) -> str:
     path = Path(wanted.recording) if "/" in wanted.recording else folder / f"{wanted.recording}.luns"
     source = ReplaySource(path)
     source.pause(True)
-    app = LunscopeApp(source, settings=SETTINGS)
+    app = LunscopeApp(AppInput(source), settings=SETTINGS)
     async with app.run_test(size=wanted.size) as pilot:
         moment_ns = source.start_ns + round(wanted.at_s * 1e9)
         source.seek(moment_ns)

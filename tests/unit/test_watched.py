@@ -26,6 +26,9 @@ class File:
     def add_event(self, event: Event) -> None:
         raise NotImplementedError
 
+    def finish(self) -> None:
+        raise NotImplementedError
+
 
 def frame(names: str, elapsed_s: float = 1.0, topology: Topology | None = None, **columns: list[float]) -> Frame:
     rows = Rows(tuple(f"{name}@1" for name in names.split()), tuple(names.split()))

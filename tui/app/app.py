@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import gc
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from msgspec.structs import asdict
 from textual.binding import BindingType
 from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from collectors.model import Source
 from tui.action import Action
 from tui.alert_state import AlertState
 from tui.app.appearance import Appearance
@@ -26,17 +25,16 @@ from tui.app.settings_editor import SettingsEditor
 from tui.app.settings_in_force import SettingsChanged, SettingsInForce
 from tui.app.time_keys import MomentMoved, TimeKeys
 from tui.app.tuning import Tuning
-from tui.app_state import MOST_PEAKS, AppState, Recording
-from tui.compare_asked import CompareAsked
+from tui.app.watched import Watched
+from tui.app_input import AppInput
+from tui.app_state import MOST_PEAKS, AppState
 from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
-from tui.load.load_controller import LoadController
 from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
-from tui.sweep.series import SweepSeries
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
 from tui.theme.density import Density, KeptDensity
@@ -45,12 +43,6 @@ from tui.theme.kept_tables import KeptTables
 from tui.theme.settings import Settings
 from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, transport_of
-
-if TYPE_CHECKING:
-    from collectors.alerts.service import AlertService
-    from collectors.fleet.fleet_source import HostOrFleet
-    from tui.app.watched import Watched
-    from tui.load.fleet_load_controller import FleetLoadController
 
 WAITS_PERIOD_S = 0.25
 IDLE_CHECK_S = 0.5
@@ -71,64 +63,45 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(ANYWHERE_ACTIONS)
     DEFAULT_MODE = OVERVIEW.id
 
-    def __init__(
-        self,
-        source: Source,
-        controller: LoadController | None = None,
-        *,
-        recording: Recording | None = None,
-        settings: Settings | None = None,
-        autostart: bool = False,
-        sweeps: SweepSeries | None = None,
-        compared: CompareAsked | None = None,
-        alerts: AlertService | None = None,
-        watched: Watched | None = None,
-        fleet: HostOrFleet | None = None,
-        fleet_load: FleetLoadController | None = None,
-        first_screen: str | None = None,
-        tune_root: Path | None = None,
-    ) -> None:
+    def __init__(self, given: AppInput, *, settings: Settings | None = None) -> None:
         settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(settings.glyphs), theme_folder=settings.theme_folder)
         kept_density = KeptDensity(settings.view_file)
-        self._shown_share = self._painted_s = 0.0
+        transport, events = transport_of(given.source), EventHistory()
         self.app_state = state = AppState(
-            transport=transport_of(source),
+            **asdict(given),
+            transport=transport,
             history=History(),
-            events=EventHistory(),
-            controller=controller,
-            recording=recording,
-            interval_s=source.interval_s,
-            autostart=controller is not None and autostart,
+            events=events,
+            interval_s=given.source.interval_s,
             keys=settings.keys,
-            sweeps=sweeps or SweepSeries(),
-            compared=compared,
+            alerts=AlertState(given.alert_service, events, seekable=transport.seekable),
             columns=KeptColumns(settings.columns_file),
             tables=KeptTables(settings.tables_file),
             hints=Hints(settings.hints_file if settings.hints else None),
             density=settings.view or kept_density.chosen or Density.NORMAL,
-            fleet=fleet,
         )
-        state.alerts = AlertState(alerts, state.events, seekable=state.transport.seekable)
-        state.tune_root, state.fleet_load = tune_root, fleet_load
-        self._rung, self._first_screen = 0, first_screen
+        self.watched = Watched() if given.is_summed_up else None
+        """What was seen, to be printed at the end."""
+        self._shown_share = self._painted_s = 0.0
+        self._rung = 0
         self._collection = IdleCollection()
-        self._feed = Feed(source, state.transport, state.history, state.events, self.post_message)
-        if isinstance(state.transport, LiveTransport):
-            state.transport.follow(state.history.intervals, lambda: self.post_message(MomentMoved()))
-        if watched is not None:
-            self._feed.summed_up_in(watched.add)
-        if controller is not None:
-            self._feed.observed_by(controller.watch.observe)
-            controller.watch.attach(self._feed.request_sample)
+        self._feed = Feed(given.source, transport, state.history, events, self.post_message)
+        if isinstance(transport, LiveTransport):
+            transport.follow(state.history.intervals, lambda: self.post_message(MomentMoved()))
+        if self.watched is not None:
+            self._feed.summed_up_in(self.watched.add)
+        if given.controller is not None:
+            self._feed.observed_by(given.controller.watch.observe)
+            given.controller.watch.attach(self._feed.request_sample)
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
-        self.settings = SettingsInForce(self, settings, alerts)
+        self.settings = SettingsInForce(self, settings)
         self.palette = Palette(self)
         self.pages = Pages(self)
         self.appearance = Appearance(self, kept_density, settings.save_folder)
         self.quitting = Quitting(self)
-        sampling = Sampling(self, source, self._feed.request_sample)
+        sampling = Sampling(self, given.source, self._feed.request_sample)
         self.editor = SettingsEditor(self, sampling)
         for part in (
             TimeKeys(self),
@@ -164,8 +137,8 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
             self.switch_mode(SWEEP.id)
         if self.app_state.compared is not None:
             self.switch_mode(COMPARE.id)
-        if self._first_screen is not None:
-            self.switch_mode(self._first_screen)
+        if self.app_state.first_screen is not None:
+            self.switch_mode(self.app_state.first_screen)
         elif self.app_state.fleet is not None:
             self.pages.action_view_hosts()
         self.call_after_refresh(self._feed.start)

@@ -14,9 +14,9 @@ from tui.headless.wait_lines import WaitLines
 
 if TYPE_CHECKING:
     from collectors.model import Source
-    from collectors.sources.recorder import RecordingSource
     from engine.running.control import LoadControl
     from engine.tune.held import HeldChanges
+    from tui.app_input import Recording
 
 HASTY_S = 0.4
 """Longest wait for outstanding I/Os, and then for the end of the load, after the terminal was lost."""
@@ -31,7 +31,7 @@ class Closing:
         self,
         control: LoadControl | None,
         source: Source,
-        recording: RecordingSource | None,
+        recording: Recording | None,
         before_close: Callable[[], None] | None,
     ) -> None:
         self._control = control

@@ -14,7 +14,6 @@ from tui.app.settings_watch import SettingsRead, SettingsWatch
 from tui.theme.settings import Settings, merged
 
 if TYPE_CHECKING:
-    from collectors.alerts.service import AlertService
     from tui.app.app import LunscopeApp
 
 
@@ -33,13 +32,13 @@ class SettingsChanged(Message, bubble=False):
 class SettingsInForce:
     """Takes up settings as they are written; what is wrong is reported and keeps its former value."""
 
-    def __init__(self, app: LunscopeApp, settings: Settings, alerts: AlertService | None) -> None:
+    def __init__(self, app: LunscopeApp, settings: Settings) -> None:
         self._app, self._state = app, app.app_state
         self.now = settings
         """What the files say now, of each setting the last value that was right."""
         self.at_start = settings
         """In force for those that are not taken up later."""
-        self.alerts = alerts
+        self.alerts = app.app_state.alert_service
         self.changed_here: set[str] = set()
         """Names of the settings of the file that were changed on the screens."""
         self.first_theme = app.theme

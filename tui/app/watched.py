@@ -17,7 +17,7 @@ from collectors.paths.event_groups import event_groups
 from collectors.reports.run_events import KINDS
 from collectors.session.time_format import clock_text
 from engine.events import Event
-from tui.app_state import Recording
+from tui.app_input import Recording
 from tui.text.format import format_quantity, span_text
 from tui.text.safe import disk_labels, fit, width_of
 

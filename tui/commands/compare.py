@@ -114,7 +114,8 @@ def command(
 
 
 def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
-    from tui.app.start import start_replay  # noqa: PLC0415 (as above)
+    from tui.app.start import start  # noqa: PLC0415 (as above)
+    from tui.app_input import AppInput  # noqa: PLC0415 (as above)
     from tui.process.standard_streams import require_terminal  # noqa: PLC0415 (as textual)
 
     require_terminal("lunscope compare A B without --screen")
@@ -126,7 +127,7 @@ def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
     go_on_in_child()
     source = ReplaySource(recording)
     source.pause(True)
-    return start_replay(source, theme=theme, compared=asked)
+    return start(AppInput(source, compared=asked), theme=theme)
 
 
 def _sides(a: str, b: str, options: CompareOptions, tables: tuple[str, ...]) -> tuple[Side, Side]:

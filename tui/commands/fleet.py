@@ -84,11 +84,12 @@ def is_terminal() -> bool:
 
 
 def _on_screen(source: FleetSource, recording: RecordingSource | None) -> int:
-    from tui.app.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app.start import start  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app_input import AppInput  # noqa: PLC0415 (textual is loaded for the screen only)
 
     go_on_in_child()
     shown = HostOrFleet(source if recording is None else recording, source.controller)
-    return start_live(shown, recording=recording, fleet=shown)
+    return start(AppInput(shown, recording=recording, fleet=shown))
 
 
 @command.command(short_help="one load over all hosts")
@@ -157,16 +158,14 @@ def _jobs_of_hosts(
 
 
 def _run_on_screen(shown: HostOrFleet, recording: RecordingSource | None, drive: FleetDrive) -> int:
-    from tui.app.start import start_live  # noqa: PLC0415 - as above
+    from tui.app.start import start  # noqa: PLC0415 - as above
+    from tui.app_input import AppInput  # noqa: PLC0415 - as above
     from tui.load.fleet_load_controller import FleetLoadController  # noqa: PLC0415 (the screen only)
 
     load = FleetLoadController(drive)
     events: list[Event] = []
-    code = start_live(
-        shown,
-        recording=recording,
-        fleet=shown,
-        fleet_load=load,
+    code = start(
+        AppInput(shown, recording=recording, fleet=shown, fleet_load=load),
         before_close=load.stop,
         keep_events=events.extend,
     )
@@ -261,7 +260,8 @@ def sweep(
 def _sweep_on_screen(
     source: FleetSource, recording: RecordingSource | None, work: FleetSweepWork, show: ShowMeasured
 ) -> int:
-    from tui.app.start import start_live  # noqa: PLC0415 (the screen only)
+    from tui.app.start import start  # noqa: PLC0415 (the screen only)
+    from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
 
     shown = HostOrFleet(source if recording is None else recording, source.controller)
     stopping, failures = StopFlag(), list[LunscopeError]()
@@ -281,7 +281,7 @@ def _sweep_on_screen(
         thread.join()
 
     thread.start()
-    code = start_live(shown, recording=recording, fleet=shown, before_close=stop, first_screen=_SWEEP_SCREEN)
+    code = start(AppInput(shown, recording=recording, fleet=shown, first_screen=_SWEEP_SCREEN), before_close=stop)
     if failures:
         click.echo(f"lunscope: {safe_text(str(failures[0]))}", err=True)
         return code or failures[0].exit_code

@@ -84,7 +84,8 @@ def show_isolation(order: IsolationOrder, watching: Watching) -> int:
 def _show(
     job: JobSpec, permissions: Permissions, watching: Watching, group: Callable[[LoadController], SessionGroup]
 ) -> int:
-    from tui.app.start import start_live  # noqa: PLC0415 (as textual)
+    from tui.app.start import start  # noqa: PLC0415 (as textual)
+    from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
     from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
@@ -92,14 +93,15 @@ def _show(
     source, recording = open_source(watching, control)
     controller = LoadController(control, job, permissions, sysfs=watching.sysfs)
     series = SweepSeries(group(controller))
-    code = start_live(
-        source,
-        control=control,
-        recording=recording,
-        sweeps=series,
-        controller=controller,
-        alerts=watching.alerts,
-        is_summed_up=True,
-        tune_root=watching.sysfs,
+    code = start(
+        AppInput(
+            source,
+            controller,
+            recording,
+            sweeps=series,
+            alert_service=watching.alerts,
+            is_summed_up=True,
+            tune_root=watching.sysfs,
+        )
     )
     return sum_up_series(series, control, recording, code, is_measured_for=True)

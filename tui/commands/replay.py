@@ -32,7 +32,8 @@ def command(file: Path, speed: float, at: str | None, theme: str | None, no_mous
     go_on_in_child()
     with loading():  # after the fork, as in tui.commands.watch
         from collectors.sources.replay import ReplaySource  # noqa: PLC0415
-        from tui.app.start import start_replay  # noqa: PLC0415
+        from tui.app.start import start  # noqa: PLC0415
+        from tui.app_input import AppInput  # noqa: PLC0415
     source = ReplaySource(file, speed)
     try:
         if at is not None:
@@ -40,4 +41,4 @@ def command(file: Path, speed: float, at: str | None, theme: str | None, no_mous
     except BaseException:
         source.close()
         raise
-    return start_replay(source, theme=theme, mouse=not no_mouse)
+    return start(AppInput(source), theme=theme, mouse=not no_mouse)

@@ -139,23 +139,26 @@ def _save(read: ReadJob, path: Path) -> int:
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
-    from tui.app.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app.start import start  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
+    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
+    from tui.load.recent_targets import RecentTargets, recent_file  # noqa: PLC0415 (the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     control, sweeps = LoadControl(), SweepSeries()
     events: list[Event] = []
     source, recording = open_source(watching, control)
-    code = start_live(
-        metered(source, watching.metrics_file, lambda: control.status.knobs, on_screen=True),
-        control=control,
-        job=job,
-        permissions=permissions,
-        recording=recording,
-        autostart=True,
-        sweeps=sweeps,
-        alerts=watching.alerts,
-        is_summed_up=True,
-        tune_root=watching.sysfs,
+    code = start(
+        AppInput(
+            metered(source, watching.metrics_file, lambda: control.status.knobs, on_screen=True),
+            LoadController(control, job, permissions, recent=RecentTargets(recent_file())),
+            recording,
+            autostart=True,
+            sweeps=sweeps,
+            alert_service=watching.alerts,
+            is_summed_up=True,
+            tune_root=watching.sysfs,
+        ),
         keep_events=events.extend,
     )
     return sum_up(control, recording, code, sweeps, events)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from engine.events import Event
+from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
-from tui.app.start import start_live
+from tui.app.start import start
+from tui.app_input import AppInput
 from tui.headless.after_screens import sum_up
+from tui.load.load_controller import LoadController
+from tui.load.recent_targets import RecentTargets, recent_file
 from tui.options.watching import Watching, open_source
 from tui.sweep.series import SweepSeries
 
@@ -15,16 +19,18 @@ def watch_host(watching: Watching, theme: str | None, *, mouse: bool) -> int:
     control = LoadControl()
     source, recording = open_source(watching, control)
     sweeps, events = SweepSeries(), list[Event]()
-    code = start_live(
-        source,
-        control=control,
-        recording=recording,
+    code = start(
+        AppInput(
+            source,
+            LoadController(control, JobSpec(), Permissions(), recent=RecentTargets(recent_file())),
+            recording,
+            sweeps=sweeps,
+            alert_service=watching.alerts,
+            is_summed_up=True,
+            tune_root=watching.sysfs,
+        ),
         theme=theme,
-        sweeps=sweeps,
-        alerts=watching.alerts,
         mouse=mouse,
-        is_summed_up=True,
-        tune_root=watching.sysfs,
         keep_events=events.extend,
     )
     return sum_up(control, recording, code, sweeps, events)

@@ -15,7 +15,8 @@ from collectors.session.time_format import clock_text
 from engine.text import safe_text, three_digits
 from tui.action import Action
 from tui.alert_state import RaisedAlerts
-from tui.app_state import AppState, Recording
+from tui.app_input import Recording
+from tui.app_state import AppState
 from tui.keys import ANYWHERE_ACTIONS, is_usable
 from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity

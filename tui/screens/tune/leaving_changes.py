@@ -8,7 +8,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 from engine.tune.held import HeldChanges
 from engine.tune.record import ChangeRecord
-from tui.app_state import Recording
+from tui.app_input import Recording
 
 PATIENCE_S = 10.0
 """Longest wait for the kernel; the watchdogs go on restoring after it."""
