@@ -13,14 +13,12 @@ from collectors.model import Frame
 from tui.alert_state import AlertState
 from tui.app_input import AppInput
 from tui.axis_choice import AxisChoice
-from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
+from tui.kept import Choices
 from tui.screen_registry import HOSTS, ScreenEntry
 from tui.text.format import SECOND_NS
 from tui.theme.density import Density
-from tui.theme.kept_columns import KeptColumns
-from tui.theme.kept_tables import KeptTables
 from tui.transport import Transport
 
 if TYPE_CHECKING:
@@ -86,12 +84,8 @@ class AppState(AppInput, kw_only=True, eq=False):
     """Request to the latency screen, which clears it."""
     density: Density = Density.NORMAL
     """How much the screens show."""
-    columns: KeptColumns = field(default_factory=KeptColumns)
-    """The columns that the operator chose."""
-    tables: KeptTables = field(default_factory=KeptTables)
-    """Order, units and rows that the operator chose."""
-    hints: Hints = field(default_factory=Hints)
-    """Whether the keys for a first start are shown."""
+    choices: Choices = field(default_factory=Choices)
+    """What the operator chose, kept for the next start."""
     tuning: HeldChanges | None = None
     """Changes of tunables in force; None until they are first asked for."""
     ended: str | None = None

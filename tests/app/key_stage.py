@@ -25,6 +25,7 @@ from tests.app.stage import make_app, on_stage, rewind_to, skip
 from tests.app.sweep_states import StillSession
 from tui.action import Action
 from tui.app.app import LunscopeApp
+from tui.kept import Choices
 from tui.load.knob_memory import KnobMemory
 from tui.screen_registry import (
     CACHES,
@@ -44,7 +45,6 @@ from tui.screen_registry import (
 )
 from tui.screens.shared.base import view_class
 from tui.sweep.state import SweepState
-from tui.theme.kept_tables import KeptTables
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -190,7 +190,7 @@ async def go_back(stage: Stage, before: Before, *, new_screens: bool) -> None:
     """Undo what a key did: there are no notifications, and all screens but the overview are new if they are to be."""
     app, pilot, source = stage.app, stage.pilot, stage.source
     app.clear_notifications()
-    app.app_state.tables, app.app_state.span_ns, app.app_state.brief = KeptTables(), before.span_ns, ""
+    app.app_state.choices.tables, app.app_state.span_ns, app.app_state.brief = Choices().tables, before.span_ns, ""
     home = SWEEP.id if before.sweep else OVERVIEW.id
     if new_screens and app.current_mode != OVERVIEW.id:
         await app.switch_mode(OVERVIEW.id)

@@ -11,39 +11,40 @@ from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
+from tui.kept import Choices
 from tui.screens.shared.subject_charts import SubjectCharts
-from tui.theme.density import Density, KeptDensity
+from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid
 from tui.widgets.heatmap.widget import HeatMap
 
 
 def test_the_choice_is_kept_in_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "view.json"
-    assert KeptDensity(file).chosen is None
-    assert KeptDensity(file).keep(Density.LITE) == ""
-    assert KeptDensity(file).chosen is Density.LITE
+    folder = tmp_path / "new"
+    assert Choices(folder).view.of("view") is None
+    assert Choices(folder).view.keep("view", Density.LITE) == ""
+    assert (folder / "view.json").read_text() == '{\n "view": "lite"\n}\n'
+    assert Choices(folder).view.of("view") is Density.LITE
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"view": "wide"}', '{"view": []}', "[" * 3000, "\x00"])
 def test_a_file_that_is_none_counts_as_no_choice(text: str, tmp_path: Path) -> None:
     file = tmp_path / "view.json"
     file.write_text(text)
-    assert KeptDensity(file).chosen is None
+    assert Choices(tmp_path).view.of("view") is None
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    kept = KeptDensity(tmp_path / "file" / "view.json")
-    assert "view kept until you leave" in kept.keep(Density.DENSE)
-    assert kept.chosen is Density.DENSE
+    kept = Choices(tmp_path / "file").view
+    assert "view kept until you leave" in kept.keep("view", Density.DENSE)
+    assert kept.of("view") is Density.DENSE
 
 
 async def test_the_setting_is_in_force_before_what_was_kept(tmp_path: Path) -> None:
-    file = tmp_path / "view.json"
-    KeptDensity(file).keep(Density.LITE)
-    assert make_app(ListSource(()), settings=replace(FROZEN, view_file=file)).app_state.density is Density.LITE
-    settings = replace(FROZEN, view_file=file, view=Density.DENSE)
+    Choices(tmp_path).view.keep("view", Density.LITE)
+    assert make_app(ListSource(()), settings=replace(FROZEN, choices_folder=tmp_path)).app_state.density is Density.LITE
+    settings = replace(FROZEN, choices_folder=tmp_path, view=Density.DENSE)
     assert make_app(ListSource(()), settings=settings).app_state.density is Density.DENSE
 
 

@@ -17,10 +17,10 @@ from tests.app.multipath import multipath_samples
 from tests.app.shows import text_of
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tui.kept import Choices
 from tui.keys import ACTIONS
 from tui.screens.shared.column_dialog import ColumnDialog
 from tui.text.columns import UnitStyle, grid_columns, in_units
-from tui.theme.kept_columns import KeptColumns
 from tui.theme.settings import load_settings
 from tui.widgets.grid.table import Grid
 
@@ -82,7 +82,7 @@ async def test_paths_are_found_by_state_and_port_below_their_sums() -> None:
 
 @pytest.mark.slow
 async def test_columns_are_chosen_and_kept_for_the_next_start(tmp_path: Path) -> None:
-    settings = replace(FROZEN, columns_file=tmp_path / "new" / "columns.json")
+    settings = replace(FROZEN, choices_folder=tmp_path / "new")
     source = ListSource(make_samples(count=6))
     async with on_stage(make_app(source, settings=settings)) as pilot:
         await play(pilot, source, 4)
@@ -104,27 +104,26 @@ async def test_columns_are_chosen_and_kept_for_the_next_start(tmp_path: Path) ->
         assert titles(grid_of(pilot, "#disks")) == chosen
         await pilot.press("V", "r", "enter")
         await until(pilot, lambda: titles(grid_of(pilot, "#disks"))[0] == first)
-    assert json.loads(settings.columns_file.read_text() if settings.columns_file else "") == {}
+    assert json.loads((tmp_path / "new" / "columns.json").read_text()) == {}
 
 
 def test_a_file_of_columns_that_cannot_be_read_is_named_and_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "columns.json"
     file.write_text("{")
-    kept = KeptColumns(file)
+    kept = Choices(tmp_path).columns
     assert str(file) in kept.problem
-    assert str(file) in kept.keep("overview.disks", ["iops"])
+    assert str(file) in kept.keep("overview.disks", ("iops",))
     assert kept.of("overview.disks") == ("iops",)
     assert file.read_text() == "{"
     file.write_text('{"a": ["iops"], "b": 5, "c": [5]}')
-    kept = KeptColumns(file)
-    assert (kept.problem, kept.of("a"), kept.of("b"), kept.of("c")) == ("", ("iops",), (), ())
+    kept = Choices(tmp_path).columns
+    assert (kept.problem, kept.of("a"), kept.of("b"), kept.of("c")) == ("", ("iops",), None, None)
     (tmp_path / "file").write_text("")
-    assert "columns kept until you leave: " in KeptColumns(tmp_path / "file" / "columns.json").keep("a", ["iops"])
+    assert "columns kept until you leave: " in Choices(tmp_path / "file").columns.keep("a", ("iops",))
 
 
-def test_the_columns_are_kept_beside_the_settings(tmp_path: Path) -> None:
-    settings = load_settings(tmp_path / "config.toml")
-    assert (settings.columns_file, settings.tables_file) == (tmp_path / "columns.json", tmp_path / "tables.json")
+def test_what_is_chosen_is_kept_beside_the_settings(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "config.toml").choices_folder == tmp_path
 
 
 async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> None:
@@ -149,7 +148,7 @@ async def test_a_pinned_row_stays_at_the_top_and_idle_rows_can_be_hidden() -> No
 
 @pytest.mark.slow
 async def test_order_units_pins_and_hidden_rows_are_kept_for_the_next_start(tmp_path: Path) -> None:
-    settings = replace(FROZEN, tables_file=tmp_path / "new" / "tables.json")
+    settings = replace(FROZEN, choices_folder=tmp_path / "new")
     source = ListSource(make_samples(count=6))
     async with on_stage(make_app(source, settings=settings), SIZES[1]) as pilot:
         await play(pilot, source, 4)
@@ -176,7 +175,7 @@ async def test_a_pinned_row_that_is_absent_is_kept_until_it_is_back(tmp_path: Pa
     file = tmp_path / "tables.json"
     absent = {"key": "gone", "name": "nvme9n1", "id": "eui.9"}
     file.write_text(json.dumps({"overview.disks": {"pinned": [absent], "sort": "no such field", "units": "none"}}))
-    settings = replace(FROZEN, tables_file=file)
+    settings = replace(FROZEN, choices_folder=tmp_path)
     source = ListSource(make_samples(count=6))
     async with on_stage(make_app(source, settings=settings)) as pilot:
         await play(pilot, source, 4)

@@ -11,7 +11,7 @@ from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
-from tui.hints import Hints
+from tui.kept import Hints
 from tui.theme.settings import load_settings
 from tui.widgets.hint import HintLine
 

@@ -23,11 +23,11 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
+from tui.kept import MOST_TARGETS, RecentTargets
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork
 from tui.load.read_only import read_only_job
-from tui.load.recent_targets import MOST_KEPT, RecentTargets
 from tui.load.row_device import device_of_event, device_of_row, device_of_subject
 from tui.load.write_question import WriteQuestion
 from tui.screens.latency.screen import LatencyScreen
@@ -336,8 +336,8 @@ def test_recent_targets_are_kept_and_a_broken_file_is_no_trouble(tmp_path: FileP
     recent.add(["/srv/a b", "lun:sda,sdb"])
     recent.add(["/srv/c", "/srv/a b"])
     assert RecentTargets(file).names == ("/srv/c", "/srv/a b", "lun:sda,sdb")
-    recent.add(f"/srv/{number}" for number in range(MOST_KEPT + 5))
-    assert len(RecentTargets(file).names) == MOST_KEPT
+    recent.add(f"/srv/{number}" for number in range(MOST_TARGETS + 5))
+    assert len(RecentTargets(file).names) == MOST_TARGETS
     for broken in ("{", '{"a": 1}', "[1, null]"):
         file.write_text(broken)
         assert not RecentTargets(file).names

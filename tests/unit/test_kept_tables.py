@@ -8,47 +8,57 @@ from pathlib import Path
 import pytest
 
 from collectors.model import Device, Rows, Topology
+from tui.kept import Choices, PinnedRow, TableChoices
 from tui.screens.shared.kept_choices import PinnedFinder, pinned_rows
-from tui.theme.kept_tables import KeptTables, PinnedRow, TableChoices
 
 CHOSEN = TableChoices("iops", True, "decimal", True, (PinnedRow("sda:1", "sda", "naa.1"), PinnedRow("sdb:2", "sdb")))
 
 
 def test_choices_are_written_once_they_change_and_read_again(tmp_path: Path) -> None:
     file = tmp_path / "new" / "tables.json"
-    kept = KeptTables(file)
+    kept = Choices(file.parent).tables
     assert kept.write() == ""
     assert not file.exists()
-    kept.keep("overview.disks", CHOSEN)
-    kept.keep("paths.paths", TableChoices())
+    kept.put("overview.disks", CHOSEN)
+    kept.put("paths.paths", TableChoices())
     assert kept.write() == ""
-    assert list(json.loads(file.read_text())) == ["overview.disks"]
-    again = KeptTables(file)
-    assert (again.of("overview.disks"), again.of("paths.paths")) == (CHOSEN, TableChoices())
-    again.keep("overview.disks", TableChoices())
+    assert json.loads(file.read_text()) == {
+        "overview.disks": {
+            "sort": "iops",
+            "reverse": True,
+            "units": "decimal",
+            "idle_hidden": True,
+            "pinned": [{"key": "sda:1", "name": "sda", "id": "naa.1"}, {"key": "sdb:2", "name": "sdb", "id": ""}],
+        }
+    }
+    again = Choices(file.parent).tables
+    assert (again.of("overview.disks"), again.of("paths.paths")) == (CHOSEN, None)
+    again.put("overview.disks", TableChoices())
     again.write()
     assert json.loads(file.read_text()) == {}
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": 5, "b": {"sort": 3, "reverse": "yes", "pinned": [4, {"key": 5}]}}', '{"b": {"pinned": {}}}']
+    "text",
+    [
+        '{"a": 5, "b": {"sort": 3}, "c": {"sort": "iops"}}',
+        '{"b": {"pinned": [{"key": 5}]}, "c": {"sort": "iops", "d": 1}}',
+    ],
 )
 def test_entries_of_a_wrong_form_are_left_out(text: str, tmp_path: Path) -> None:
     file = tmp_path / "tables.json"
     file.write_text(text)
-    kept = KeptTables(file)
+    kept = Choices(file.parent).tables
     assert kept.problem == ""
-    assert kept.of("a") == TableChoices()
-    assert (kept.of("b").sort, kept.of("b").reverse) == ("", False)
-    assert all(pin == PinnedRow("", "") for pin in kept.of("b").pinned)
+    assert (kept.of("a"), kept.of("b"), kept.of("c")) == (None, None, TableChoices("iops"))
 
 
 def test_a_file_that_cannot_be_read_is_named_and_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "tables.json"
     file.write_text("[1")
-    kept = KeptTables(file)
+    kept = Choices(file.parent).tables
     assert str(file) in kept.problem
-    kept.keep("a", CHOSEN)
+    kept.put("a", CHOSEN)
     assert str(file) in kept.write()
     assert file.read_text() == "[1"
     assert kept.of("a") == CHOSEN

@@ -15,7 +15,7 @@ from engine.errors import UsageError
 from engine.job.file import parse_job
 from engine.small_file import MOST_BYTES, FileKindError, read_small
 from engine.toml_text import parse_toml_text
-from tui.theme.kept_json import KeptJson
+from tui.kept import Kept
 from tui.theme.settings import load_settings
 
 
@@ -46,8 +46,7 @@ def test_all_readers_of_settings_say_what_is_there(tmp_path: Path, make: Callabl
     assert load_settings(file).problems == (f"{file}: {says}",)
     assert load_reading_settings(file).problems == (f"{file}: {says}",)
     assert load_alert_settings(file).problems == ()
-    kept = KeptJson(file, "the columns")
-    assert kept.read() == {}
+    kept = Kept(file, "the columns", str)
     assert kept.problem == f"{file}: {says}: delete it to choose the columns anew"
 
 

@@ -28,18 +28,16 @@ from tui.app.tuning import Tuning
 from tui.app.watched import Watched
 from tui.app_input import AppInput
 from tui.app_state import MOST_PEAKS, AppState
-from tui.hints import Hints
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
+from tui.kept import Choices, Hints
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
-from tui.theme.density import Density, KeptDensity
-from tui.theme.kept_columns import KeptColumns
-from tui.theme.kept_tables import KeptTables
+from tui.theme.density import Density
 from tui.theme.settings import Settings
 from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, transport_of
@@ -66,7 +64,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
     def __init__(self, given: AppInput, *, settings: Settings | None = None) -> None:
         settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(settings.glyphs), theme_folder=settings.theme_folder)
-        kept_density = KeptDensity(settings.view_file)
+        choices = Choices(settings.choices_folder, Hints(settings.hints_file if settings.hints else None))
         transport, events = transport_of(given.source), EventHistory()
         self.app_state = state = AppState(
             **asdict(given),
@@ -76,10 +74,8 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
             interval_s=given.source.interval_s,
             keys=settings.keys,
             alerts=AlertState(given.alert_service, events, seekable=transport.seekable),
-            columns=KeptColumns(settings.columns_file),
-            tables=KeptTables(settings.tables_file),
-            hints=Hints(settings.hints_file if settings.hints else None),
-            density=settings.view or kept_density.chosen or Density.NORMAL,
+            choices=choices,
+            density=settings.view or choices.view.of("view") or Density.NORMAL,
         )
         self.watched = Watched() if given.is_summed_up else None
         """What was seen, to be printed at the end."""
@@ -99,7 +95,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
         self.settings = SettingsInForce(self, settings)
         self.palette = Palette(self)
         self.pages = Pages(self)
-        self.appearance = Appearance(self, kept_density, settings.save_folder)
+        self.appearance = Appearance(self, settings.save_folder)
         self.quitting = Quitting(self)
         sampling = Sampling(self, given.source, self._feed.request_sample)
         self.editor = SettingsEditor(self, sampling)
@@ -159,7 +155,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
         """End the feed before the loop that it posts to, and begin to end a sweep."""
         self.app_state.sweeps.close()
         self.settings.end_watch()
-        self.app_state.tables.write()
+        self.app_state.choices.tables.write()
         self._feed.close()
         if self.app_state.recording_peaks is not None:
             self.app_state.recording_peaks.close()

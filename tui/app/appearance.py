@@ -12,7 +12,6 @@ from engine.text import safe_text
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
 from tui.axis_choice import AxisChoice
 from tui.text.format import SECOND_NS, span_text
-from tui.theme.density import KeptDensity
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp
@@ -25,9 +24,8 @@ SPANS_S = (60, 300, 900, 3600)
 class Appearance:
     """The keys that change how things are shown."""
 
-    def __init__(self, app: LunscopeApp, kept_density: KeptDensity, save_folder: Path | None) -> None:
+    def __init__(self, app: LunscopeApp, save_folder: Path | None) -> None:
         self._app, self._state = app, app.app_state
-        self._kept_density = kept_density
         self.save_folder = save_folder
         """Where the screen is saved, by the settings."""
         self._brief_timer: Timer | None = None
@@ -68,7 +66,7 @@ class Appearance:
     def action_view_density(self) -> None:
         """Show more or less on every screen, and keep that for the next start."""
         self._state.density = density = self._state.density.following
-        problem = self._kept_density.keep(density)
+        problem = self._state.choices.view.keep("view", density)
         settings = self._app.settings.now
         # What was chosen by the settings is in force again at the next start.
         fate = f"; {settings.view} at the next start, by the settings" if settings.view else ""

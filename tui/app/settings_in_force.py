@@ -58,8 +58,9 @@ class SettingsInForce:
 
     def _keep_wrong(self, wrong: Sequence[str]) -> None:
         """Keep what is wrong for help and for the number of notices, with what is wrong in files of choices."""
-        choices = self._state.columns.problem, self._state.tables.problem
-        self._state.wrong_settings = tuple(dict.fromkeys(filter(None, (*wrong, *choices))))
+        choices = self._state.choices
+        all_wrong = *wrong, choices.columns.problem, choices.tables.problem
+        self._state.wrong_settings = tuple(dict.fromkeys(filter(None, all_wrong)))
 
     def report_wrong(self) -> None:
         """Show what is wrong at the start, as far as there is room: more would hide the screen and each other."""

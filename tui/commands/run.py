@@ -141,8 +141,8 @@ def _save(read: ReadJob, path: Path) -> int:
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
     from tui.app.start import start  # noqa: PLC0415 (textual is loaded for the screen only)
     from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
+    from tui.kept import recent_targets  # noqa: PLC0415 (the screen only)
     from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.load.recent_targets import RecentTargets, recent_file  # noqa: PLC0415 (the screen only)
     from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
     control, sweeps = LoadControl(), SweepSeries()
@@ -151,7 +151,7 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     code = start(
         AppInput(
             metered(source, watching.metrics_file, lambda: control.status.knobs, on_screen=True),
-            LoadController(control, job, permissions, recent=RecentTargets(recent_file())),
+            LoadController(control, job, permissions, recent=recent_targets()),
             recording,
             autostart=True,
             sweeps=sweeps,

@@ -8,8 +8,8 @@ from engine.running.control import LoadControl
 from tui.app.start import start
 from tui.app_input import AppInput
 from tui.headless.after_screens import sum_up
+from tui.kept import recent_targets
 from tui.load.load_controller import LoadController
-from tui.load.recent_targets import RecentTargets, recent_file
 from tui.options.watching import Watching, open_source
 from tui.sweep.series import SweepSeries
 
@@ -22,7 +22,7 @@ def watch_host(watching: Watching, theme: str | None, *, mouse: bool) -> int:
     code = start(
         AppInput(
             source,
-            LoadController(control, JobSpec(), Permissions(), recent=RecentTargets(recent_file())),
+            LoadController(control, JobSpec(), Permissions(), recent=recent_targets()),
             recording,
             sweeps=sweeps,
             alert_service=watching.alerts,

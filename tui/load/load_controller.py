@@ -12,10 +12,10 @@ from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import format_target
 from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus
+from tui.kept import RecentTargets
 from tui.load.host_guard import Guard, HostGuard
 from tui.load.knob_memory import KnobMemory
 from tui.load.read_only import read_only_job
-from tui.load.recent_targets import RecentTargets
 from tui.load.write_question import WriteQuestion
 
 if TYPE_CHECKING:

@@ -14,18 +14,15 @@ from engine.config import config_file, state_folder
 from engine.replacing import replace
 from engine.text import short_text
 from engine.toml_text import read_toml
+from tui.kept import HINTS_FILE
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
-from tui.theme.density import VIEW_FILE, Density
+from tui.theme.density import Density
 
 NAMES = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", "screen", *SECTIONS}
 """Names at the top of the file."""
 SCREEN_NAMES = {"save_folder", "view"}
 """Names below `[screen]`."""
-COLUMNS_FILE, TABLES_FILE = "columns.json", "tables.json"
-"""Names of the files of what was chosen for tables, beside the settings."""
-HINTS_FILE = "hints-dismissed"
-"""Name of the file in the state folder that says that hints are not wanted again."""
 GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
@@ -40,10 +37,8 @@ class Settings(Struct, frozen=True):
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to keys separated by commas."""
     problems: tuple[str, ...] = ()
-    columns_file: Path | None = None
-    """File of the columns chosen on the screens; None keeps them until the end."""
-    tables_file: Path | None = None
-    """File of order, units and rows chosen on the screens; None keeps them until the end."""
+    choices_folder: Path | None = None
+    """Folder of the files of what is chosen on the screens; None keeps that until the end."""
     hints: bool = True
     """Whether a first start shows hints."""
     hints_file: Path | None = None
@@ -62,8 +57,6 @@ class Settings(Struct, frozen=True):
     """Whether clicks and moves of the mouse are asked of the terminal, which then selects no text by itself."""
     no_mouse: bool = False
     """Whether an option of the command forbids to ask for them."""
-    view_file: Path | None = None
-    """File of the view chosen on the screens; None keeps it until the end."""
     view: Density | None = None
     """View at the start; None is the one last chosen."""
     save_folder: Path | None = None
@@ -78,13 +71,7 @@ class Settings(Struct, frozen=True):
 def load_settings(path: Path | None = None) -> Settings:
     """Read the settings; an invalid entry is ignored with a notice, and never prevents the start."""
     file = path or config_file()
-    base = Settings(
-        file=file,
-        columns_file=file.with_name(COLUMNS_FILE),
-        tables_file=file.with_name(TABLES_FILE),
-        view_file=file.with_name(VIEW_FILE),
-        hints_file=state_folder() / HINTS_FILE,
-    )
+    base = Settings(file=file, choices_folder=file.parent, hints_file=state_folder() / HINTS_FILE)
     try:
         document = read_toml(file)
     except FileNotFoundError:

@@ -22,6 +22,7 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.history.trends import RowOf, Trends
+from tui.kept import TableChoices
 from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.screens.shared.kept_choices import GridChoices
@@ -86,7 +87,7 @@ class View(LaidOutOnce[None]):
         yield Tabs()
         yield from self.compose_body()
         yield TransportBar()
-        if self.app_state.hints.wanted:
+        if self.app_state.choices.hints.wanted:
             yield HintLine(self.key_text)
         yield KeyLine()
 
@@ -220,7 +221,7 @@ class View(LaidOutOnce[None]):
         """Take keys that the focused widget left: those of the filter of a table, and Escape to hide the hints."""
         if event.key in ("slash", "escape") and self._filter_unfocused(event.key):
             event.stop()
-        elif event.key == "escape" and self.app_state.hints.wanted:
+        elif event.key == "escape" and self.app_state.choices.hints.wanted:
             self._hide_hints()
 
     def _filter_unfocused(self, key: str) -> bool:
@@ -239,12 +240,12 @@ class View(LaidOutOnce[None]):
 
     @on(HintLine.Dismissed)
     def _hide_hints(self) -> None:
-        self.app_state.hints.dismiss()
+        self.app_state.choices.hints.dismiss()
         self._show_hints()
 
     def _show_hints(self) -> None:
         lines = self.query(HintLine)
-        if not self.app_state.hints.wanted:
+        if not self.app_state.choices.hints.wanted:
             lines.remove()
             return
         for line in lines:
@@ -260,9 +261,9 @@ class View(LaidOutOnce[None]):
         """Show the tables as they were chosen."""
         for grid in self._grids():
             offered, name = {column.field_id: column for column in grid.offered}, self._kept_as(grid)
-            kept = self.app_state.columns.of(name)
+            kept = self.app_state.choices.columns.of(name) or ()
             grid.set_columns([offered[field_id] for field_id in kept if field_id in offered])
-            self._grid_choices[name] = GridChoices(grid, self.app_state.tables.of(name))
+            self._grid_choices[name] = GridChoices(grid, self.app_state.choices.tables.of(name) or TableChoices())
         if self.app_state.frame is None:
             self.refresh_view()  # At the start: keys and tabs are in the first picture.
 
@@ -275,13 +276,13 @@ class View(LaidOutOnce[None]):
         """Keep what was chosen, and write it when no more keys come."""
         name, frame = self._kept_as(event.grid), self.app_state.frame
         choices = self._grid_choices[name].present(None if frame is None else frame.topology)
-        self.app_state.tables.keep(name, choices)
+        self.app_state.choices.tables.put(name, choices)
         if self._write_timer is not None:
             self._write_timer.stop()
         self._write_timer = self.set_timer(WRITE_AFTER_S, self._write_choices)
 
     def _write_choices(self) -> None:
-        problem = self.app_state.tables.write()
+        problem = self.app_state.choices.tables.write()
         if problem:
             self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
 
@@ -306,7 +307,7 @@ class View(LaidOutOnce[None]):
         offered = {column.field_id: column for column in grid.offered}
         grid.set_columns([offered[field_id] for field_id in chosen])
         kept = () if grid.columns == grid.default_columns else chosen
-        problem = self.app_state.columns.keep(self._kept_as(grid), kept)
+        problem = self.app_state.choices.columns.keep(self._kept_as(grid), kept)
         if problem:
             self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collectors.model import Rows, Topology
+from tui.kept import MOST_PINNED, PinnedRow, TableChoices
 from tui.text.columns import UnitStyle
-from tui.theme.kept_tables import PinnedRow, TableChoices
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
 
@@ -50,7 +50,7 @@ class GridChoices:
             grid.sorting.reverse,
             "" if grid.unit_style is first else grid.unit_style.name.lower(),
             grid.idle_hidden,
-            (*pinned, *self._absent),
+            (*pinned, *self._absent)[:MOST_PINNED],
         )
 
 
