@@ -13,12 +13,12 @@ from collectors.model import Frame
 from tui.alert_state import AlertState
 from tui.app_input import AppInput
 from tui.axis_choice import AxisChoice
+from tui.density import Density
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.kept import Choices
 from tui.screen_registry import HOSTS, ScreenEntry
 from tui.text.format import SECOND_NS
-from tui.theme.density import Density
 from tui.transport import Transport
 
 if TYPE_CHECKING:

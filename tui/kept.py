@@ -18,8 +18,8 @@ from engine.config import state_folder
 from engine.small_file import read_small
 from engine.strict_json import load_json, load_json_object
 from engine.text import short_text
+from tui.density import Density
 from tui.replaced_file import replace_file
-from tui.theme.density import Density
 
 MOST_PINNED = 200
 """Pinned rows that are kept for a table."""

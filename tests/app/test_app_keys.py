@@ -26,6 +26,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.axis_choice import AxisChoice
+from tui.density import Density
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import OVERVIEW, TABS, ScreenEntry
@@ -48,7 +49,6 @@ from tui.screens.shared.dialogs import Dialog
 from tui.screens.tune.drawer import NOT_HERE, TuneDrawer
 from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
-from tui.theme.density import Density
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
 from tui.widgets.sweep.table import SweepTable

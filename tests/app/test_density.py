@@ -11,9 +11,9 @@ from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
+from tui.density import Density
 from tui.kept import Choices
 from tui.screens.shared.subject_charts import SubjectCharts
-from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid
 from tui.widgets.heatmap.widget import HeatMap

@@ -28,6 +28,7 @@ from tui.app.tuning import Tuning
 from tui.app.watched import Watched
 from tui.app_input import AppInput
 from tui.app_state import MOST_PEAKS, AppState
+from tui.density import Density
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.kept import Choices, Hints
@@ -37,7 +38,6 @@ from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntr
 from tui.screens.shared.base import View, view_class
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
-from tui.theme.density import Density
 from tui.theme.settings import Settings
 from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, transport_of

@@ -11,9 +11,9 @@ from tui.app.appearance import SPANS_S
 from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, Sampling
 from tui.app.settings_in_force import at_next_start
 from tui.axis_choice import AxisChoice
+from tui.density import Density
 from tui.screens.settings.shown_setting import Origin, ShownSetting
 from tui.text.format import SECOND_NS, span_text
-from tui.theme.density import Density
 from tui.theme.settings import GLYPHS
 
 if TYPE_CHECKING:

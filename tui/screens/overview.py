@@ -19,6 +19,7 @@ from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState, traced_subject
+from tui.density import Density
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.history.trends import rows_of
 from tui.keys import bindings_of
@@ -31,7 +32,6 @@ from tui.text.columns import default_columns, with_trend
 from tui.text.format import format_quantity
 from tui.text.row_texts import device_texts
 from tui.text.safe import labels_with_badges
-from tui.theme.density import Density
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
 from tui.widgets.grid.height import fit_to_rows

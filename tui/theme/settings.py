@@ -14,10 +14,10 @@ from engine.config import config_file, state_folder
 from engine.replacing import replace
 from engine.text import short_text
 from engine.toml_text import read_toml
+from tui.density import Density
 from tui.kept import HINTS_FILE
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
-from tui.theme.density import Density
 
 NAMES = {"theme", "glyphs", "hints", "mouse", "keys", "alerts", "screen", *SECTIONS}
 """Names at the top of the file."""

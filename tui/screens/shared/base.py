@@ -20,6 +20,7 @@ from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
+from tui.density import Density
 from tui.history.subjects import row_of
 from tui.history.trends import RowOf, Trends
 from tui.kept import TableChoices
@@ -28,7 +29,6 @@ from tui.screen_registry import ScreenEntry
 from tui.screens.shared.kept_choices import GridChoices
 from tui.screens.shared.process_scope import Scope, scope_of
 from tui.text.columns import TREND, TREND_HELP
-from tui.theme.density import Density
 from tui.theme.laid_out import LaidOutOnce
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
