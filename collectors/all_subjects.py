@@ -9,7 +9,7 @@ from collectors.registry import TABLES, subject_of
 from collectors.subject import Averages, Interval
 
 SUBJECTS = tuple(map(subject_of, TABLES))
-"""In display order."""
+"""Subjects in display order."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema for subject in SUBJECTS for schema in (*subject.raw, *subject.sampled_raw, *subject.exact_raw)

@@ -42,7 +42,7 @@ class Port(Struct, frozen=True):
     label: str = ""
     """Alias set by the operator."""
     serial: str = ""
-    """Of an NVMe controller."""
+    """Serial number of an NVMe controller."""
     subsystem: str = ""
     """NQN of the subsystem of an NVMe controller."""
     host_nqn: str = ""
@@ -150,7 +150,7 @@ class Lun(Struct, frozen=True):
     retry_interval_s: int | None = None
     """Seconds between those checks (polling_interval)."""
     failback: str = ""
-    """When multipathd returns to the best group: immediate, followover, pending, or - (manual, or deferred)."""
+    """How multipathd returns to the best group: immediate, followover, pending, or - (manual, or deferred)."""
     group_switches: int | None = None
     """Changes of the group in use that multipathd counted."""
     path_faults: int | None = None
@@ -182,7 +182,7 @@ class MountedFilesystem(Struct, frozen=True):
     """Use of a device by a filesystem or as swap."""
 
     key: str
-    """Of the device."""
+    """Key of the device."""
     point: str
     filesystem: str
 
@@ -191,7 +191,7 @@ class Tape(Struct, frozen=True):
     """One tape drive; it has one path, its own."""
 
     key: str
-    """Of its row in the TAPE table."""
+    """Key of its row in the TAPE table."""
     name: str
     port: str = ""
     target: str = ""

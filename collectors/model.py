@@ -200,14 +200,14 @@ class HostFacts(Struct, frozen=True):
     notices: tuple[str, ...] = ()
     """Kernel caveats and missing rights, one line each, for screens and doctor."""
     cpu_model: str = ""
-    """Of the first processor, as /proc/cpuinfo names it; empty on machines that have no such line."""
+    """Model of the first processor, as /proc/cpuinfo names it; empty on machines that have no such line."""
 
 
 class Topology(Struct, frozen=True, eq=False, dict=True):
     """Devices and host facts; the same object until something changes, so compare by `is`."""
 
     devices: Mapping[str, Device] = field(default_factory=dict)
-    """By key."""
+    """Devices by key."""
     host: HostFacts = field(default_factory=HostFacts)
     graph: Graph = field(default_factory=Graph)
     """Device graph; empty in recordings of versions without it."""
@@ -268,9 +268,9 @@ class Looking(Struct, frozen=True):
 
     elapsed_s: float
     sampling_s: float
-    """Of the threads that take samples."""
+    """CPU time of the threads that take samples."""
     programs_s: float
-    """Of the programs of exact time in the kernel; NaN where exact time was not measured for the whole interval."""
+    """CPU time of the programs of exact time in the kernel; NaN where it was not measured for the whole interval."""
     ios: float
     """I/Os that they traced, likewise."""
     is_measured: bool
@@ -326,7 +326,7 @@ class Step(Struct, frozen=True, eq=False):
     previous: Sample | None
     current: Sample
     frame: Frame | None = None
-    """Its frame if the source needed it itself, as for alerts."""
+    """Frame of the sample if the source needed it itself, as for alerts."""
 
 
 class Source(Protocol):

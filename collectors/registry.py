@@ -34,7 +34,7 @@ _LISTED = {
 """Module below `collectors.tables` and name of the subject of each table, in display order."""
 
 TABLES = tuple(_LISTED)
-"""In display order."""
+"""Tables in display order."""
 
 
 @functools.cache

@@ -105,7 +105,7 @@ class Report(Struct, frozen=True):
     """How `lunscope report` shows a subject."""
 
     option: str
-    """Its option, with the dash."""
+    """Option, with the dash."""
     help: str
     """Help text of that option."""
     columns: tuple[str, ...]

@@ -50,7 +50,7 @@ class EffectWindows(Struct, frozen=True):
 
     before_ns: int
     begun_ns: int
-    """Of the first change that is compared as one with it."""
+    """Begin of the first change that is compared as one with it."""
     changed_ns: int
     until_ns: int
     is_closed: bool

@@ -22,7 +22,7 @@ _OTHER_BYTES = bytes(set(range(256)) - set(b'"[]{}'))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _ZEROS = bytes.maketrans(b"123456789E", b"000000000e")
 _LONG_NUMBERS = (b"e000", b"e+000", b"0" * (MOST_DIGITS + 1))
-"""Of what a number has that may be beyond every float, or a whole one too long, once all digits are 0."""
+"""Shapes, with all digits as 0, of a number that may be beyond every float, or of a whole one that is too long."""
 
 
 class JsonError(ValueError):

@@ -20,7 +20,7 @@ _STATX_BTIME = 0x800
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
 _STATX = struct.Struct("=I24xH2xQQ32xqI36x4I8x2I")
-"""Of linux/stat.h: mask, mode, inode, size, time of birth, numbers of rdev and device, alignments of direct I/O."""
+"""Fields of linux/stat.h: mask, mode, inode, size, birth, numbers of rdev and device, alignments of direct I/O."""
 _STATFS_BYTES = 256
 OVERLAY_MAGIC = 0x794C7630
 """OVERLAYFS_SUPER_MAGIC of linux/magic.h."""
@@ -42,7 +42,7 @@ _CLONE_FS, _CLONE_NEWNS = 0x200, 0x20000
 _MOUNT_NAMESPACE = struct.Struct("=IIQ")
 """struct mnt_ns_info of linux/nsfs.h: size, number of mounts, id."""
 _NS_MNT_GET_NEXT, _NS_MNT_GET_PREV = 0x8010B70B, 0x8010B70C
-"""Of linux/nsfs.h; Linux 6.11 and newer."""
+"""Requests of linux/nsfs.h; Linux 6.11 and newer."""
 
 _HEAP_OPTIONS = {-3: 256 << 10, -1: 4 << 20, -8: 2}
 """M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, and M_ARENA_MAX, of malloc.h."""
@@ -59,7 +59,7 @@ class Statx(Struct, frozen=True):
     rdev: int
     size_bytes: int
     birth_ns: int | None
-    """When it was made; None where the filesystem does not keep that."""
+    """Time of birth; None where the filesystem does not keep it."""
     dio_memory_align: int | None
     """Alignment direct I/O requires of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
     dio_offset_align: int | None

@@ -21,7 +21,7 @@ from collectors.subject import Subject
 HOT_DISKS = 6
 """Disks with charts of their own, the hottest first."""
 MOST_ROWS = 200
-"""Of a table."""
+"""Most rows of a table."""
 
 
 class DocumentOptions(Struct, frozen=True):

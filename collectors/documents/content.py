@@ -72,7 +72,7 @@ class DrawnCurve(Struct, frozen=True):
     """Lower ends of error bars."""
     high: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
-    """Of points."""
+    """Labels of points."""
 
 
 class Mark(Struct, frozen=True):

@@ -23,7 +23,7 @@ from collectors.documents.svg import svg_of
 from engine.text import safe_text
 
 MARK = "<!-- lunscope report -->"
-"""In the first lines of every file, so that only such files are overwritten."""
+"""Mark in the first lines of every file, so that only such files are overwritten."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Nothing is loaded or run, whatever a name in a recording holds."""
 

@@ -49,7 +49,7 @@ class OpenCurve(Struct, frozen=True):
     name: str
     points: tuple[OpenPoint, ...]
     answers: tuple[Values, ...]
-    """Of each limit, as in the document."""
+    """Answers for each limit, as in the document."""
 
 
 def read_open_loop(sweep: Values) -> tuple[OpenCurve, ...]:

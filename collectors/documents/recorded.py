@@ -19,7 +19,7 @@ from collectors.subject import Averages, interval_s
 from collectors.tables.block.path_verdict import path_verdicts
 
 POINTS = 240
-"""Of a series at most: more than a chart has pixels to tell apart."""
+"""Most points of a series: more than a chart has pixels to tell apart."""
 CHARTED: Mapping[str, tuple[str, ...]] = {
     "disks": (
         "await_ms",
@@ -50,7 +50,7 @@ CHARTED: Mapping[str, tuple[str, ...]] = {
 }
 """Fields with a series, by table."""
 _LATE_SHARE = 0.5
-"""Of the interval, from which on a sample counts as late."""
+"""Share of the interval from which a sample counts as late."""
 
 
 class SeriesTable(Struct, frozen=True, eq=False):
@@ -84,9 +84,9 @@ class Recorded(Struct, eq=False):
     """Averages over the recording, as `report` prints them."""
     series: dict[str, SeriesTable] = field(default_factory=dict)
     interval_s: float = float("nan")
-    """Of the series."""
+    """Interval of the series."""
     histograms: dict[str, Histograms] = field(default_factory=dict)
-    """By source, over the recording."""
+    """Histograms over the recording, by source."""
     load: LoadTotal = field(default_factory=LoadTotal)
     intervals: int = 0
     measured_s: float = 0.0

@@ -52,7 +52,7 @@ _HEAD = (
 _MOST_ROWS = 200
 _MOST_NS = 1 << 63
 _SETTINGS = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
-"""Of the job, beside its knobs."""
+"""Settings of the job, beside its knobs."""
 
 
 def run_report(path: Path, run: Values) -> Document:

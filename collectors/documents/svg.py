@@ -21,7 +21,7 @@ from collectors.documents.scale import (
 from engine.text import safe_text
 
 WIDTH, HEIGHT = 400, 210
-"""Of the drawing; small, so that its letters are still read on a screen 360 pixels wide."""
+"""Size of the drawing; small, so that its letters can be read on a screen 360 pixels wide."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 12.0, 18.0, 34.0
 _MARK_WIDTH = 3.0
 """Marks closer than this to the last one are left out."""

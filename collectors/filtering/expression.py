@@ -73,7 +73,7 @@ class Word(Struct, frozen=True):
     """Rows found by a word, or those that are not."""
 
     text: str
-    """In lower case."""
+    """Text in lower case."""
     negated: bool = False
 
     def matches(self, rows: FilterRows) -> Mask:
@@ -119,7 +119,7 @@ class TextTerm(Struct, frozen=True):
     field_id: str
     operator: Operator
     text: str
-    """In lower case."""
+    """Text in lower case."""
 
     def matches(self, rows: FilterRows) -> Mask:
         """Whether each row's text compares so."""

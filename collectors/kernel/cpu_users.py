@@ -24,7 +24,7 @@ class CpuUser(Struct, frozen=True):
     """The command, which may hold anything."""
     pid: int
     share_pct: float
-    """Of all processors."""
+    """Share of all processors."""
 
 
 class ProcessTimes(Struct, frozen=True):

@@ -104,7 +104,7 @@ _OF_OTHERS = (
 """Attributes that SCSI disks never have: trying to read them from thousands of disks would take half a second."""
 
 ATTRIBUTES = (*_COMMON, *_OF_OTHERS)
-"""Below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
+"""Attributes below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
 
 HIDDEN_PATH = "nvme-path"
 """Kind of a path of NVMe multipath, which has no device node (drivers/nvme/host/multipath.c, GENHD_FL_HIDDEN)."""

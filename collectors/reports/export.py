@@ -84,7 +84,7 @@ class ExportRow(Struct, frozen=True):
     head: tuple[str | None, int, float, str, str, str]
     """Values of the columns time, time_ns, interval_s, table, name, id."""
     values: tuple[float, ...]
-    """In the order of the selection; NaN where missing."""
+    """Values in the order of the selection; NaN where missing."""
     tiers: dict[str, str]
     """Tiers by field id, of fields with a tier that varies by device."""
 
@@ -167,7 +167,7 @@ def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]
 
 
 FORMATS: dict[str, Callable[[Iterable[ExportRow], Selection], Iterator[str]]] = {"csv": csv_lines, "jsonl": json_lines}
-"""By the name that `--format` takes."""
+"""Formats by the name that `--format` takes."""
 
 
 def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str, ...]) -> ExportRow:

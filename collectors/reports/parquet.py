@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "lunscope.parquet/1"
 PARQUET = "parquet"
-"""As `--format` takes it."""
+"""Name of the format for `--format`."""
 _GROUP_ROWS = 1 << 14
 """Least rows of a row group but the last: some 8 MB at 60 figures, whatever the length of the recording."""
 _TIER_CODES = len(Tier)

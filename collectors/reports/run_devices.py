@@ -51,7 +51,7 @@ class RunDevices(Struct, frozen=True, eq=False):
     tables: Mapping[str, FrameTable]
     """"disks", "paths" and "hbas", those below the targets only, from above to below."""
     users: Mapping[str, Users]
-    """By table and key: the targets above."""
+    """Targets above a row, by table and key."""
     caches: FrameTable | None = None
     """All caches of the host over the run; None where there are none."""
     cpu_users: tuple[CpuUser, ...] = ()

@@ -13,7 +13,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 
 KINDS = frozenset({EventKind.HOTPLUG, EventKind.PATH, EventKind.ALERT, EventKind.TUNE, EventKind.NOTE})
-"""Without what the load and the monitor say of themselves."""
+"""Kinds of events, without what the load and the monitor say of themselves."""
 _MOST_LINES = 40
 
 

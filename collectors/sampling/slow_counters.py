@@ -16,7 +16,7 @@ from engine.events import Event
 FIRST_POLL_S = 0.1
 """Interval of checking for the device graph until there is something to count in it."""
 FIRST_POLLS = 50
-"""As often at most: a host without anything to count is asked at the pace, too."""
+"""Most such checks: after them a host without anything to count is asked at the pace, too."""
 
 
 class SlowPace(Struct, frozen=True):

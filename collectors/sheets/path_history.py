@@ -53,7 +53,7 @@ class PathHistories(Struct, frozen=True, eq=False):
     """Histories of all paths and maps by kernel name, over a range of wall time."""
 
     start_ns: int | None = None
-    """When observation began; None if nothing was observed."""
+    """Time at which observation began; None if nothing was observed."""
     end_ns: int = 0
     paths: Mapping[str, PathFailures] = field(default_factory=dict)
     switches: Mapping[str, SwitchHistory] = field(default_factory=dict)

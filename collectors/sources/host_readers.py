@@ -46,7 +46,7 @@ class HostReaders(Struct, frozen=True):
     inventory: Inventory
     path_watch: PathWatch
     collectors: tuple[Collector, ...]
-    """Those read at every tick."""
+    """Collectors that are read at every tick."""
     threads: tuple[Threaded, ...]
     samplers: tuple[Sampler, ...]
 

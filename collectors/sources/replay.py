@@ -51,7 +51,7 @@ class Due(Struct, frozen=True):
     index: int
     """The sample to show; the current one if none is due yet."""
     after_s: float
-    """When it was due, or the next one will be, in seconds after the current one."""
+    """Time at which it was due, or the next one will be, in seconds after the current one."""
 
 
 def next_due(reader: SessionReader, shown: int, elapsed_s: float, speed: float) -> Due:

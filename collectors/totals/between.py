@@ -29,7 +29,7 @@ class LevelTotals:
     retries: int | None
     failovers: int | None
     max_latency_ns: int | None
-    """Of exact time only."""
+    """Largest latency; exact time only."""
     latency_reason: str = "no I/O since, or no exact time"
     """Why there is no largest latency, if there is none."""
 

@@ -30,7 +30,7 @@ class CountSubject(Struct, frozen=True):
 
     level: CountLevel
     key: str
-    """In the graph; empty for the host."""
+    """Key in the graph; empty for the host."""
     name: str
     """Safe to print."""
 

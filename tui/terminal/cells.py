@@ -21,12 +21,12 @@ _MARKS = "[\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\
 _STACKED_MARKS = re.compile(f"({_MARKS}){_MARKS}+")
 """Terminals draw a stack of marks over the lines above and below: one is left, and no language needs more of these."""
 _SHIFT_FROM = 8
-"""With fewer changed cells no shift is searched."""
+"""Fewest changed cells for which a shift is searched."""
 _MOST_SHIFT = 6
 _SHIFTED_WRONG = 0.6
 """A shift that leaves more than this share of the changes is not tried."""
 _SAMPLED = 32
-"""Of more changed cells than this, a sample tells which shift explains them: the search would cost the most."""
+"""Changed cells beyond which a sample tells which shift explains them: the search would cost the most."""
 
 
 class Piece(Struct, frozen=True):
@@ -55,7 +55,7 @@ class ScreenCells:
         self._width = width
         self._lines: list[list[Cell | None]] = [[None] * width for _ in range(height)]
         self._strips: list[dict[int, Strip]] = [{} for _ in range(height)]
-        """By column, what each line shows where nothing was drawn over it; identical strips need no comparison."""
+        """What each line shows where nothing was drawn over it, by column; identical strips need no comparison."""
 
     def forget(self) -> None:
         """Another program may have drawn: all cells become unknown."""

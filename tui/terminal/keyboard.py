@@ -13,7 +13,7 @@ from textual.message import Message
 
 _READ_BYTES = 4096
 _TICK_S = constants.ESCAPE_DELAY + 0.01
-"""After this time a lone escape character is the Esc key."""
+"""Time after which a lone escape character is the Esc key."""
 
 
 class Keyboard:

@@ -20,11 +20,11 @@ _OFF = {
 _INK_ONLY = {"1", "2", "3"}
 """Attributes that do not show on a space: bold, faint, italic."""
 _FIRST_EMOJI = "\U0001f000"
-"""From here on terminals differ in the width of characters."""
+"""Character from which terminals differ in widths."""
 _MOST_PENS = 1024
 """All screens in one theme use some 150, with 700 changes from one to another."""
 _rendered = Strip.render_ansi.__wrapped__
-"""Without its cache."""
+"""The function without its cache."""
 
 
 class NotOneColumn(Exception):  # noqa: N818 - control flow between two functions, not a fault

@@ -22,7 +22,7 @@ from engine.errors import UsageError
 _TIOCGDEV = 0x80045432
 """Device number of a terminal, whatever name it was opened by (include/uapi/asm-generic/ioctls.h)."""
 _FALLBACK_SIZE = (80, 24)
-"""For terminals that do not know their size, such as serial lines."""
+"""Size of terminals that do not know theirs, such as serial lines."""
 _READ_BYTES = 4096
 
 _LFLAG, _IFLAG, _CC = 3, 0, 6
@@ -196,4 +196,4 @@ class TerminalUse(Struct, frozen=True):
     before_stop: Callable[[], None] = _nothing
     """The process is about to be stopped by Ctrl-Z."""
     after_stop: Callable[[float | None], None] = _nothing
-    """It continued after this many seconds; None after SIGSTOP."""
+    """Called when it continued, with the seconds that it was stopped; None after SIGSTOP."""

@@ -60,7 +60,7 @@ class Settings(Struct, frozen=True):
     view: Density | None = None
     """View at the start; None is the one last chosen."""
     save_folder: Path | None = None
-    """Where the screen is saved; None is a folder of the user's (tui.app.screen_files)."""
+    """Folder where the screen is saved; None is one of the user's (tui.app.screen_files)."""
 
     @property
     def asks_for_mouse(self) -> bool:

@@ -38,7 +38,7 @@ class _Styled(Struct, frozen=True):
 
     rules: RulesMap
     flags: tuple[bool, ...]
-    """Of what its styles depend on, as in _FLAGS."""
+    """Flags of what its styles depend on, as in _FLAGS."""
 
 
 class _Candidates(Struct, frozen=True, eq=False):
@@ -47,7 +47,7 @@ class _Candidates(Struct, frozen=True, eq=False):
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
     pseudo_classes: frozenset[str]
-    """On which their selectors depend, be it of the node or of one above it."""
+    """Pseudo-classes on which their selectors depend, of the node or of one above it."""
 
 
 @lru_cache(_MOST_NODE_STATES)
@@ -124,7 +124,7 @@ class ThemeSheets(Stylesheet):
 
     _of_themes: ClassVar[LRUCache[Hashable, _Parsed]] = LRUCache(_MOST_THEMES)
     _shared_candidates: ClassVar[LRUCache[Hashable, _Candidates]] = LRUCache(_MOST_CANDIDATES)
-    """By the names of a node and the identity of the rules, which they keep alive."""
+    """Candidates by the names of a node and the identity of the rules, which they keep alive."""
     _styled_widgets: ClassVar[LRUCache[tuple[_Candidates, Hashable], _Styled]] = LRUCache(_MOST_STYLES)
     """What the rules give a widget, by the state of the nodes from the app down."""
     _styled_components: ClassVar[LRUCache[tuple[_Candidates, Hashable], RulesMap]] = LRUCache(_MOST_STYLES)
@@ -139,7 +139,7 @@ class ThemeSheets(Stylesheet):
         self._cached_candidates: dict[frozenset[str], _Candidates] = {}
         self._cached_from: dict[str, list[RuleSet]] = {}
         self._position_of: dict[int, int] = {}
-        """Among all rules, by identity."""
+        """Position among all rules, by identity."""
         self._theme_key: Hashable = None
         self._use_cache_of(self._variables)
 

@@ -147,7 +147,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     """Set before the app runs; read by the driver."""
 
     _variables_of: ClassVar[dict[str, tuple[Theme, dict[str, str]]]] = {}
-    """Of themes by their names: the theme, and its variables."""
+    """Themes with their variables, by name."""
 
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         leave_out_strip_caches()

@@ -22,7 +22,7 @@ _ROWS_PER_LABEL = 3
 _KINDS = {EventKind.KNOB: "knob turn", EventKind.HOTPLUG: "hot-plug", EventKind.PATH: "path event"}
 
 FreeCells = Callable[[int, int], int]
-"""From a row and a cell to the number of cells from there on that a label may use."""
+"""Maps a row and a cell to the number of cells from there on that a label may use."""
 
 
 class EventGroup(Struct, frozen=True):

@@ -20,7 +20,7 @@ PERCENTILE_TIMES = 10
 """A change of a percentile needs ten I/Os beyond it on each side: this many times those of the percentile."""
 NOTABLE_PCT = 5.0
 ROW_WIDTH = 36
-"""Of a figure with its change."""
+"""Width of a figure with its change."""
 
 
 class EffectPanel(TextLine):
@@ -98,7 +98,7 @@ def _row(
 WIDE, WIDE_TITLE = 42, 13
 NARROW_TITLE, NARROW_VALUE = 7, 10
 KeyText = Callable[[str], str]
-"""From an action id to its displayed key."""
+"""Maps an action id to its displayed key."""
 
 
 class KnobPanel(TextLine):
@@ -139,7 +139,7 @@ class _Text(Struct, frozen=True):
     width: int
     of_paths: bool
     more: Content
-    """Its other keys."""
+    """Other keys of the knob."""
 
     @classmethod
     def of(cls, knob: Knob, row: Row, knobs: Knobs | None, targets: int, key_text: KeyText | None) -> _Text:

@@ -66,7 +66,7 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         self._hovered: int | None = None
         self._styles_of_lines: dict[str, Style] = {}
         self._written: dict[int, tuple[Content, str, Strip]] = {}
-        """By number of a line in sight, what it was drawn from, and in which style."""
+        """What each line in sight was drawn from, and in which style, by its number."""
 
     @property
     def items(self) -> Sequence[Item]:

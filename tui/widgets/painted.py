@@ -48,7 +48,7 @@ class Painted(DirectRefresh):
         self._drawn: list[Strip] | None = None
         self._drawn_size = Size(0, 0)
         self._filtered: list[tuple[Strip, Strip]] = []
-        """Of each line that was sent, how it was drawn and what the filters made of it."""
+        """How each line that was sent was drawn, and what the filters made of it."""
         self._ground: Color | None = None
 
     @property

@@ -29,7 +29,7 @@ class Rounding(Enum):
 
     DECIMAL = auto()
     CLOCK = auto()
-    """Of seconds, as on a clock."""
+    """Round values of seconds, as on a clock."""
     BINARY = auto()
     """Powers of two and their multiples, as of bytes, whose labels count in 1024."""
 

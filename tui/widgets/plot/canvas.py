@@ -20,7 +20,7 @@ class Canvas:
         self.rows, self.cells = rows, cells
         self._glyphs = glyphs
         self._dots: dict[str, NDArray[np.bool_]] = {}
-        """By style; later ones are drawn on top."""
+        """Dots by style; later ones are drawn on top."""
         self._marks: dict[tuple[int, int], tuple[str, str]] = {}
 
     def line(
