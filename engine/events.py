@@ -39,5 +39,5 @@ class Event(Struct, frozen=True):
         return cls(kind, text, time.time_ns(), time.monotonic_ns(), data)
 
     def moved_to(self, monotonic_ns: int) -> Event:
-        """Return the event with the stamps of another moment, of which the monotonic time is known."""
+        """Return the event with the stamps of another moment, whose monotonic time is known."""
         return replace(self, time_ns=self.time_ns + monotonic_ns - self.monotonic_ns, monotonic_ns=monotonic_ns)

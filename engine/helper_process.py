@@ -55,7 +55,7 @@ class HelperProcess:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Process of the helper."""
         return self._process.pid
 
     def is_ready(self) -> bool:

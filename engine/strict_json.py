@@ -16,7 +16,7 @@ from engine.text import MOST_DIGITS
 
 MOST_BYTES = 64 << 20
 MOST_LEVELS = 64
-"""No document of ours has a third of it."""
+"""Deepest nesting; no document of ours has a third of it."""
 
 _OTHER_BYTES = bytes(set(range(256)) - set(b'"[]{}'))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")

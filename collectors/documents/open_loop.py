@@ -39,7 +39,7 @@ class OpenPoint(Struct, frozen=True):
     latencies_ms: dict[str, float]
     count: int
     carried: int
-    """Trials of which as many I/Os completed as arrived."""
+    """Trials in which as many I/Os completed as arrived."""
     skipped: float
 
 

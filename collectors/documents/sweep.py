@@ -175,7 +175,7 @@ def _against_latency(
         marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
         bands.append(Band(low, high, f"{name}: 95 % interval"))
     title = f"Latency against throughput, points labelled by {load}"
-    # On one linear scale the latencies of an open loop beyond its limit leave nothing of all others.
+    # On one linear scale the latencies of an open loop beyond its limit flatten all others.
     known = [value for drawn in curves for value in drawn.y if value > 0]
     is_wide = bool(known) and max(known) > _WIDE * min(known)
     return DrawnChart(title, "ms", curves, DrawnAxis.LOG, "IOPS", tuple(marks), tuple(bands), log_y=is_wide)

@@ -43,7 +43,7 @@ class FilterFields:
     """The fields of one table, found by name."""
 
     def __init__(self, fields: Iterable[FilterField]) -> None:
-        """Take the fields, most important first; of two with one id the first counts."""
+        """Take the fields, most important first; the first of two with one id counts."""
         self.all = tuple({field.id: field for field in reversed(tuple(fields))}.values())[::-1]
         self._forms: tuple[Callable[[FilterField], str], ...] = (
             lambda field: field.id,

@@ -45,7 +45,7 @@ class ProcessTimes(Struct, frozen=True):
     def users_since(self, earlier: ProcessTimes, cpus: int) -> tuple[CpuUser, ...]:
         """Return the processes that used most since, the most first, without this one.
 
-        One that began meanwhile counts from 0; of one that ended meanwhile nothing is known.
+        One that began meanwhile counts from 0; one that ended meanwhile is missing.
         """
         possible = cpus * (self.taken_ns - earlier.taken_ns) / 1e9 * os.sysconf("SC_CLK_TCK")
         used = {key: ticks - earlier.ticks.get(key, 0) for key, ticks in self.ticks.items() if key[0] != os.getpid()}

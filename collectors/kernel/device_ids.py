@@ -104,7 +104,7 @@ def persistent_id(found: Mapping[str, bytes | None]) -> str:
 
 
 def serial(found: Mapping[str, bytes | None]) -> str:
-    """Return the serial number: of virtio-blk at the disk, of NVMe at the controller, of SCSI in VPD page 80h."""
+    """Return the serial number: virtio-blk has it at the disk, NVMe at the controller, SCSI in VPD page 80h."""
     return text(found["serial"]) or text(found["device/serial"]) or unit_serial(found["device/vpd_pg80"])
 
 

@@ -16,7 +16,7 @@ new one with every medium or backing file while their entry in sysfs stays."""
 
 
 class DeviceInstanceReader:
-    """Reads device instances; of thousands of devices only those with a new entry in SYSFS/block.
+    """Reads device instances, among thousands only those with a new entry in SYSFS/block.
 
     The kernel never reuses the inode numbers of sysfs entries (kernfs_new_node, 64 bits from 5.5), and one listing
     gives the numbers of all entries: 20,000 devices take hundredths of a second instead of a quarter.

@@ -221,7 +221,7 @@ class HotplugMonitor:
 
 def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, DeviceInstance]:
     """Disks present now, all or those named; a device of size 0 (no medium, no backing file) is not present."""
-    # Of a name that is not there all facts are missing.
+    # A name that is not there has no facts.
     wanted = sorted(map(kernel_name, os.listdir(f"{sysfs}/block")) if names is None else names)  # noqa: PTH208 names only
     incarnations = read_device_instances(sysfs, wanted)
     return {name: found for name, found in zip(wanted, incarnations, strict=True) if found.size_bytes}

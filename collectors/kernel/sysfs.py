@@ -146,7 +146,7 @@ def _location_in(folder: str) -> SysfsLocation:
     for name, pattern in _PARTS:
         matches = [part for part in parts if pattern.fullmatch(part)]
         if matches:
-            # The first host is the physical one; of all other parts the nearest to the device counts.
+            # The first host is the physical one; the nearest of all other parts to the device counts.
             found[name] = matches[0] if name == "host" else matches[-1]
     functions = [part for part in parts if _PCI.fullmatch(part)]
     virtual = parts[0] == "virtual" and found.keys() <= {"subsystem"}

@@ -35,7 +35,7 @@ class LoadSeries:
         self._last: tuple[Table, int, resource.struct_rusage] | None = None
 
     def between(self, started_ns: int, ended_ns: int) -> tuple[LoadInterval, ...]:
-        """Intervals that lie within one epoch, by time, of a load that began and ended then by the monotonic clock.
+        """Intervals within one epoch, by time, for a load that began and ended then by the monotonic clock.
 
         From its counters of 0 to its end every I/O is in one of them, by counters and by histograms, which are read one
         after the other: between any other two samples they differ by what completes meanwhile. The last sample is taken
@@ -101,7 +101,7 @@ class LoadSeries:
             return None
         found = [step.current.histograms.get(name) for name in (SERVICE, LOAD.name)]
         each = [_of_rows(one, own.rows) if self._prefix else one for one in found if one is not None]
-        # Of several loads only those with an open loop have both.
+        # Only those of several loads that have an open loop have both.
         return next((one for one in each if len(one.row)), each[-1] if each else None)
 
 

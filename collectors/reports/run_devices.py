@@ -35,7 +35,7 @@ class Stored(Protocol):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the targets."""
 
     @property
     def devices(self) -> tuple[tuple[int, ...], ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PLACES = 8192
-"""Pairs of group and device with counters of their own; those of removed groups stay until the programs start anew."""
+"""Pairs of group and device with counters of their own; those of removed groups stay until the programs start again."""
 
 Waits = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 """Rows of cgroup, major, minor, I/Os and nanoseconds since the start; cells of row, bucket, count of the interval."""

@@ -17,7 +17,7 @@ from engine.text import safe_text, short_text
 
 
 class SheetKind(StrEnum):
-    """What a sheet is of."""
+    """What a sheet is about."""
 
     LUN = "lun"
     PATH = "path"

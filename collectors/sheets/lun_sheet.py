@@ -91,7 +91,7 @@ def _groups(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def _group_state(members: Sequence[Path]) -> str:
-    """Write the state of a group: of a map it is one; each controller has its own of an ANA group (NVMe base, 8.1)."""
+    """Write the state of a group: a map has one; each controller has its own for an ANA group (NVMe base, 8.1)."""
     counts = Counter(path.group_state or (not path.map_state and path.access) or "state not known" for path in members)
     if len(counts) == 1:
         return next(iter(counts))

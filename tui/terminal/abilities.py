@@ -22,7 +22,7 @@ class Abilities(Struct, frozen=True):
     shifts: bool = True
     """Delete and insert characters (DCH, ICH): curves are moved, not drawn again."""
     partial_resets: bool = True
-    """SGR 22 to 29, 39 and 49, which end one attribute; without them all are ended and set again."""
+    """SGR 22 to 29, 39 and 49 end one attribute; without them all are ended and set again."""
     attributes: frozenset[str] = _SGR
     """SGR parameters of attributes that it draws; the others are left out."""
 

@@ -30,7 +30,7 @@ def remember_terminal() -> Callable[[], None]:
 
 def _restore(before: list[Any]) -> None:
     with suppress(UsageError, OSError, termios.error), open_terminal() as tty:
-        # In the background the terminal is another program's.
+        # In the background another program has the terminal.
         if not tty.is_foreground or termios.tcgetattr(tty.fd) == before:
             return
         abilities = abilities_of()

@@ -1,4 +1,4 @@
-"""A model of the terminal's cells: of each frame only the cells that changed are sent."""
+"""A model of the terminal's cells: only the cells of a frame that changed are sent."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ScreenCells:
         cells: list[Cell] = []
         known = self._pens.by_ansi
         for text, style, _ in piece.strip:
-            # Of nearly all texts the pen is known; a call for each would take longer than its cells.
+            # The pen of nearly all texts is known; a call for each would take longer than its cells.
             ansi = None if style is None or style._link else style._ansi
             pen = None if ansi is None else known.get(ansi)
             cells += map((pen or self._pen_of(style, colours)).cells.__getitem__, text)
@@ -129,7 +129,7 @@ class ScreenCells:
         frame.join(min(plain, shifted, key=FrameSequences.count_bytes))
 
     def _shifted_by(self, before: list[Cell | None], cells: list[Cell], changed: int) -> int:
-        """By how many columns to the left a curve may have moved, 0 if no move explains most of the changes."""
+        """Find by how many columns a curve moved to the left, 0 if no move explains most of the changes."""
         if changed < _SHIFT_FROM or not self._abilities.shifts or None in before:
             return 0
         every = 1 + changed // _SAMPLED

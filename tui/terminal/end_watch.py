@@ -89,7 +89,7 @@ class EndWatch:
         os.close(self._write_fd)
 
     def _handler_after(self, number: int, before: _Handler) -> _Handler:
-        """Let the signal that ended the screens arrive once more, forwarded: what they leave is still to be printed."""
+        """Let the signal that ended the screens arrive once more, forwarded: what they leave must still be printed."""
         ended_by, ended_s = self._latest
         if number != ended_by:
             return before

@@ -56,7 +56,7 @@ class LeanCompositor(Compositor):
         return exposed
 
     def _renew(self) -> None:
-        """Take what is to be painted for new to all widgets: the layout it was noted in is gone."""
+        """Take what will be painted for new to all widgets: the layout it was noted in is gone."""
         self._own_changes, self._laid_out = {}, tuple(self._dirty_regions)
 
     def update_widgets(self, widgets: set[Widget]) -> None:

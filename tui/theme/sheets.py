@@ -190,7 +190,7 @@ class ThemeSheets(Stylesheet):
         self._process_component_classes(node)
 
     def _process_component_classes(self, node: DOMNode) -> None:
-        """Draw a widget anew if the styles of its component classes are not what it was given."""
+        """Draw a widget again if the styles of its component classes are not what it was given."""
         if not node._get_component_classes():
             return
         styles = node._component_styles

@@ -179,7 +179,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
 
     @property
     def failure(self) -> Exception | None:
-        """What ended the app although nobody asked for it; of a worker what it raised, with its traceback."""
+        """What ended the app although nobody asked for it; for a worker what it raised, with its traceback."""
         failure = self._exception
         return failure.error if isinstance(failure, WorkerFailed) and isinstance(failure.error, Exception) else failure
 
@@ -228,7 +228,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         return bool(notices)
 
     def _refresh_notifications(self) -> None:
-        """Show the notices; Textual removes one that was closed, and keeps the widget around it for ever."""
+        """Show the notices; Textual removes one that was closed, and keeps the widget around it without end."""
         super()._refresh_notifications()
         if self._screen_stack:
             for holder in self.screen.query(ToastHolder):
@@ -238,7 +238,7 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def get_css_variables(self) -> dict[str, str]:
         """Return the variables of the theme in force; Textual asks for them four times before it paints anything.
 
-        Computing their shades anew each time is a twentieth of an app's start.
+        Computing their shades each time is a twentieth of an app's start.
         """
         theme = self.current_theme
         known = self._variables_of.get(theme.name)

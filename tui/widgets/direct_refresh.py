@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 
 class DirectRefresh(Widget):
-    """Tells the screen at once what is to be painted.
+    """Tells the screen at once what to paint.
 
     Textual sends each refreshed widget a message, and that one the screen another: for the few lines that most changes
     are, this takes longer than drawing them.

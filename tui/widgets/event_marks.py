@@ -39,7 +39,7 @@ class EventGroup(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What happened; of several events the number and the kind, or what all of them say."""
+        """What happened; for several events the number and the kind, or what all of them say."""
         texts = {event.text for event in self.events}
         what = texts.pop() if len(texts) == 1 else _KINDS.get(self.kind, self.kind.value)
         return cell_text(what if len(self.events) == 1 else f"{len(self.events)} x {what}")

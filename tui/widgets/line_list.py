@@ -1,4 +1,4 @@
-"""Lines with a cursor, of which only those in sight are written and drawn."""
+"""Lines with a cursor; only those in sight are written and drawn."""
 
 from __future__ import annotations
 

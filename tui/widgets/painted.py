@@ -98,7 +98,7 @@ class Painted(DirectRefresh):
         ]
 
     def _filtered_line(self, drawn: Strip, y: int, filters: Sequence[LineFilter]) -> Strip:
-        """Give a line of the last drawing after the filters: the same strip until it is drawn anew."""
+        """Give a line of the last drawing after the filters: the same strip until it is drawn again."""
         if not filters:
             return drawn
         if y < len(self._filtered) and self._filtered[y][0] is drawn:

@@ -32,7 +32,7 @@ class TransportBar(Horizontal):
         yield Timeline()
 
     def show(self, app_state: AppState, *, follows_time: bool = True) -> None:
-        """Show the current position in time, and whether the screen above is of that time."""
+        """Show the current position in time, and whether the screen above shows that time."""
         transport = app_state.transport
         self.set_class(transport.seekable, "-seekable")
         self.set_class(app_state.is_rewound, "-rewound")

@@ -62,7 +62,7 @@ class WallLayout(Struct, frozen=True):
         return line - any(line == above + 1 for above, _ in self.headings), line
 
     def moved(self, position: int, lines: int) -> int:
-        """Position so many rows below a cell, or above; in a shorter row its last cell."""
+        """Position a number of rows below a cell, or above; in a shorter row its last cell."""
         if not lines or not self.rows:
             return position
         at = self._row_of(position)

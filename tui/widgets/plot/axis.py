@@ -31,7 +31,7 @@ class Rounding(Enum):
     CLOCK = auto()
     """Round values of seconds, as on a clock."""
     BINARY = auto()
-    """Powers of two and their multiples, as of bytes, whose labels count in 1024."""
+    """Powers of two and their multiples, as for bytes, whose labels count in 1024."""
 
 
 class PlotAxis(Struct, frozen=True):
@@ -50,7 +50,7 @@ class PlotAxis(Struct, frozen=True):
         return np.asarray((np.asarray(values, np.float64) - self.low) / (self.high - self.low), np.float64)
 
     def round_values(self, parts: int) -> list[float]:
-        """Find round values in the range, ascending, with at most so many steps between them.
+        """Find round values in the range, ascending, with at most a number of steps between them.
 
         On an axis in logarithms they are such of its decades, or of a linear one if it has less than a factor of two.
         """
@@ -101,7 +101,7 @@ def plot_lines(widget: Spanned, canvas: Canvas, axis: PlotAxis, label: Callable[
 
 
 def line_below(axis: PlotAxis, cells: int, label: Callable[[float], str], label_cells: int = 6) -> str:
-    """Give the line of labels below a plot, at round values; a label takes so many cells at most."""
+    """Give the line of labels below a plot, at round values; a label has a largest number of cells."""
     values = axis.round_values(max(2, cells // (2 * label_cells)))
     return labels_below([(float(axis.at(value)), label(value)) for value in values], cells)
 
