@@ -20,7 +20,7 @@ from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
 from engine.events import Event, EventKind
 from tui.text.columns import grid_columns
 from tui.text.glyphs import UNICODE
-from tui.theme.themed_app import ThemedApp
+from tui.textual_internals.themed_app import ThemedApp
 from tui.theme.theming import DEFAULT_THEME
 from tui.widgets.chart.widget import Chart, ChartSeries
 from tui.widgets.grid.table import Grid

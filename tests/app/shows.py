@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from collectors.model import FrameTable, Rows
 from tui.text.glyphs import UNICODE, Glyphs
-from tui.theme.themed_app import ThemedApp
+from tui.textual_internals.themed_app import ThemedApp
 from tui.theme.theming import DEFAULT_THEME
 
 NO_FOLDER = Path("/nonexistent")

@@ -17,11 +17,11 @@ from engine.job.target_text import format_target
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app.app import LunscopeApp
-from tui.app.screen_files import shown_lines
 from tui.app_input import AppInput
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.sweep.series import Session, SweepSeries, group_of
+from tui.textual_internals.screens import shown_lines
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 
 from tui.text.glyphs import UNICODE
-from tui.theme.themed_app import ThemedApp
+from tui.textual_internals.themed_app import ThemedApp
 from tui.theme.theming import DEFAULT_THEME
 from tui.widgets.line_list import LineList
 

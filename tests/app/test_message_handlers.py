@@ -8,7 +8,7 @@ from textual.message_pump import MessagePump
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.theme.message_handlers import _searched, handlers_of
+from tui.textual_internals.message_handlers import _searched, handlers_of
 from tui.widgets.grid.table import Grid
 
 

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.screens.overview import OverviewScreen
+from tui.textual_internals.option_list import Options
 from tui.widgets.line_list import LineList
-from tui.widgets.lister import Options
 
 
 class OptionsApp(App[None]):

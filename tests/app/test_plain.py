@@ -21,7 +21,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples, renamed, 
 from tests.app.stage import FROZEN, make_app, on_stage, play, rewind_to, screen_text
 from tests.app.test_snapshots import JOB
 from tests.kernel.forked_command import ForkedTerminal
-from tui.theme.themed_app import plain_text
+from tui.text.plain import plain_text
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,10 @@ from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
-from tui.app.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
+from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.load.write_question import WriteQuestion
 from tui.screens.load.confirm_write import ConfirmWrite
+from tui.textual_internals.screens import shown_lines
 from tui.theme.settings import load_settings
 
 SCREEN = SavedScreen("<svg/>", "text\n")

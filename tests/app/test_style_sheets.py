@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.theme.sheets import ThemeSheets
+from tui.textual_internals.sheets import ThemeSheets
 from tui.widgets.grid.table import Grid
 
 CSS = "Label { color: $ink; }"

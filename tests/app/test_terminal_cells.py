@@ -22,8 +22,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from bench.terminal import Terminal
-from tui.terminal.cells import Piece, ScreenCells
-from tui.terminal.pens import Pens
+from tui.textual_internals.cells import Piece, ScreenCells
+from tui.textual_internals.pens import Pens
 
 pyte = pytest.importorskip("pyte", reason="the terminal emulator pyte is not installed (requirements-dev.txt)")
 

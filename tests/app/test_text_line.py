@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
-from tui.theme.themed_app import ThemedApp
+from tui.textual_internals.themed_app import ThemedApp
 from tui.widgets.line import TextLine
 
 TEXTS = {

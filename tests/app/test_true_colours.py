@@ -11,7 +11,7 @@ from textual.filter import ANSIToTruecolor
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app
-from tui.theme.true_colours import TrueColours
+from tui.textual_internals.true_colours import TrueColours
 
 FIXED = ["", "bold", "dim", "#ff8000", "#ff8000 on #102030", "bold underline on #102030", "dim on #102030"]
 OTHER = ["red", "on blue", "#ff8000 on blue", "dim #ff8000", "color(200)", "default", "bright_red on #102030"]

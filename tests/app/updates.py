@@ -9,9 +9,9 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tests.app.stage import until
-from tui.app.screen_files import shown_lines
-from tui.terminal.cells import Piece
-from tui.terminal.frame_update import LinesUpdate
+from tui.textual_internals.cells import Piece
+from tui.textual_internals.frame_update import LinesUpdate
+from tui.textual_internals.screens import shown_lines
 
 Cell = tuple[str, object]
 

@@ -36,10 +36,9 @@ from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
-from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
+from tui.textual_internals.themed_app import ThemedApp
 from tui.theme.settings import Settings
-from tui.theme.themed_app import ThemedApp
 from tui.transport import LiveTransport, ReplayTransport, transport_of
 
 WAITS_PERIOD_S = 0.25
@@ -289,13 +288,13 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
 
     def action_session_suspend(self) -> None:
         """Stop the process and give the terminal to the shell until `fg`."""
-        if isinstance(self._driver, TerminalDriver):
-            self._driver.suspend()
+        if self.terminal_driver is not None:
+            self.terminal_driver.suspend()
         else:
             self.notify("there is no shell to go back to", markup=False)
 
     def action_session_redraw(self) -> None:
         """Send the whole screen to the terminal again."""
-        if isinstance(self._driver, TerminalDriver):
-            self._driver.cells.forget()
+        if self.terminal_driver is not None:
+            self.terminal_driver.cells.forget()
         self.screen.refresh()

@@ -9,9 +9,10 @@ from textual.timer import Timer
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
-from tui.app.screen_files import SavedScreen, save_screen, screen_folders, shown_lines, text_of_lines
+from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.axis_choice import AxisChoice
 from tui.text.format import SECOND_NS, span_text
+from tui.textual_internals.screens import shown_lines
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

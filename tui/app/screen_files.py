@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
-from textual._context import visible_screen_stack
-from textual.app import App
 from textual.strip import Strip
 
 from engine.config import config_file
@@ -31,15 +28,6 @@ class SavedScreen(Struct, frozen=True):
     def contents(self) -> tuple[str, str]:
         """In the order of SUFFIXES."""
         return self.svg, self.text
-
-
-def shown_lines(app: App[Any]) -> list[Strip]:
-    """Lines of the screen, with what shows behind a dialog.
-
-    Without this list, which belongs to the present task, a dialog has nothing behind it, and keeps that.
-    """
-    visible_screen_stack.set(app._background_screens)
-    return app.screen._compositor.render_strips()
 
 
 def text_of_lines(lines: Sequence[Strip]) -> str:

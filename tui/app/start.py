@@ -83,7 +83,7 @@ def _print_summary(app: LunscopeApp, *, results_follow: bool) -> None:
         return
     from tui.app.watched import summary_lines  # noqa: PLC0415 (as above)
     from tui.text.glyphs import UNICODE  # noqa: PLC0415 (loaded by now)
-    from tui.theme.themed_app import plain_text  # noqa: PLC0415 (as above)
+    from tui.text.plain import plain_text  # noqa: PLC0415 (as above)
 
     for line in summary_lines(watched, app.app_state.events.all(), app.app_state.recording):
         click.echo(line if app.glyphs is UNICODE else plain_text(line))

@@ -16,7 +16,7 @@ from collectors.session.time_format import clock_text
 from tui.alert_state import RaisedAlert
 from tui.app_state import AppState
 from tui.text.glyphs import Glyphs, glyphs_of
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
 
 REFRESH_S = 1.0
 MOST_LISTED = 100

@@ -26,8 +26,9 @@ from tui.screens.shared.subject_charts import SubjectCharts
 from tui.screens.tune.effects import TuneEffectFound, TuneEffects, effect_line
 from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
+from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption, Options
+from tui.widgets.lister import ItemOption
 
 MOST_LISTED = 1000
 

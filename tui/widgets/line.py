@@ -12,7 +12,7 @@ from textual.style import Style
 from textual.visual import Visual
 
 from tui.text.glyphs import glyphs_of
-from tui.widgets.direct_refresh import DirectRefresh
+from tui.textual_internals.direct_refresh import DirectRefresh
 
 _LAID_OUT = frozenset("\n\t")
 """Characters of text that takes more than one line, or whose width depends on its place."""
@@ -56,9 +56,8 @@ class TextLine(DirectRefresh):
         if styles.gutter != styles.padding or not size.region.contains_region(crop):
             self._forget_lines()  # Textual takes what is dirty for drawn.
             return super().render_lines(crop)
-        if self._dirty_regions or size != self._shown_size:
+        if self.take_changes() or size != self._shown_size:
             self._shown, self._shown_size = self._drawn(size), size
-            self._dirty_regions.clear()
         lines = [self._shown[y] for y in crop.line_range]
         return lines if crop.column_span == (0, size.width) else [line.crop(crop.x, crop.right) for line in lines]
 
@@ -66,7 +65,7 @@ class TextLine(DirectRefresh):
         """Draw all lines, with their padding, through the filters."""
         (top, right, bottom, left), style = self.styles.padding, self.visual_style
         width, height = max(0, size.width - left - right), max(0, size.height - top - bottom)
-        texts = self._one_line(width, style) or Visual.to_strips(self, self._render(), width, None, style)
+        texts = self._one_line(width, style) or Visual.to_strips(self, self._content, width, None, style)
         if len(texts) > height > 0:
             texts[height - 1] = self._cut(texts[height - 1], width)
         del texts[height:]
@@ -87,9 +86,9 @@ class TextLine(DirectRefresh):
         content, is_left = self._content, self.styles.text_align in ("left", "start")
         if not is_left or not content or content.cell_length > width or not _LAID_OUT.isdisjoint(content.plain):
             return []
-        parts = content.render(style, end="", parse_style=self._get_style)
+        parts = content.render(style, end="", parse_style=self.parsed_style)
         segments = [Segment(text, (style + part).rich_style) for text, part in parts]
-        has_links = any(segment.style is not None and segment.style._meta for segment in segments)
+        has_links = any(segment.style is not None and segment.style.meta for segment in segments)
         return [] if has_links else [Strip(segments, content.cell_length)]
 
     def _cut(self, line: Strip, width: int) -> Strip:

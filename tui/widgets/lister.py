@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Click
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.widgets.line import TextLine
 from tui.widgets.line_list import LineList
 
 Item = TypeVar("Item")
-
-
-class Options(OptionList):
-    """An option list that works where Textual's fails to find a line: with none visible, and after it got shorter."""
-
-    async def _on_click(self, event: Click) -> None:
-        """Ignore a click on a line that is no longer there: it was drawn before the list changed."""
-        clicked = event.style.meta.get("option")
-        if clicked is not None and clicked >= self.option_count:
-            event.prevent_default()
-
-    def _move_page(self, direction: Literal[-1, 1]) -> None:
-        if self.scrollable_content_region:
-            super()._move_page(direction)
 
 
 class ItemOption(Option, Generic[Item]):

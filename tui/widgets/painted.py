@@ -11,9 +11,8 @@ from textual.filter import LineFilter
 from textual.geometry import Region, Size, Spacing
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
 
-from tui.widgets.direct_refresh import DirectRefresh
+from tui.textual_internals.direct_refresh import DirectRefresh
 
 NO_GUTTER = Spacing()
 _NOTHING = Strip([], 0)
@@ -157,8 +156,7 @@ class Paged(Painted, ScrollView, inherit_bindings=False):
         if (lines > self.container_size.height) != self.show_vertical_scrollbar:
             self.virtual_size = size
         else:
-            self.set_reactive(Widget.virtual_size, size)
-            self._scroll_update(size)
+            self.take_virtual_size(size)
 
     def is_visible_line(self, line: int, height: int) -> bool:
         """Whether a line is among the `height` lines from the scroll position on."""

@@ -17,7 +17,7 @@ from tui.action import Action
 from tui.screen_registry import ScreenEntry
 from tui.screens.help.hanging import HangingPage, next_match
 from tui.screens.help.sections import Hanging, HelpFacts, heading, help_sections
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 

@@ -21,10 +21,11 @@ from engine.job.target_text import parse_target
 from tui.load.candidates import Candidate, matching, target_of
 from tui.load.load_controller import LoadController
 from tui.load.newest_work import NewestWork
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
+from tui.textual_internals.option_list import Options
 from tui.widgets.guard_panel import answer_lines
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption, Options
+from tui.widgets.lister import ItemOption
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""

@@ -18,9 +18,9 @@ from engine.errors import LunscopeError
 from engine.text import safe_text, short_text
 from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 from tui.screens.shared.chooser import Chooser, ChooserLine
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
+from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import Options
 
 _FROM = {
     Origin.DEFAULT: "nothing: it is the default",

@@ -29,7 +29,8 @@ from tui.screen_registry import ScreenEntry
 from tui.screens.shared.kept_choices import GridChoices
 from tui.screens.shared.process_scope import Scope, scope_of
 from tui.text.columns import TREND, TREND_HELP
-from tui.theme.laid_out import LaidOutOnce
+from tui.textual_internals.laid_out import LaidOutOnce
+from tui.textual_internals.screens import has_binding
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import HeaderLine, KeyLine, Tabs
 from tui.widgets.hint import HintLine
@@ -66,8 +67,7 @@ class View(LaidOutOnce[None]):
         size = self.app.size
         # Textual sets them only on resize, and then lays the screen out again.
         super().__init__(classes=f"{_reached(WIDTHS, size.width)} {_reached(HEIGHTS, size.height)}")
-        # Its widgets are styled when they are made: none has an earlier theme.
-        self._css_update_count = self.app._css_update_count
+        self.take_styles_for_new()
         self.app_state = app_state
         self._grid_choices: dict[str, GridChoices] = {}
         """Of its grids, by the name they are kept by."""
@@ -232,7 +232,7 @@ class View(LaidOutOnce[None]):
             for grid in filtered:
                 grid.set_filter("")
             return bool(filtered)
-        if not grids or isinstance(self.focused, Grid) or key in self._bindings.key_to_bindings:
+        if not grids or isinstance(self.focused, Grid) or has_binding(self, key):
             return False
         self.set_focus(grids[0])
         grids[0].action_filter()

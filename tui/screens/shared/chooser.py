@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
 from tui.widgets.line import TextLine
 from tui.widgets.line_list import LineList
 

@@ -14,9 +14,9 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.text.columns import GridColumn
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
+from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import Options
 
 TITLE_WIDTH = 12
 

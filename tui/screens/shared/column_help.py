@@ -17,7 +17,7 @@ from collectors.registry import fields_of
 from engine.text import safe_text
 from tui.screens.help.sections import TIER_TEXTS
 from tui.text.columns import TREND_HELP, GridColumn
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 

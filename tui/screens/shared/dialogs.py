@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from engine.text import safe_text
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
 
 
 class Dialog(Modal[str | None]):

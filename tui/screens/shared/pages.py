@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from textual.app import App
 from textual.screen import Screen
 
 from tui.screens.shared.base import View
-
-Stack: TypeAlias = list[Screen[Any]]
-"""Screens of a tab, the one on top last."""
+from tui.textual_internals.screens import Stack, close_covered, stacks_of
 
 MOST_PAGES = 8
 """Above the screens of all tabs: each keeps its widgets, about half a megabyte."""
@@ -28,9 +26,10 @@ def open_page(app: App[Any], page: View) -> None:
             for _ in stack[at + 1 :]:
                 app.pop_screen()
             return
-    stacks = list(app._screen_stacks.values())
+    stacks = stacks_of(app)
     if sum(map(_number_of_pages, stacks)) >= MOST_PAGES:
-        _close_oldest(app, max(stacks, key=_number_of_pages))
+        fullest = max(stacks, key=_number_of_pages)
+        close_covered(app, fullest, next(screen for screen in fullest[1:] if isinstance(screen, View)))
     app.push_screen(page)
 
 
@@ -40,11 +39,3 @@ def _is_same(screen: Screen[Any], page: View) -> bool:
 
 def _number_of_pages(stack: Stack) -> int:
     return sum(isinstance(screen, View) for screen in stack[1:])
-
-
-def _close_oldest(app: App[Any], stack: Stack) -> None:
-    """Close a page that others may cover, as Textual closes the one on top."""
-    page = next(screen for screen in stack[1:] if isinstance(screen, View))
-    stack.remove(page)
-    page._pop_result_callback()
-    app.call_next(app._replace_screen, page)

@@ -20,9 +20,10 @@ from tui.screens.tune.changes_in_force import ChangesInForce
 from tui.screens.tune.scopes import TuneScope
 from tui.screens.tune.tunable_lines import tunable_heading, tunable_line
 from tui.screens.tune.tunable_rows import TunableRow, stepped
-from tui.theme.laid_out import Modal
+from tui.textual_internals.laid_out import Modal
+from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption, Options
+from tui.widgets.lister import ItemOption
 
 DURATIONS: tuple[tuple[str, float | None], ...] = (
     ("until lunscope ends", None),

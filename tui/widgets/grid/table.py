@@ -12,6 +12,7 @@ from textual.message import Message
 
 from collectors.model import FrameTable
 from tui.text.columns import GridColumn, UnitStyle, in_units
+from tui.textual_internals.screens import bound_here
 from tui.widgets.grid.bindings import GRID_BINDINGS
 from tui.widgets.grid.drawn_grid import DrawnGrid
 from tui.widgets.grid.filtering import NO_TEXTS, RowTexts
@@ -231,9 +232,7 @@ class Grid(DrawnGrid, can_focus=True, inherit_bindings=False):
 
     async def _run_bound(self, key: str) -> bool:
         """Run the action that a key is bound to in the grid, by the key map in force; returns whether there is one."""
-        bindings = self._bindings.copy()
-        bindings.apply_keymap(self.app._keymap)
-        for binding in bindings.key_to_bindings.get(key, ()):
+        for binding in bound_here(self, key):
             if await self.app.run_action(binding.action, self):
                 return True
         return False

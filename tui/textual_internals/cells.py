@@ -14,8 +14,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui.terminal.abilities import FULL, Abilities
-from tui.terminal.frame_sequences import FrameSequences
-from tui.terminal.pens import Cell, NotOneColumn, Pen, Pens
+from tui.textual_internals.frame_sequences import FrameSequences
+from tui.textual_internals.pens import Cell, NotOneColumn, Pen, Pens
 
 _MARKS = "[\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f]"
 _STACKED_MARKS = re.compile(f"({_MARKS}){_MARKS}+")

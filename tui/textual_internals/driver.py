@@ -17,12 +17,12 @@ from textual.geometry import Size
 from textual.message import Message
 
 from tui.terminal.abilities import abilities_of
-from tui.terminal.cells import ScreenCells
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
-from tui.terminal.keyboard import Keyboard
 from tui.terminal.modes import ARE_YOU_THERE, CLEAR, OPERATING_SYSTEM_COMMAND, enter, leave
 from tui.terminal.output import TerminalOutput
 from tui.terminal.tty import TerminalUse, open_terminal
+from tui.textual_internals.cells import ScreenCells
+from tui.textual_internals.keyboard import Keyboard
 
 if TYPE_CHECKING:
     from textual.app import App

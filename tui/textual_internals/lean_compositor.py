@@ -13,10 +13,10 @@ from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.terminal.cells import Piece
-from tui.terminal.frame_sequences import runs_of
-from tui.terminal.frame_update import LinesUpdate
-from tui.theme.uncovered import Places, uncovered_parts
+from tui.textual_internals.cells import Piece
+from tui.textual_internals.frame_sequences import runs_of
+from tui.textual_internals.frame_update import LinesUpdate
+from tui.textual_internals.uncovered import Places, uncovered_parts
 
 _TOP_LEFT = attrgetter("y", "x")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Generic
 
-from rich.cells import cell_len, get_character_cell_size
 from rich.console import RenderableType
-from rich.segment import Segment
 from textual.app import App, ReturnType
 from textual.binding import Binding
-from textual.color import Color
 from textual.events import Event, InputEvent, Key, Resize
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify, SeverityLevel
@@ -24,83 +19,21 @@ from textual.timer import Timer, TimerCallback
 from textual.widgets._toast import ToastHolder
 from textual.worker import WorkerFailed
 
-from tui.terminal.driver import TerminalDriver
-from tui.terminal.frame_update import only_changes
 from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
-from tui.theme.message_handlers import search_handlers_once
-from tui.theme.sheets import ThemeSheets
-from tui.theme.textual_caches import (
+from tui.text.plain import PlainFilter
+from tui.textual_internals.caches import (
     forget_geometry,
     keep_few_boxes,
     keep_few_query_results,
     leave_out_strip_caches,
 )
+from tui.textual_internals.driver import TerminalDriver
+from tui.textual_internals.frame_update import only_changes
+from tui.textual_internals.message_handlers import search_handlers_once
+from tui.textual_internals.sheets import ThemeSheets
+from tui.textual_internals.true_colours import use_true_colours
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
-from tui.theme.true_colours import use_true_colours
-
-_ALIKE = {
-    "|": "▏▎▍▌▋▊▉▐▕‖",
-    "-": "▔▀▁▂▃▄",
-    "+": "…±",
-    "#": "█▓▒▅▆▇■▪◼",
-    ".": "░·•",
-    ">": "→▶►▷▸▹≥",
-    "<": "←◀◄◁◂◃≤",
-    "^": "↑▲△▴▵",
-    "v": "↓▼▽▾▿",
-    "o": "●○◯◉◌⭘°",
-    "*": "◆◇★☆",
-    "x": "\N{MULTIPLICATION SIGN}✕✖",
-    "u": "µμ",
-    "!": "≠",
-    "Y": "✓✔",
-    "N": "¶",
-}
-_ASCII = {ord(mark): plain for plain, marks in _ALIKE.items() for mark in marks}
-_LARGEST = 127
-
-
-class PlainFilter(LineFilter):
-    """Replaces every other character with ASCII characters of the same width.
-
-    It filters each line sent to the terminal, including Textual's own widgets and device names.
-    """
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's signature
-        """Replace what is not ASCII; every segment keeps its width."""
-        return [
-            segment if segment.text.isascii() else Segment(plain_text(segment.text), segment.style, segment.control)
-            for segment in segments
-        ]
-
-
-@functools.lru_cache(maxsize=4096)
-def plain_text(text: str) -> str:
-    """Convert a text to ASCII of the same width."""
-    plain = "".join(character if ord(character) <= _LARGEST else _plain(character) for character in text)
-    # Joined characters are narrower together than apart.
-    width = cell_len(text)
-    return plain.ljust(width)[:width]
-
-
-def _plain(character: str) -> str:
-    width = get_character_cell_size(character)
-    base = _ASCII.get(ord(character)) or _by_name(character) or unicodedata.normalize("NFKD", character)[0]
-    return (base if base.isascii() and base.isprintable() else "?").ljust(width)[:width]
-
-
-def _by_name(character: str) -> str:
-    """ASCII for lines, dashes, quotation marks and spaces, which are too many to list."""
-    name, category = unicodedata.name(character, ""), unicodedata.category(character)
-    if name.startswith("BOX DRAWINGS"):
-        words = set(name.split())
-        across, down = words & {"HORIZONTAL", "LEFT", "RIGHT"}, words & {"VERTICAL", "UP", "DOWN"}
-        return "+" if across and down else "-" if across else "|" if down else "x"
-    if category in {"Pi", "Pf"}:
-        return '"' if "DOUBLE" in name else "'"
-    return {"Pd": "-", "Zs": " "}.get(category, "")
-
 
 LEAST_LEFT_S = 0.1
 """Enough to start a timer before it expires."""
@@ -247,6 +180,11 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         self.theme_variables = dict(known[1])
         return dict(known[1])
 
+    @property
+    def terminal_driver(self) -> TerminalDriver | None:
+        """The driver of a terminal; None where there is none, as in tests."""
+        return self._driver if isinstance(self._driver, TerminalDriver) else None
+
     def paint_at_once(self) -> None:
         """Paint now what changed on the screen; Textual waits for its next tick."""
         if self._screen_stack:
@@ -254,8 +192,8 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Delimit one frame for the driver: its changes are sent to a slow terminal as a whole or dropped."""
-        driver = self._driver
-        if not isinstance(driver, TerminalDriver):
+        driver = self.terminal_driver
+        if driver is None:
             super()._display(screen, renderable)
             return
         with driver.frame() as wanted:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from textual.geometry import Region
+from textual.geometry import Region, Size
+from textual.style import Style
 from textual.widget import Widget
 
 
@@ -19,6 +20,21 @@ class DirectRefresh(Widget):
     def opacity(self) -> float:
         """Nothing of ours is transparent; asking all nodes above would take longer than drawing a line."""
         return 1.0
+
+    def take_changes(self) -> bool:
+        """Whether anything is to be painted since this was last asked; who asks paints it."""
+        has_changed = bool(self._dirty_regions)
+        self._dirty_regions.clear()
+        return has_changed
+
+    def parsed_style(self, style: str | Style) -> Style:
+        """Parse a style as it is written in a text of this widget."""
+        return self._get_style(style)
+
+    def take_virtual_size(self, size: Size) -> None:
+        """Take how much can be scrolled, where that neither shows nor hides a scroll bar: nothing is laid out anew."""
+        self.set_reactive(Widget.virtual_size, size)
+        self._scroll_update(size)
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Paint these regions of the widget, or all of it, with the next frame of its screen."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui.terminal.pens import Cell, Pens
+from tui.textual_internals.pens import Cell, Pens
 
 RESET = "\x1b[0m"
 ERASE_TO_END = "\x1b[K"

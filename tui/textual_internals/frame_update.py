@@ -8,7 +8,7 @@ from typing import cast
 from rich.console import Console, RenderableType
 from textual._compositor import CompositorUpdate
 
-from tui.terminal.cells import Piece, ScreenCells
+from tui.textual_internals.cells import Piece, ScreenCells
 
 
 class LinesUpdate(CompositorUpdate):

@@ -9,8 +9,8 @@ from textual.events import ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
-from tui.theme.lean_compositor import LeanCompositor
-from tui.theme.sheets import ThemeSheets
+from tui.textual_internals.lean_compositor import LeanCompositor
+from tui.textual_internals.sheets import ThemeSheets
 
 
 class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
@@ -23,6 +23,10 @@ class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(name, id, classes)
         self._compositor = LeanCompositor()
+
+    def take_styles_for_new(self) -> None:
+        """Spare it a pass over its styles: its widgets are styled when they are made, none has an earlier theme."""
+        self._css_update_count = self.app._css_update_count
 
     _styled_in: int | None = None
     """Generation of the style sheets at the last pass over all widgets."""
