@@ -20,7 +20,7 @@ from tui.app.notes import Notes
 from tui.app.pages import Pages
 from tui.app.palette import Palette
 from tui.app.quitting import Quitting
-from tui.app.sampling_choices import Sampling
+from tui.app.sampling_choices import SamplingKeys
 from tui.app.settings_editor import SettingsEditor
 from tui.app.settings_in_force import SettingsChanged, SettingsInForce
 from tui.app.time_keys import MomentMoved, TimeKeys
@@ -96,7 +96,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
         self.pages = Pages(self)
         self.appearance = Appearance(self, settings.save_folder)
         self.quitting = Quitting(self)
-        sampling = Sampling(self, given.source, self._feed.request_sample)
+        sampling = SamplingKeys(self, given.source, self._feed.request_sample)
         self.editor = SettingsEditor(self, sampling)
         for part in (
             TimeKeys(self),

@@ -57,7 +57,7 @@ class TagWaitChoice:
         return _TAG_WAIT_WORDS[self._wanted]
 
 
-class Sampling:
+class SamplingKeys:
     """Changes the interval of a source, if it can change, and the tracing of tag waits."""
 
     def __init__(self, app: LunscopeApp, source: Source, request_sample: Callable[[], None]) -> None:

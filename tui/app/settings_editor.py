@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.replacing import replace
 from tui.app.appearance import SPANS_S
-from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, Sampling
+from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, SamplingKeys
 from tui.app.settings_in_force import at_next_start
 from tui.axis_choice import AxisChoice
 from tui.density import Density
@@ -26,7 +26,7 @@ _ON_OFF = ("true", "false")
 class SettingsEditor:
     """Lists the settings, and changes some of them for this session."""
 
-    def __init__(self, app: LunscopeApp, sampling: Sampling) -> None:
+    def __init__(self, app: LunscopeApp, sampling: SamplingKeys) -> None:
         self._app, self._state, self._settings = app, app.app_state, app.settings
         self._sampling = sampling
 
