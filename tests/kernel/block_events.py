@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from tests.kernel.tracefs import tracefs
 
+QUEUED = "block_bio_queue"
+"""Before an I/O gets its request, and so before the kernel takes the time of its start."""
 STARTS = ("block_io_start", "block_getrq")
-"""Events of the start of an I/O, of which older kernels have the second only."""
+"""Events of the start of an I/O, of which older kernels have the second only; the kernel has taken the time before."""
 ENDS = ("block_rq_issue", "block_rq_complete")
 BUFFER_KB = 16_384
 
@@ -26,19 +28,62 @@ LINE = re.compile(
 )
 
 
+Times = NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Truth:
-    """Times of the I/Os of one device, in microseconds, shape (ios,) each; -1 where the start is not in the log."""
+    """Times of the I/Os of one device in microseconds, by sector, shape (ios,) each; -1 where one is not in the log."""
 
     write: NDArray[np.bool_]
     bytes: NDArray[np.int64]
-    queue_us: NDArray[np.int64]
-    service_us: NDArray[np.int64]
+    queued_us: Times
+    start_us: Times
+    issue_us: Times
+    done_us: Times
     busy_us: int
     busy_spans: int
     """Stretches of busy time, of which each begins and ends with an event."""
     lost: int
     """Completions without an issue and issues without a completion."""
+
+    @property
+    def queue_us(self) -> Times:
+        """From the start to the issue; -1 where the start is not in the log."""
+        return np.where(self.start_us < 0, -1, self.issue_us - self.start_us)
+
+    @property
+    def service_us(self) -> Times:
+        return self.done_us - self.issue_us
+
+
+@dataclass(frozen=True)
+class Between:
+    """What somebody may find who is told of each event after one log and before another, which have the same I/Os."""
+
+    first: Truth
+    last: Truth
+
+    @property
+    def service_us(self) -> tuple[Times, Times]:
+        """Least and most of each I/O."""
+        return self.first.done_us - self.last.issue_us, self.last.done_us - self.first.issue_us
+
+    @property
+    def queue_us(self) -> tuple[Times, Times]:
+        """Least and most of each I/O."""
+        return self.first.issue_us - self.first.start_us, self.last.issue_us - self.first.queued_us
+
+    @property
+    def busy_us(self) -> tuple[int, int]:
+        """Least and most."""
+        first, last = self.first, self.last
+        return _union_us(last.issue_us, first.done_us)[0], _union_us(first.issue_us, last.done_us)[0]
+
+
+def by_chance_us(times: int) -> float:
+    """How far sums of so many times may be off, because the log tells whole microseconds: five standard deviations."""
+    return 5.0 * (times / 6.0) ** 0.5
 
 
 def events() -> tuple[str, ...]:
@@ -48,7 +93,7 @@ def events() -> tuple[str, ...]:
         OSError: there is no tracefs.
     """
     folder = tracefs() / "events/block"
-    return next((start for start in STARTS if (folder / start).exists()), STARTS[0]), *ENDS
+    return QUEUED, next((start for start in STARTS if (folder / start).exists()), STARTS[0]), *ENDS
 
 
 def refusal() -> str:
@@ -80,8 +125,8 @@ class EventLog:
 
 
 @contextmanager
-def event_log(major: int, minor: int) -> Iterator[EventLog]:
-    folder = tracefs() / "instances" / f"lunscope-test-{os.getpid()}"
+def event_log(major: int, minor: int, name: str = "log") -> Iterator[EventLog]:
+    folder = tracefs() / "instances" / f"lunscope-test-{os.getpid()}-{name}"
     folder.mkdir()
     try:
         (folder / "tracing_on").write_text("0")
@@ -100,47 +145,56 @@ def event_log(major: int, minor: int) -> Iterator[EventLog]:
 
 @dataclass
 class _Io:
-    start_us: int
+    queued_us: int = -1
+    start_us: int = -1
     issue_us: int = -1
 
 
 def _truth(lines: list[str]) -> Truth:
     """Match the events of the same sector in order; an I/O that was given back counts from its last issue."""
     under_way: dict[tuple[int, bool], deque[_Io]] = defaultdict(deque)
-    done: list[tuple[bool, int, int, int]] = []
-    spans: list[tuple[int, int]] = []
+    queued_us: dict[tuple[int, bool], int] = {}
+    done: list[tuple[int, bool, int, int, int, int, int]] = []
     lost = 0
     for line in lines:
         match = LINE.search(line)
         if match is None or match["kind"][0] not in "RW":
             continue
         now_us = int(match["seconds"]) * 1_000_000 + int(match["micros"])
-        write = match["kind"][0] == "W"
-        ios = under_way[int(match["sector"]), write]
-        if match["event"] in STARTS:
-            ios.append(_Io(now_us))
-        elif match["event"] == "block_rq_issue":
-            waiting = [io for io in ios if io.issue_us < 0]
-            if not waiting:
-                waiting = [_Io(-1)]
-                ios.append(waiting[0])
-            waiting[0].issue_us = now_us
+        which = sector, write = int(match["sector"]), match["kind"][0] == "W"
+        ios, event = under_way[which], match["event"]
+        if event == QUEUED:
+            # Again if there was no request for it and its submitter did not want to wait.
+            queued_us[which] = now_us
+        elif event in STARTS:
+            ios.append(_Io(queued_us.pop(which, -1), now_us))
+        elif event == "block_rq_issue":
+            _not_issued(ios).issue_us = now_us
         elif not ios or ios[0].issue_us < 0:
             lost += 1
         else:
             io = ios.popleft()
-            queue_us = io.issue_us - io.start_us if io.start_us >= 0 else -1
-            done.append((write, int(match["sectors"]) * 512, queue_us, now_us - io.issue_us))
-            spans.append((io.issue_us, now_us))
+            times = io.queued_us, io.start_us, io.issue_us, now_us
+            done.append((sector, write, int(match["sectors"]) * 512, *times))
     lost += sum(len(ios) for ios in under_way.values())
-    columns = np.array(done, np.int64).reshape(-1, 4).T
-    return Truth(columns[0].astype(bool), columns[1], columns[2], columns[3], *_union_us(spans), lost)
+    columns = np.array(sorted(done, key=lambda io: (io[:2], io[-1])), np.int64).reshape(-1, 7).T
+    _, writes, sizes, queued, start, issue, end = columns
+    return Truth(writes.astype(bool), sizes, queued, start, issue, end, *_union_us(issue, end), lost)
 
 
-def _union_us(spans: list[tuple[int, int]]) -> tuple[int, int]:
+def _not_issued(ios: deque[_Io]) -> _Io:
+    """The first that waits; one of which the log does not have the start is new."""
+    for io in ios:
+        if io.issue_us < 0:
+            return io
+    ios.append(_Io())
+    return ios[-1]
+
+
+def _union_us(begins: Times, ends: Times) -> tuple[int, int]:
     """Length of what the spans cover, and in how many pieces."""
     total, pieces, end = 0, 0, -1
-    for first, last in sorted(spans):
+    for first, last in sorted(zip(begins.tolist(), ends.tolist(), strict=True)):
         total += max(0, last - max(first, end))
         pieces += first > end
         end = max(end, last)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,8 @@ MORE_THAN_PLACES = 9
 IO_BYTES, IO_SET_BYTES = 32, 128
 """struct io and struct io_set of engine/native/bpf/layout.h; the first word of an I/O is its key, 0 where none is."""
 NO_REQUEST = 1
+LOCKS_OF_CELLS_AND_POOLS = slice(1024, 1792 + 1)
+"""Those of engine/native/bpf/atomics.h but for the first, which I/Os need to be timed at all."""
 SLOW_WORDS, DONE, LATENCY, DEVICE_AND_BYTES = 14, 0, 1, 7
 """struct slow_io there, in words of 64 bits, and the places of some."""
 
@@ -198,14 +200,10 @@ def test_a_device_of_which_many_are_slow_does_not_push_out_the_slowest_of_anothe
 
 def flood(tracer: _native.BlockTracer, index: int) -> None:
     """Fill all places for slow I/Os with very slow ones of a device."""
-    descriptors = tracer.map_descriptors()
-    places = entries_of(descriptors["slow_ios"])
-    with mmap.mmap(descriptors["slow_ios"], places * SLOW_WORDS * 8) as table:
-        words = np.frombuffer(table, "<u8").reshape(places, SLOW_WORDS)
+    with mapped(tracer, "slow_ios", SLOW_WORDS * 8) as table:
+        words = np.frombuffer(table, "<u8").reshape(-1, SLOW_WORDS)
         words[:, DONE], words[:, LATENCY], words[:, DEVICE_AND_BYTES] = 1, 10**10, index
         del words
-    for descriptor in descriptors.values():
-        os.close(descriptor)
 
 
 def test_waits_for_a_tag_are_timed_while_watched(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
@@ -271,11 +269,57 @@ def test_what_finds_no_room_among_those_under_way_is_counted_as_lost(
     assert after["in_flight_now"] == after["in_driver_now"] == 0
 
 
+def test_what_finds_a_lock_held_is_counted_at_the_end_of_the_interval(make_loop: Callable[..., str]) -> None:
+    """An interrupt cannot wait for what it has interrupted, nor a CPU for one that the hypervisor has stopped."""
+    device = make_loop(SIZE_BYTES, SHM)
+    with closing(_native.BlockTracer(fetch=False)) as tracer, opened(device) as descriptor:
+        read_extents(descriptor, [(0, 4096)])
+        before = read_device(tracer, device)
+        with held(tracer, LOCKS_OF_CELLS_AND_POOLS):
+            read_extents(descriptor, [(number * 65536, 65536) for number in range(1, 4)])
+        seen = grown(before, read_device(tracer, device))
+        row = row_of(tracer, device)
+        slow = [dict(zip(_native.SLOW_COLUMNS, one, strict=True)) for one in tracer.slowest()[0].tolist()]
+        mine = [one for one in slow if one["row"] == row]
+        rows, series, _, count = tracer.cells()
+        losses = tracer.losses()
+    # Each was a new maximum, as none was kept.
+    assert len(mine) == seen["reads"] == 3
+    for part in ("queue", "service", "latency"):
+        assert seen[f"{part}_max_ns"] == max(one[f"{part}_ns"] for one in mine)
+    assert [int(count[(rows == row) & (series == one)].sum()) for one in range(4)] == [4, 0, 4, 0]
+    assert losses["overtaken"] == seen["uncounted"] == 0
+
+
+@contextmanager
+def held(tracer: _native.BlockTracer, locks: slice) -> Iterator[None]:
+    """Hold locks as a program does that is interrupted."""
+    with mapped(tracer, "locks", 8) as table:
+        holders = np.frombuffer(table, "<u8")[locks]
+        holders += 1
+        try:
+            yield
+        finally:
+            holders -= 1
+            del holders
+
+
+@contextmanager
+def mapped(tracer: _native.BlockTracer, name: str, value_bytes: int) -> Iterator[mmap.mmap]:
+    """Map one of the tracer's maps of the kernel."""
+    descriptors = tracer.map_descriptors()
+    try:
+        with mmap.mmap(descriptors[name], entries_of(descriptors[name]) * value_bytes) as table:
+            yield table
+    finally:
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+
+
 @contextmanager
 def no_room(tracer: _native.BlockTracer) -> Iterator[None]:
     """Take all free places of the table of I/Os under way, as so many I/Os would."""
-    descriptors = tracer.map_descriptors()
-    with mmap.mmap(descriptors["under_way"], entries_of(descriptors["under_way"]) * IO_SET_BYTES) as table:
+    with mapped(tracer, "under_way", IO_SET_BYTES) as table:
         keys = np.frombuffer(table, "<u8")[:: IO_BYTES // 8]
         free = np.flatnonzero(keys == 0)
         keys[free] = NO_REQUEST
@@ -284,8 +328,6 @@ def no_room(tracer: _native.BlockTracer) -> Iterator[None]:
         finally:
             keys[free] = 0
             del keys
-            for descriptor in descriptors.values():
-                os.close(descriptor)
 
 
 def entries_of(descriptor: int) -> int:

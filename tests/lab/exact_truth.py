@@ -13,9 +13,10 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from engine import _native
-from tests.kernel.block_events import Truth, event_log
+from tests.kernel.block_events import Between, event_log
 from tests.kernel.tracing import TYPES, grown, queue_set, read_device, row_of, sysfs_without_types
 
 SECONDS = 4
@@ -31,32 +32,36 @@ FIO = [
 ]
 
 
-def in_words(truth: Truth) -> dict[str, int]:
-    """Counts, sums and maxima of the log."""
-    figures = {"lost": truth.lost, "busy_us": truth.busy_us, "busy_spans": truth.busy_spans}
-    for name, written in (("read", False), ("write", True)):
-        mine = truth.write == written
-        figures |= {
-            f"{name}s": int(mine.sum()),
-            f"{name}_bytes": int(truth.bytes[mine].sum()),
-            f"service_{name}_us": int(truth.service_us[mine].sum()),
-            f"queue_{name}_us": int(truth.queue_us[mine].sum()),
-        }
-    return figures | {"service_max_us": int(truth.service_us.max()), "queue_max_us": int(truth.queue_us.max())}
+def in_words(logs: Between) -> dict[str, Any]:
+    """Counts of the logs, and least and most of sums and maxima."""
+    bounds: dict[str, tuple[int, int]] = {"busy_us": logs.busy_us}
+    truth = logs.first
+    counts = {"lost": truth.lost + logs.last.lost, "ios_of_last": len(logs.last.bytes)}
+    for part, (least, most) in (("service", logs.service_us), ("queue", logs.queue_us)):
+        bounds[f"{part}_max_us"] = int(least.max()), int(most.max())
+        for name, mine in (("read", ~truth.write), ("write", truth.write)):
+            counts |= {f"{name}s": int(mine.sum()), f"{name}_bytes": int(truth.bytes[mine].sum())}
+            bounds[f"{part}_{name}_us"] = int(least[mine].sum()), int(most[mine].sum())
+    return {**counts, "bounds": bounds}
 
 
 def compare(device: str, sysfs: str) -> dict[str, object]:
-    """Drive the device under both."""
+    """Drive the device under the tracer and two logs: tracepoints call in the order of attaching."""
     number = Path(device).stat().st_rdev
-    with event_log(os.major(number), os.minor(number)) as log, closing(_native.BlockTracer(sysfs)) as tracer:
-        with queue_set(device, nomerges="2"):
-            before = read_device(tracer, device)
-            tracer.cells()
-            log.start()
-            load = [*FIO, f"--filename={device}", "--iodepth=16", "--time_based", f"--runtime={SECONDS}"]
-            subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
-            seen = grown(before, read_device(tracer, device))
-            truth = log.truth()
+    numbers = os.major(number), os.minor(number)
+    with (
+        event_log(*numbers, "first") as first,
+        closing(_native.BlockTracer(sysfs)) as tracer,
+        event_log(*numbers, "last") as last,
+        queue_set(device, nomerges="2"),
+    ):
+        before = read_device(tracer, device)
+        tracer.cells()
+        first.start()
+        last.start()
+        load = [*FIO, f"--filename={device}", "--iodepth=16", "--time_based", f"--runtime={SECONDS}"]
+        subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
+        seen = grown(before, read_device(tracer, device))
         row, series, _, count = tracer.cells()
         mine = row == row_of(tracer, device)
         return {
@@ -64,7 +69,7 @@ def compare(device: str, sysfs: str) -> dict[str, object]:
             "timed": [int(count[mine & (series == one)].sum()) for one in range(4)],
             "losses": tracer.losses(),
             "form": tracer.form(),
-            "truth": in_words(truth),
+            "truth": in_words(Between(first.truth(), last.truth())),
         }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from collectors.model import MISSING
 from tests import needs
+from tests.kernel.block_events import by_chance_us
 from tests.lab.count_exactly import BYTES, READS, WRITES
 from tests.lab.guest import KERNELS, run_in_guest
 
@@ -120,9 +121,8 @@ def test_one_cpu_and_many_that_may_come_count_the_same(cpus: tuple[str, str]) ->
         check(rows[name])
 
 
-SKIPPED = 0.03
-CLOCK_US = 200
-"""Between the two readings of the clock for one I/O an emulated CPU may do something else, but seldom."""
+BUSY = 0.01
+"""A program that is held up on its way to the root makes busy time longer, by less than it was held up."""
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -136,23 +136,25 @@ def test_ios_that_interrupt_each_other_are_those_of_the_event_log(kernel: str) -
 
 
 def compare(document: dict[str, Any]) -> None:
+    """One log was told of each event before the tracer and one after it, however long the CPU stood still between."""
     seen, truth, losses = document["seen"], document["truth"], document["losses"]
     lost = sum(losses[name] for name in ("table_full", "unseen", "stale", "healed"))
-    assert truth["lost"] == 0
     ios = truth["reads"] + truth["writes"]
-    # From Linux 6.1 on the kernel skips a program that it would run while the same one runs on that CPU.
-    assert 0 <= ios - seen["reads"] - seen["writes"] <= lost <= SKIPPED * ios
-    assert losses["recursion_misses"] > 0 or lost == 0
+    assert truth["lost"] == lost == 0, document
+    assert truth["ios_of_last"] == ios
+    assert document["timed"] == [truth["reads"], truth["writes"]] * 2, document
+    assert losses["overtaken"] == seen["uncounted"] == 0
+    slack_us = by_chance_us(ios)
     for kind in ("read", "write"):
-        ios = seen[f"{kind}s"]
-        assert seen[f"{kind}_bytes"] == BYTES * seen[f"{kind}s"]
-        served_us, queued_us = (seen[f"{part}_{kind}_ns"] / 1e3 / ios for part in ("service", "queue"))
-        assert served_us == pytest.approx(truth[f"service_{kind}_us"] / truth[f"{kind}s"], rel=0.01, abs=0.1 * CLOCK_US)
-        # The log has the start of an I/O later than the kernel, which reads its clock first.
-        assert -0.1 * CLOCK_US <= queued_us - truth[f"queue_{kind}_us"] / truth[f"{kind}s"] <= 5 * CLOCK_US
-    assert document["timed"] == [seen["reads"], seen["writes"]] * 2
+        assert (seen[f"{kind}s"], seen[f"{kind}_bytes"]) == (truth[f"{kind}s"], truth[f"{kind}_bytes"])
+        for part in ("service", "queue"):
+            least, most = truth["bounds"][f"{part}_{kind}_us"]
+            assert least - slack_us <= seen[f"{part}_{kind}_ns"] / 1e3 <= most + slack_us, document
     for part in ("queue", "service"):
-        # The emulated CPU may stand still for milliseconds between the two clocks of one I/O, where the host is busy.
-        assert seen[f"{part}_max_ns"] / 1e3 == pytest.approx(truth[f"{part}_max_us"], rel=0.3, abs=5 * CLOCK_US)
+        least, most = truth["bounds"][f"{part}_max_us"]
+        assert least - 1 <= seen[f"{part}_max_ns"] / 1e3 <= most + 1, document
     if document["form"][1]:
-        assert seen["busy_ns"] / 1e3 == pytest.approx(truth["busy_us"], rel=0.02 if not lost else 0.05)
+        least, most = truth["bounds"]["busy_us"]
+        assert least - slack_us <= seen["busy_ns"] / 1e3 <= (1 + BUSY) * most + slack_us, document
+    else:
+        assert document["seen"]["in_driver_peak"] >= MISSING

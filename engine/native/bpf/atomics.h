@@ -8,7 +8,7 @@
 /* Somebody else holds the lock: another CPU for longer than any does, or what this interrupt has interrupted. */
 #define NOT_NOW 0xffffffffu
 
-/* Locks, chosen by what is changed. */
+/* Locks, chosen by what is changed; src/exact/layout.rs has the last. */
 #define LOCKS_OF_SETS 1024 /* powers of two */
 #define LOCKS_OF_CELLS 512
 #define LOCKS_OF_PROCESSES 256
@@ -16,16 +16,10 @@
 #define LOCK_OF_CELL(cell) (LOCKS_OF_SETS + ((cell) & (LOCKS_OF_CELLS - 1)))
 #define LOCK_OF_PROCESS(place) (LOCKS_OF_SETS + LOCKS_OF_CELLS + ((place) & (LOCKS_OF_PROCESSES - 1)))
 #define LOCK_OF_POOLS (LOCKS_OF_SETS + LOCKS_OF_CELLS + LOCKS_OF_PROCESSES)
-#define LOCKS (LOCK_OF_POOLS + 1)
 
 #ifdef WITHOUT_FETCH
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, LOCKS);
-	__type(key, u32);
-	__type(value, u64);
-} locks SEC(".maps");
+#include "maps.h"
 
 #define HOLD_ATTEMPTS 64
 

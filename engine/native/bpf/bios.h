@@ -51,6 +51,7 @@ static __always_inline int complete_bio(u64 *context, bool again)
 
 	if (READ(queue, mq_ops))
 		return 0;
+	f.now = bpf_ktime_get_ns();
 	key = key_of(bio);
 	set = set_of(key);
 	io = set ? find(set, key) : 0;
@@ -59,7 +60,6 @@ static __always_inline int complete_bio(u64 *context, bool again)
 		return 0;
 	if (again)
 		count(COUNT_RESCUED);
-	f.now = bpf_ktime_get_ns();
 	f.operation = READ(bio, bi_opf) & OP_MASK;
 	f.sector = first_sector(bio, io->bytes);
 	f.bio = bio;

@@ -6,20 +6,26 @@
 #include "sums.h"
 #include "under_way.h"
 
+static __always_inline void raise_in_cell(u64 *maximum, u64 value, u32 index, enum aside_maximum what)
+{
+	if (raise_to(maximum, value, LOCK_OF_CELL(index)) && !put_aside(index, what, value))
+		count(COUNT_OVERTAKEN);
+}
+
 static __always_inline void note_maxima(struct cell *cell, u32 index, const struct finished *f)
 {
-	u32 epoch = epoch_now() & 1, lock = LOCK_OF_CELL(index);
+	u32 epoch = epoch_now() & 1;
 	struct device *d = device_at(f->device);
 	u64 latency_ns = f->queue_ns + f->service_ns;
 	bool is_maximum;
 
 	if (f->queue_ns > cell->queue_max_ns[epoch])
-		raise(&cell->queue_max_ns[epoch], f->queue_ns, lock);
+		raise_in_cell(&cell->queue_max_ns[epoch], f->queue_ns, index, ASIDE_QUEUE_MAX);
 	if (f->service_ns > cell->service_max_ns[epoch])
-		raise(&cell->service_max_ns[epoch], f->service_ns, lock);
+		raise_in_cell(&cell->service_max_ns[epoch], f->service_ns, index, ASIDE_SERVICE_MAX);
 	is_maximum = latency_ns > cell->latency_max_ns[epoch];
 	if (is_maximum)
-		raise(&cell->latency_max_ns[epoch], latency_ns, lock);
+		raise_in_cell(&cell->latency_max_ns[epoch], latency_ns, index, ASIDE_LATENCY_MAX);
 	if (is_maximum || (d && d->slow_ns && latency_ns >= d->slow_ns))
 		record_slow(f, epoch, is_maximum);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* Histograms of a cell: octaves come from a pool when the first I/O falls into them. */
 #pragma once
+#include "aside.h"
 #include "busy.h"
 #include "maximum.h"
 
@@ -45,30 +46,30 @@ static __noinline u32 take_octave(u32 *place)
 	return *(volatile u32 *)place;
 }
 
-static __always_inline struct octave *octave_of(struct cell *cell, u32 index, u32 series, u32 octave)
+/* Number of the octave plus 1; 0: not now. */
+static __always_inline u32 octave_of(struct cell *cell, u32 index, u32 series, u32 octave)
 {
 	u32 number = *(volatile u32 *)&cell->places, *place;
 	struct places *there;
 
 	if (!number)
 		number = take_places(cell, index);
+	if (!number)
+		return 0;
 	number--;
 	there = bpf_map_lookup_elem(&places, &number);
 	if (!there || octave >= OCTAVES)
-		return 0;
+		return NO_HISTOGRAM;
 	place = &there->octave[series & 3][octave];
 	number = *(volatile u32 *)place;
-	if (!number)
-		number = take_octave(place);
-	number--;
-	return bpf_map_lookup_elem(&octaves, &number);
+	return number ? number : take_octave(place);
 }
 
 VERIFIED_ONCE int count_latency(u32 index, u32 series, u64 ns)
 {
 	struct cell *cell = cell_at(index);
 	u64 units = ns >> UNIT_SHIFT;
-	u32 value = units > 0x7fffffffull ? 0x7fffffffu : (u32)units, octave = 0;
+	u32 value = units > 0x7fffffffull ? 0x7fffffffu : (u32)units, octave = 0, number;
 	struct octave *counts;
 
 	if (!cell)
@@ -80,7 +81,11 @@ VERIFIED_ONCE int count_latency(u32 index, u32 series, u64 ns)
 	if (value >> 6) { value >>= 2; octave += 2; }
 	if (value >> 5) { value >>= 1; octave += 1; }
 	octave += value >> 4 & 1;
-	counts = octave_of(cell, index, series, octave);
+	number = octave_of(cell, index, series, octave);
+	if (!number && put_aside(index, series, ns))
+		return 0;
+	number--;
+	counts = bpf_map_lookup_elem(&octaves, &number);
 	__sync_fetch_and_add(counts ? &counts->count[value & 15] : &cell->uncounted, 1);
 	return 0;
 }

@@ -94,6 +94,29 @@ struct pending {
 };
 #define PENDING_OF_CPU 8 /* a power of two */
 
+/* What a program could not count in its place, because what it needs was held or taken too often meanwhile: user space
+ * does so at the end of the interval. */
+struct aside {
+	u64 value; /* nanoseconds */
+	u32 cell;
+	u32 tag; /* what it is plus 1 << 24 | low bits of the epoch; 0: free */
+};
+#define ASIDE_TAG_SHIFT 24
+#define ASIDE_EPOCH ((1u << ASIDE_TAG_SHIFT) - 1)
+#define ASIDES 32 /* a power of two */
+
+/* What that is: numbers below are those of the series that counts a time. */
+enum aside_maximum { ASIDE_QUEUE_MAX = SERIES, ASIDE_SERVICE_MAX, ASIDE_LATENCY_MAX };
+
+/* Of one CPU and level of nesting: programs of one level never run in the midst of each other. */
+struct asides {
+	u32 nesting; /* in the first of a CPU: how many of its programs put something aside now */
+	u32 next;
+	u64 unused;
+	struct aside one[ASIDES];
+};
+#define NESTED 4 /* task, soft interrupt, interrupt, NMI */
+
 struct identity {
 	u32 number;  /* major << 20 | minor; 0 while the name is being written */
 	u32 changes; /* grows when the number is given to another disk */
@@ -182,7 +205,7 @@ enum loss {
 	COUNT_RESCUED,        /* issues and completions that the kernel skipped the first program for and gave to the second */
 	COUNT_REQUEUED,       /* I/Os the driver gave back */
 	LOSS_NO_PROCESS,      /* I/Os counted for no process: no room in the table of processes */
-	COUNT_OVERTAKEN,      /* ends of busy time, and maxima, that other CPUs overtook too often to be kept */
+	COUNT_OVERTAKEN,      /* ends of busy time, and maxima, that other CPUs overtook too often to be kept, nor put aside */
 	COUNTERS = 16,
 };
 
@@ -210,6 +233,7 @@ _Static_assert(sizeof(struct own) == 8, "layout");
 _Static_assert(sizeof(struct touched) == 8, "layout");
 _Static_assert(sizeof(struct counts) == 128, "two cache lines");
 _Static_assert(sizeof(struct pending) == 64, "one cache line");
+_Static_assert(sizeof(struct asides) == 528, "layout");
 _Static_assert(sizeof(struct identity) == 40, "layout");
 _Static_assert(sizeof(struct group) == 64, "one cache line");
 _Static_assert(sizeof(struct io_set) == 128, "two cache lines");

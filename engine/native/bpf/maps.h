@@ -23,6 +23,8 @@ SHARED_ARRAY(cell_of, struct own); /* by device and shard */
 SHARED_ARRAY(touched, struct touched);
 SHARED_ARRAY(counts, struct counts);
 SHARED_ARRAY(pending, struct pending);
+SHARED_ARRAY(asides, struct asides); /* by CPU and level of nesting */
+SHARED_ARRAY(locks, u64); /* taken by programs that are built WITHOUT_FETCH (atomics.h) */
 SHARED_ARRAY(identities, struct identity);
 SHARED_ARRAY(groups, struct group);
 SHARED_ARRAY(under_way, struct io_set);

@@ -156,7 +156,8 @@ PROGRAM(on_merge, block_rq_merge)
 
 static __always_inline int complete(struct request *request, s32 error, u32 bytes, bool again)
 {
-	struct finished f = {};
+	/* The clock is read before all else, as at the issue: what a program does first would make one side later. */
+	struct finished f = { .now = again ? 0 : bpf_ktime_get_ns() };
 	u64 key = key_of(request);
 	struct io_set *set;
 	struct io *io;
@@ -173,9 +174,10 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 			count(LOSS_UNSEEN);
 		return 0;
 	}
-	if (again)
+	if (again) {
+		f.now = bpf_ktime_get_ns();
 		count(COUNT_RESCUED);
-	f.now = bpf_ktime_get_ns();
+	}
 	f.operation = READ(request, cmd_flags) & OP_MASK;
 	f.sector = READ(request, __sector);
 	f.bio = READ(request, bio);

@@ -9,7 +9,9 @@ pub const GROUPS_OF_DEVICE: usize = 8;
 pub const WAYS: usize = 4;
 pub const PENDING_OF_CPU: usize = 8;
 pub const OCTAVES: usize = 28;
-pub const BUCKETS_OF_OCTAVE: usize = 16;
+pub const UNIT_SHIFT: u32 = 6;
+pub const BUCKET_BITS: u32 = 4;
+pub const BUCKETS_OF_OCTAVE: usize = 1 << BUCKET_BITS;
 pub const SLOW_OF_CPU: usize = 128;
 pub const COUNTERS: usize = 16;
 
@@ -31,6 +33,15 @@ pub const ROOT_SLACK_NS: u64 = 1 << 30;
 
 /// `shard_of_cpu` of bpf/maps.h.
 pub const MOST_CPUS: usize = 8192;
+
+pub const NESTED: usize = 4;
+pub const ASIDES: usize = 32;
+pub const ASIDE_TAG_SHIFT: u32 = 24;
+pub const ASIDE_EPOCH: u32 = (1 << ASIDE_TAG_SHIFT) - 1;
+pub const NO_HISTOGRAM: u32 = u32::MAX;
+
+/// `LOCK_OF_POOLS` of bpf/atomics.h, the last lock.
+pub const LOCK_OF_POOLS: usize = 1024 + 512 + 256;
 
 pub const PROCESS_LEAVING: u64 = 1;
 pub const PROCESS_BUCKETS: usize = 96;
@@ -127,6 +138,30 @@ pub struct Touched {
 #[repr(C)]
 pub struct Counts {
     pub count: [AtomicU64; COUNTERS],
+}
+
+/// What a program could not count in its place.
+#[repr(C)]
+pub struct Aside {
+    pub value: AtomicU64,
+    pub cell: AtomicU32,
+    /// What it is plus 1, above the low bits of the epoch; 0 is free.
+    pub tag: AtomicU32,
+}
+
+/// Of one CPU and level of nesting.
+#[repr(C)]
+pub struct Asides {
+    nesting: u32,
+    next: u32,
+    unused: u64,
+    pub one: [Aside; ASIDES],
+}
+
+/// Programs that are built without results of atomic operations have the one that has found its addition alone.
+#[repr(C)]
+pub struct Lock {
+    pub holders: AtomicU64,
 }
 
 #[repr(C, align(8))]
@@ -238,6 +273,8 @@ const _: () = {
     assert!(size_of::<Touched>() == 8);
     assert!(size_of::<Counts>() == 128);
     assert!(size_of::<Pending>() == 64);
+    assert!(size_of::<Asides>() == 528);
+    assert!(size_of::<Lock>() == 8);
     assert!(size_of::<Identity>() == 40);
     assert!(size_of::<Group>() == 64);
     assert!(size_of::<IoSet>() == 128);

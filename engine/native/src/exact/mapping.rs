@@ -42,6 +42,10 @@ unsafe impl Shared for super::layout::SlowIo {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::Pending {}
 // SAFETY: as above.
+unsafe impl Shared for super::layout::Asides {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Lock {}
+// SAFETY: as above.
 unsafe impl Shared for super::layout::Process {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::ProcessSums {}

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::failure::Failure;
 use super::layout::{
-    Cell, Control, Counts, Device, Group, Identity, IoSet, Octave, Own, Pending, Places, Process,
-    ProcessSums, SlowIo, Touched,
+    Asides, Cell, Control, Counts, Device, Group, Identity, IoSet, Lock, Octave, Own, Pending,
+    Places, Process, ProcessSums, SlowIo, Touched,
 };
 use super::mapping::{Mapping, Shared};
 
 /// Names of the maps in the object.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 18] = [
     "control",
     "devices",
     "cells",
@@ -19,6 +19,8 @@ pub const NAMES: [&str; 16] = [
     "touched",
     "counts",
     "pending",
+    "asides",
+    "locks",
     "identities",
     "groups",
     "under_way",
@@ -40,6 +42,9 @@ pub struct Maps {
     pub touched: Mapping<Touched>,
     pub counts: Mapping<Counts>,
     pub pending: Mapping<Pending>,
+    /// By CPU and level of nesting.
+    pub asides: Mapping<Asides>,
+    pub locks: Mapping<Lock>,
     pub identities: Mapping<Identity>,
     pub groups: Mapping<Group>,
     pub under_way: Mapping<IoSet>,
@@ -67,6 +72,8 @@ impl Maps {
             touched: map("touched", &descriptor, writable)?,
             counts: map("counts", &descriptor, writable)?,
             pending: map("pending", &descriptor, writable)?,
+            asides: map("asides", &descriptor, writable)?,
+            locks: map("locks", &descriptor, writable)?,
             identities: map("identities", &descriptor, writable)?,
             groups: map("groups", &descriptor, writable)?,
             under_way: map("under_way", &descriptor, writable)?,
@@ -90,6 +97,8 @@ impl Maps {
             touched: anonymous(sizes, "touched"),
             counts: anonymous(sizes, "counts"),
             pending: anonymous(sizes, "pending"),
+            asides: anonymous(sizes, "asides"),
+            locks: anonymous(sizes, "locks"),
             identities: anonymous(sizes, "identities"),
             groups: anonymous(sizes, "groups"),
             under_way: anonymous(sizes, "under_way"),

@@ -1,5 +1,6 @@
 //! The exact tier: programs in the kernel that time every block I/O, and their counters.
 
+mod aside;
 mod btf_types;
 mod busy;
 mod cells;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Release;
 
-use super::layout::{Control, EPOCHS, PENDING_OF_CPU, SLOW_OF_CPU};
+use super::layout::{Control, EPOCHS, LOCK_OF_POOLS, NESTED, PENDING_OF_CPU, SLOW_OF_CPU};
 use super::shards::Shards;
 
 /// Slots for devices that are added later, beside a sixteenth of those there are.
@@ -82,9 +82,8 @@ impl Sizes {
     }
 
     /// Maps by name with their number of entries.
-    pub fn of_maps(&self) -> [(&'static str, u32); 17] {
-        let slow_of_cpu = u32::try_from(EPOCHS * SLOW_OF_CPU).unwrap_or(u32::MAX);
-        let pending_of_cpu = u32::try_from(PENDING_OF_CPU).unwrap_or(u32::MAX);
+    pub fn of_maps(&self) -> [(&'static str, u32); 19] {
+        let of_cpus = |each: usize| self.cpus * u32::try_from(each).unwrap_or(u32::MAX);
         let octaves = self.own_cells * OCTAVES_OF_CELL + self.histograms * OCTAVES_OF_DEVICE;
         let [_, cells, sums] = self.bounds();
         [
@@ -93,7 +92,12 @@ impl Sizes {
             ("cell_of", self.devices * self.shards.number),
             ("touched", self.devices),
             ("counts", self.shards.number),
-            ("pending", self.cpus * pending_of_cpu),
+            ("pending", of_cpus(PENDING_OF_CPU)),
+            ("asides", of_cpus(NESTED)),
+            (
+                "locks",
+                u32::try_from(LOCK_OF_POOLS + 1).unwrap_or(u32::MAX),
+            ),
             ("identities", self.devices),
             // Multipath heads are known, too, but not tracked.
             ("numbers", self.devices + self.devices / 4),
@@ -102,7 +106,7 @@ impl Sizes {
             ("under_way", 1 << self.io_set_bits),
             ("places", self.own_cells + self.histograms),
             ("octaves", octaves),
-            ("slow_ios", self.cpus * slow_of_cpu),
+            ("slow_ios", of_cpus(EPOCHS * SLOW_OF_CPU)),
             ("processes", 1 << self.process_bits),
             ("process_sums", sums),
             ("sums_of", self.shards.number << self.process_bits),
@@ -161,6 +165,8 @@ mod tests {
             "numbers" => 96,
             "groups" | "octaves" | "pending" | "processes" => 64,
             "slow_ios" => 112,
+            "asides" => 528,
+            "locks" => 8,
             "places" | "process_sums" => 448,
             other => panic!("{other}"),
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
+use super::aside;
 use super::cells;
 use super::failure::Failure;
 use super::form::Form;
@@ -167,6 +168,7 @@ impl Tracer {
         self.grouping.apply(&self.maps, &view.rows);
         self.turn();
         let ended = ended_epoch(&self.maps);
+        aside::count(&self.maps, ended);
         self.healed += healing::heal(&self.maps, &view.rows, &self.sysfs);
         slowest::set_thresholds(&self.maps, &view.slowest(), ended);
         self.process_places.free_idle(&self.maps);
