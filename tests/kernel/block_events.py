@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import defaultdict, deque
@@ -83,7 +84,7 @@ class Between:
 
 def by_chance_us(times: int) -> float:
     """How far sums of so many times may be off, because the log tells whole microseconds: five standard deviations."""
-    return 5.0 * (times / 6.0) ** 0.5
+    return 5.0 * math.sqrt(times / 6.0)
 
 
 def events() -> tuple[str, ...]:
