@@ -19,7 +19,7 @@ from tests.kernel.tracefs import tracefs
 QUEUED = "block_bio_queue"
 """Before an I/O gets its request, and so before the kernel takes the time of its start."""
 STARTS = ("block_io_start", "block_getrq")
-"""Events of the start of an I/O, of which older kernels have the second only; the kernel has taken the time before."""
+"""Events of the start of an I/O, of which older kernels have the second only."""
 ENDS = ("block_rq_issue", "block_rq_complete")
 BUFFER_KB = 16_384
 
@@ -72,8 +72,8 @@ class Between:
 
     @property
     def queue_us(self) -> tuple[Times, Times]:
-        """Least and most of each I/O."""
-        return self.first.issue_us - self.first.start_us, self.last.issue_us - self.first.queued_us
+        """Least and most of each I/O; new kernels take the time of the start when the logs have been told of it."""
+        return self.first.issue_us - self.last.start_us, self.last.issue_us - self.first.queued_us
 
     @property
     def busy_us(self) -> tuple[int, int]:

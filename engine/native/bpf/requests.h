@@ -61,8 +61,16 @@ static __always_inline bool is_seen(enum last kind, u64 key, bool again)
 	return last && again && *(volatile u64 *)last == key;
 }
 
-/* An interrupt between two copies of a program takes less. */
+/* An interrupt between two copies of a program takes less, unless the hypervisor has stopped the CPU. */
 #define BETWEEN_COPIES_NS 10000000
+
+/* Whether this is the issue that an I/O under way has begun with: a request that is used again has another start. */
+static __always_inline bool is_same_issue(const struct io *io, u64 start_ns, u64 now)
+{
+	if (start_ns)
+		return !((io->start_ns ^ start_ns) & IO_TIME);
+	return ((now - io->state) & IO_TIME) < BETWEEN_COPIES_NS;
+}
 
 /* From the queue, or directly when nothing made it wait. */
 static __always_inline int issue(struct request *request, bool again)
@@ -78,7 +86,8 @@ static __always_inline int issue(struct request *request, bool again)
 	set = set_of(key);
 	io = set ? find(set, key) : 0;
 	queued = io && io->state & IO_QUEUED;
-	if (!set || (again && io && !queued && ((now - io->state) & IO_TIME) < BETWEEN_COPIES_NS))
+	start_ns = stamped_start(request);
+	if (!set || (again && io && !queued && is_same_issue(io, start_ns, now)))
 		return 0;
 	if (again)
 		count(COUNT_RESCUED);
@@ -87,7 +96,6 @@ static __always_inline int issue(struct request *request, bool again)
 	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of_request(request);
 	if (!index)
 		return 0;
-	start_ns = stamped_start(request);
 	if (queued) {
 		add_queued(index, -1);
 		if (start_ns)

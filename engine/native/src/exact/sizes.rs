@@ -160,13 +160,12 @@ mod tests {
         match map {
             "devices" | "counts" | "under_way" => 128,
             "cells" => 256,
-            "cell_of" | "touched" | "queues" | "sums_of" => 8,
+            "cell_of" | "touched" | "queues" | "sums_of" | "locks" => 8,
             "identities" => 40,
             "numbers" => 96,
             "groups" | "octaves" | "pending" | "processes" => 64,
             "slow_ios" => 112,
             "asides" => 528,
-            "locks" => 8,
             "places" | "process_sums" => 448,
             other => panic!("{other}"),
         }
