@@ -13,8 +13,7 @@ from engine.events import Event, EventKind
 from engine.job.describe import describe_job
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.replacing import replace
-from engine.running.knob_state import KnobState
-from engine.running.knob_turns import Done, KnobTurns
+from engine.running.knob_turns import Done, KnobState, KnobTurns
 from engine.running.stall_watch import StallWatch, WaitLimit
 from engine.running.status import LoadReading, LoadState, LoadStatus, StatusStore
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from engine.results.result import EpochResult, RunResult
-    from engine.running.beside import Beside
     from engine.running.driver import LoadDriver
+    from engine.running.prepared_run import Beside
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
 

@@ -17,14 +17,13 @@ from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
-from engine.running.beside import Beside
 from engine.running.counter_reader import LayoutCounters
-from engine.running.knob_state import KnobState
+from engine.running.knob_turns import KnobState
 from engine.running.observed_run import ObservedRun
-from engine.running.prepared_run import PreparedRun, set_up
-from engine.running.rate_watch import RateWatch
+from engine.running.prepared_run import Beside, PreparedRun, set_up
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
+from engine.running.supervisor import RateWatch
 from engine.verify.passing import PassResult
 from engine.verify.run_result import final_passes
 

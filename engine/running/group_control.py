@@ -104,7 +104,7 @@ class GroupControl:
     def _arm(
         self, group: LoadGroup, permissions: Permissions, shared: SharedTargets, shares: list[FlowShare | None]
     ) -> None:
-        from engine.running.beside import Beside  # noqa: PLC0415 (as the driver of a load)
+        from engine.running.prepared_run import Beside  # noqa: PLC0415 (as the driver of a load)
 
         for (name, control), load, share in zip(self.loads, group.loads, shares, strict=True):
             if self._stopping.is_set():

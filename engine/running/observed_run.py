@@ -27,7 +27,7 @@ from engine.results.result import (
 )
 from engine.results.steadiness import steady_badges
 from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
-from engine.running.knob_state import KnobState
+from engine.running.knob_turns import KnobState
 from engine.running.prepared_run import PreparedRun
 from engine.running.status import LoadReading
 from engine.running.steady_watch import SteadyWatch

@@ -12,17 +12,16 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from engine._native import LoadEngine, uring_refusal
+from engine._native import FlowShare, LoadEngine, uring_refusal
 from engine.backend.outstanding import Outstanding, Waits
 from engine.backend.protocol import LoadBackend
 from engine.errors import RefusedError, StoppedError
-from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
+from engine.guard import OpenTarget, SharedTargets, TargetKind, fill_scratch, open_targets
 from engine.guard.facts import TargetFacts
 from engine.hostfs.storage import storage_numbers
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.results.caveats import live_badges
-from engine.running.beside import Beside
 from engine.running.counter_reader import PEAKS, KeptPeaks
 from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
 from engine.running.stall_watch import WaitLimit
@@ -100,6 +99,15 @@ def _cache_badges(facts: TargetFacts, knobs: Knobs) -> Iterator[Badge]:
         else "writes return before they are on the medium: --mode dsync or --fsync-every waits for it"
     )
     yield Badge(BadgeKind.WRITE_CACHE, "write cache on", f"volatile write cache on ({facts.write_cache}): {means}")
+
+
+class Beside(Struct, frozen=True, eq=False):
+    """What a load has in common with those that run at the same time."""
+
+    shared: SharedTargets
+    """Targets that others may have open too."""
+    flow: FlowShare | None = None
+    """Its part of the I/Os."""
 
 
 _DRAIN_STEP_S = 0.02

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.job.spec import JobSpec, Knobs
 from engine.results.steadiness import Steadiness, SteadyFigure, figure_of
-from engine.running.knob_state import InForce
+from engine.running.knob_turns import InForce
 from engine.statistics.decline import BATCHES, Decline, decline_of
 from engine.statistics.steady_state import SteadyRounds
 

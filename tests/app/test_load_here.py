@@ -25,11 +25,10 @@ from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.kept import MOST_TARGETS, RecentTargets
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
-from tui.load.load_controller import LoadController
+from tui.load.host_guard import WriteQuestion
+from tui.load.load_controller import LoadController, read_only_job
 from tui.load.newest_work import NewestWork
-from tui.load.read_only import read_only_job
 from tui.load.row_device import device_of_event, device_of_row, device_of_subject
-from tui.load.write_question import WriteQuestion
 from tui.screens.latency.screen import LatencyScreen
 from tui.screens.load.screen import LoadScreen
 from tui.screens.load.target_picker import MOST_LISTED, TargetAnswered, TargetPicker, UsesFound

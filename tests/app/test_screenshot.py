@@ -11,7 +11,7 @@ from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
-from tui.load.write_question import WriteQuestion
+from tui.load.host_guard import WriteQuestion
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.textual_internals.screens import shown_lines
 from tui.theme.settings import load_settings

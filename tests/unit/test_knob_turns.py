@@ -9,8 +9,7 @@ import pytest
 
 from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs
-from engine.running.knob_state import KnobState
-from engine.running.knob_turns import KnobTurns
+from engine.running.knob_turns import KnobState, KnobTurns
 from engine.running.status import LoadState, LoadStatus, StatusStore
 
 PATIENCE_S = 60

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.errors import UsageError
 from engine.job.rate_floor import RateFloor, parse_rate_floor
-from engine.running.rate_watch import RateWatch
+from engine.running.supervisor import RateWatch
 
 SECOND_NS = 1_000_000_000
 TICKS_PER_S = 20

@@ -21,7 +21,7 @@ from engine.results.result import RunResult, nothing_measured
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
 from engine.results.steadiness import Steadiness, steadiness_document, steady_badges
-from engine.running.knob_state import InForce
+from engine.running.knob_turns import InForce
 from engine.running.steady_watch import SteadyWatch
 
 WRITES = Knobs(read_pct=0.0)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
+from collectors.reports.run_devices import RunSamples
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState
+from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
@@ -21,18 +24,46 @@ if TYPE_CHECKING:
     from engine.running.load import Loads
 
 _POLL_S = 0.05
+_SAMPLE_S = 1.0
+"""How long a sample may hold up its start or end."""
 
 ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
 
 
+class HostSamples:
+    """Begins and ends the samples of a run with one of their own."""
+
+    def __init__(self, monitor: Monitor, samples: RunSamples) -> None:
+        self._monitor = monitor
+        self._samples = samples
+
+    def await_counters(self) -> None:
+        """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
+        if self._monitor.step is None:
+            self._monitor.wait_for_next(self._monitor.first_sample_s)
+
+    def begin(self) -> None:
+        """Begin; takes the first sample."""
+        self._samples.begin(time.monotonic_ns())
+        self._monitor.sample_now(_SAMPLE_S)
+
+    def end(self) -> None:
+        """Take the last sample, before what was written is read back."""
+        self._monitor.sample_now(_SAMPLE_S)
+        self._samples.end()
+
+
 class DrivenLoads(ABC):
     """Runs loads from preparation to end, in the main thread, which alone receives signals."""
 
-    def __init__(self, driven: Loads, signals: EndingSignals, report: ReportProgress) -> None:
+    def __init__(
+        self, driven: Loads, signals: EndingSignals, report: ReportProgress, samples: HostSamples | None = None
+    ) -> None:
         self._driven = driven
         self._signals = signals
         self._report = report
+        self._samples = samples
         self._waits = WaitLines(self._say)
 
     def _run(self, prepare: Callable[[], None]) -> None:
@@ -52,8 +83,20 @@ class DrivenLoads(ABC):
     def _follow(self) -> None:
         """Return when the load is over or is to end."""
 
-    def _end_samples(self) -> None:  # noqa: B027 (not every load has any)
+    def _begin(self, arm: Callable[[], None], start: Callable[[], None]) -> None:
+        """Prepare and start, in the order in which samples need it."""
+        samples = self._samples
+        if samples is not None:
+            self._do_unless_stopped(samples.await_counters, "lunscope-sample")
+        self._do_unless_stopped(arm, "lunscope-arm")
+        if samples is not None:
+            self._do_unless_stopped(samples.begin, "lunscope-sample")
+        self._do_unless_stopped(start, "lunscope-start")
+
+    def _end_samples(self) -> None:
         """Take the last sample before what was written is read back."""
+        if self._samples is not None:
+            self._samples.end()
 
     def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
         """Run a call that may hang until it is done or a signal cancels it.
@@ -96,8 +139,14 @@ class DrivenLoads(ABC):
 class DrivenRun(DrivenLoads):
     """Runs one job."""
 
-    def __init__(self, control: LoadControl, signals: EndingSignals, report: ReportProgress) -> None:
-        super().__init__(control, signals, report)
+    def __init__(
+        self,
+        control: LoadControl,
+        signals: EndingSignals,
+        report: ReportProgress,
+        samples: HostSamples | None = None,
+    ) -> None:
+        super().__init__(control, signals, report, samples)
         self._control = control
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from collectors.model import Step
@@ -19,7 +19,7 @@ from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState, LoadStatus
-from tui.headless.driven_run import DrivenLoads, DrivenRun, ReportProgress
+from tui.headless.driven_run import DrivenLoads, DrivenRun, HostSamples, ReportProgress
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
@@ -32,52 +32,9 @@ _OPENING_S = 0.005
 _ENDED_S = 0.5
 """How long the end of a load that refused a turn may take to be known."""
 _REPORT_S = 1.0
-_SAMPLE_S = 1.0
-"""How long a sample may hold up its start or end."""
 
 
-class HostSamples:
-    """Begins and ends the samples of a run with one of their own; does nothing where none are wanted."""
-
-    def __init__(self, monitor: Monitor, samples: RunSamples | None) -> None:
-        self._monitor = monitor
-        self._samples = samples
-
-    def await_counters(self) -> None:
-        """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
-        if self._samples is not None and self._monitor.step is None:
-            self._monitor.wait_for_next(self._monitor.first_sample_s)
-
-    def begin(self) -> None:
-        """Begin; takes the first sample."""
-        if self._samples is not None:
-            self._samples.begin(time.monotonic_ns())
-            self._monitor.sample_now(_SAMPLE_S)
-
-    def end(self) -> None:
-        """Take the last sample, before what was written is read back."""
-        if self._samples is not None:
-            self._monitor.sample_now(_SAMPLE_S)
-            self._samples.end()
-
-
-class WatchedLoads(DrivenLoads):
-    """Loads with samples of the host from their start to their end."""
-
-    _samples: HostSamples
-
-    def _begin(self, arm: Callable[[], None], start: Callable[[], None]) -> None:
-        """Prepare and start, in the order in which samples need it."""
-        self._do_unless_stopped(self._samples.await_counters, "lunscope-sample")
-        self._do_unless_stopped(arm, "lunscope-arm")
-        self._do_unless_stopped(self._samples.begin, "lunscope-sample")
-        self._do_unless_stopped(start, "lunscope-start")
-
-    def _end_samples(self) -> None:
-        self._samples.end()
-
-
-class HeadlessRun(WatchedLoads, DrivenRun):
+class HeadlessRun(DrivenRun):
     """Watches the host while it runs one job, with knob turns at their times."""
 
     def __init__(
@@ -90,12 +47,11 @@ class HeadlessRun(WatchedLoads, DrivenRun):
         turns: Sequence[Turn] = (),
         samples: RunSamples | None = None,
     ) -> None:
-        super().__init__(control, signals, report)
+        super().__init__(control, signals, report, None if samples is None else HostSamples(monitor, samples))
         self._monitor = monitor
         self._turns = deque(turns)
         self._late_s = 0.0
         """What the turns so far have taken, which is added to the times of those that follow and to the end."""
-        self._samples = HostSamples(monitor, samples)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
         self._begin(lambda: self._control.arm(job, permissions), self._start)
@@ -151,7 +107,7 @@ class HeadlessRun(WatchedLoads, DrivenRun):
             self._say(unseen_turns_text(self._turns, self._control.status.elapsed_s))
 
 
-class HeadlessGroup(WatchedLoads):
+class HeadlessGroup(DrivenLoads):
     """Watches the host while it runs the loads of a group."""
 
     def __init__(
@@ -162,10 +118,9 @@ class HeadlessGroup(WatchedLoads):
         report: ReportProgress,
         samples: RunSamples,
     ) -> None:
-        super().__init__(control, signals, report)
+        super().__init__(control, signals, report, HostSamples(monitor, samples))
         self._control = control
         self._monitor = monitor
-        self._samples = HostSamples(monitor, samples)
 
     def drive(self, group: LoadGroup, permissions: Permissions) -> GroupResult:
         """Prepare and run all loads until each is over or a signal comes.

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from collectors.fleet.fleet_drive import FleetDrive
 from engine.job.spec import JobSpec, Knobs
 from engine.running.status import LoadState, LoadStatus
+from tui.load.host_guard import WriteQuestion
 from tui.load.knob_memory import KnobMemory
-from tui.load.write_question import WriteQuestion
 
 
 class FleetLoadController:

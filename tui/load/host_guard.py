@@ -1,11 +1,13 @@
-"""What the screens ask of the guard; it can wait until targets are chosen, and tests answer otherwise."""
+"""What the screens ask of the guard, which tests answer otherwise, and of the operator before a target is written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from engine.job.spec import JobSpec, Permissions
+from msgspec import Struct
+
+from engine.job.spec import JobSpec, Permissions, TargetIdentity
 
 if TYPE_CHECKING:
     from engine.guard.answers import GuardAnswer
@@ -43,3 +45,16 @@ class HostGuard:
                 return f"cannot see what uses it ({error.strerror})"
 
         return words
+
+
+class WriteQuestion(Struct, frozen=True):
+    """One target whose name is to be typed; the permission is for what has the name now."""
+
+    path: str
+    found: str
+    """What the guard found on it; safe to print."""
+    refusal: str = ""
+    """Why it is not written, whatever is typed; empty if its name permits it."""
+    identity: TargetIdentity | None = None
+    forgotten: str = ""
+    """Why permissions given before no longer hold; empty if they do."""

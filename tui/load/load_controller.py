@@ -13,10 +13,8 @@ from engine.job.target_text import format_target
 from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus
 from tui.kept import RecentTargets
-from tui.load.host_guard import Guard, HostGuard
+from tui.load.host_guard import Guard, HostGuard, WriteQuestion
 from tui.load.knob_memory import KnobMemory
-from tui.load.read_only import read_only_job
-from tui.load.write_question import WriteQuestion
 
 if TYPE_CHECKING:
     from engine.running.control import LoadControl
@@ -283,3 +281,30 @@ class LoadController:
 
 def _nodes(job: JobSpec) -> frozenset[str]:
     return frozenset(node for target in job.targets for node in target.nodes)
+
+
+def read_only_job(job: JobSpec, targets: tuple[TargetSpec, ...]) -> JobSpec:
+    """Make a job that only reads these targets, all of each, with the order, engine, arrivals and knobs of another one.
+
+    What was meant for the targets of that one is left out: size, offset, mirror, verification, ends by bytes.
+    """
+    knobs = replace(
+        job.knobs,
+        read_pct=100.0,
+        stripe_width=len(targets),
+        write_blocks=None,
+        write_distribution=None,
+        fsync_every=None,
+    )
+    return JobSpec(
+        targets=targets,
+        knobs=knobs,
+        access=job.access,
+        backend=job.backend,
+        streams=job.streams,
+        runtime_s=job.runtime_s,
+        give_up_s=job.give_up_s,
+        seed=job.seed,
+        arrival=job.arrival,
+        name=job.name,
+    )

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
-from tui.load.write_question import WriteQuestion
+from tui.load.host_guard import WriteQuestion
 from tui.screens.shared.dialogs import TypeToConfirm
 
 _LOOKING = "checking what is on it ..."
