@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from engine.events import EventKind
 from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs
 from engine.job.validate import validate
+from engine.newest_work import NewestWork
 from engine.replacing import replace
 from engine.running.status import LoadState, StatusStore
 
@@ -106,9 +108,8 @@ class KnobTurns:
         self._status_store = status_store
         self._driver = driver
         self._lock = threading.Lock()
-        """Of the request that waits, and whether there is a thread that takes it."""
-        self._next: tuple[Knobs, Done] | None = None
-        self._is_at_work = False
+        """Guards what is asked for, and whether a request for it waits."""
+        self._work = NewestWork("lunscope-knobs")
 
     def check(self, knobs: Knobs) -> None:
         """Check knobs with the job; never blocks.
@@ -161,19 +162,7 @@ class KnobTurns:
             return
         with self._lock:
             self.state.ask(knobs)
-            self._next = knobs, done
-            is_at_work, self._is_at_work = self._is_at_work, True
-        if not is_at_work:
-            self._start()
-
-    def _start(self) -> None:
-        """Start the thread without the lock: it would wait for that, and then until the screens have drawn a frame."""
-        try:
-            threading.Thread(target=self._work, name="lunscope-knobs", daemon=True).start()
-        except RuntimeError:  # no room for a thread: the next request tries again
-            with self._lock:
-                self._is_at_work = False
-            raise
+            self._work.request(functools.partial(self._turn_asked, knobs, done))
 
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs, if the load runs."""
@@ -187,22 +176,14 @@ class KnobTurns:
         finally:
             self.state.turning.release()
 
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                request, self._next = self._next, None
-                if request is None:
-                    self.state.ask(None)
-                    self._is_at_work = False
-                    return
-            knobs, done = request
-            error = self._error_of(knobs)
+    def _turn_asked(self, knobs: Knobs, done: Done) -> None:
+        error = self._error_of(knobs)
+        with self._lock:
             if error:
-                # What was requested meanwhile is a step from the knobs that were refused.
-                with self._lock:
-                    self._next = None
-                    self.state.ask(None)
-            done(error)
+                self._work.forget()  # What was requested meanwhile is a step from the knobs that were refused.
+            if not self._work.is_overtaken:
+                self.state.ask(None)
+        done(error)
 
     def _error_of(self, knobs: Knobs) -> str:
         try:

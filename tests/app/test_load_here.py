@@ -16,6 +16,7 @@ from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
+from engine.newest_work import PATIENCE_S, NewestWork
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.multipath import key, make_topology, multipath_samples
@@ -27,7 +28,6 @@ from tui.kept import MOST_TARGETS, RecentTargets
 from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
 from tui.load.host_guard import WriteQuestion
 from tui.load.load_controller import LoadController, read_only_job
-from tui.load.newest_work import NewestWork
 from tui.load.row_device import device_of_event, device_of_row, device_of_subject
 from tui.screens.latency.screen import LatencyScreen
 from tui.screens.load.screen import LoadScreen
@@ -302,12 +302,12 @@ def test_of_requests_only_the_newest_is_begun_and_one_that_hangs_is_left(monkeyp
         finished.append("newest")
         done.set()
 
-    work = NewestWork("test")
+    work = NewestWork("test", patience_s=PATIENCE_S)
     work.request(hanging)
     assert begun.wait(60)
     work.request(lambda: finished.append("overtaken"))
     assert work.is_overtaken
-    monkeypatch.setattr("tui.load.newest_work.PATIENCE_S", 0.0)
+    monkeypatch.setattr(work, "_patience_s", 0.0)
     work.request(newest)
     assert done.wait(60)
     assert finished == ["newest"]

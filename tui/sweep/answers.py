@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 
-from msgspec import Struct
-
+from engine.newest_work import NewestWork
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
-
-
-class _Wanted(Struct, frozen=True):
-    limits: tuple[Limit, ...]
-    trials: tuple[tuple[Trial, ...], ...]
 
 
 class CurveAnswers:
@@ -28,8 +23,7 @@ class CurveAnswers:
         self._lock = threading.Lock()
         self._known: dict[int, tuple[tuple[Trial, ...], Answer]] = {}
         self._limits: tuple[Limit, ...] = ()
-        self._wanted: _Wanted | None = None
-        self._is_at_work = False
+        self._work = NewestWork("lunscope-answers")
 
     def of(self, plan: SweepPlan, points: SweepPoints) -> tuple[Answer | None, ...]:
         """Return what is known by curve, None where it is not yet; never blocks, and asks for what is missing."""
@@ -38,29 +32,19 @@ class CurveAnswers:
                 self._known, self._limits = {}, plan.limits
             known = tuple(self._answer(curve, trials) for curve, trials in enumerate(points.trials))
             if any(each is None for each in known):
-                self._wanted = _Wanted(plan.limits, points.trials)
-                if not self._is_at_work:
-                    self._is_at_work = True
-                    threading.Thread(target=self._work, name="lunscope-answers", daemon=True).start()
+                self._work.request(functools.partial(self._compute, plan.limits, points.trials))
         return known
 
     def _answer(self, curve: int, trials: tuple[Trial, ...]) -> Answer | None:
         known = self._known.get(curve)
         return known[1] if known is not None and known[0] == trials else None
 
-    def _work(self) -> None:
-        while True:
+    def _compute(self, limits: tuple[Limit, ...], trials: tuple[tuple[Trial, ...], ...]) -> None:
+        with self._lock:
+            missing = [(curve, each) for curve, each in enumerate(trials) if self._answer(curve, each) is None]
+        for curve, each in missing:
+            found = answer(each, limits)
             with self._lock:
-                wanted, self._wanted = self._wanted, None
-                if wanted is None:
-                    self._is_at_work = False
-                    return
-                missing = [
-                    (curve, trials) for curve, trials in enumerate(wanted.trials) if self._answer(curve, trials) is None
-                ]
-            for curve, trials in missing:
-                found = answer(trials, wanted.limits)
-                with self._lock:
-                    if wanted.limits == self._limits:
-                        self._known[curve] = (trials, found)
-            self._changed()
+                if limits == self._limits:
+                    self._known[curve] = (each, found)
+        self._changed()

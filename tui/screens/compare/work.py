@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import OrderedDict
@@ -17,6 +18,7 @@ from collectors.compare.open_side import open_side, require_apart
 from collectors.compare.part import PartText
 from collectors.compare.side import Side
 from engine.errors import LunscopeError, UsageError
+from engine.newest_work import NewestWork
 from engine.replacing import replace
 from tui.history.intervals import KeptInterval
 from tui.screens.compare.parts import FilePart, Part, TimePart
@@ -86,10 +88,10 @@ class CompareWork:
         self._changed = changed
         """Called from the thread when there is a result."""
         self._lock = threading.Lock()
-        self._wanted: CompareRequest | None = None
+        self._newest = NewestWork("lunscope-compare")
         self._result: Compared | None = None
         self._asked: CompareRequest | None = None
-        self._is_at_work = self._closed = False
+        self._closed = False
         self._hurry = threading.Event()
         """Set when something else is to be compared."""
         self._kept: OrderedDict[object, _Kept] = OrderedDict()
@@ -101,40 +103,34 @@ class CompareWork:
             if request != self._asked and not self._closed:
                 if self._asked is None or request.subject != self._asked.subject:
                     self._hurry.set()
-                self._asked = self._wanted = request
-                if not self._is_at_work:
-                    self._is_at_work = True
-                    threading.Thread(target=self._work, name="lunscope-compare", daemon=True).start()
+                self._asked = request
+                self._newest.request(functools.partial(self._compute, request))
             return self._result
 
     @property
     def is_busy(self) -> bool:
         """Whether a newer result is on its way."""
-        return self._is_at_work
+        return self._newest.is_busy
 
     def close(self) -> None:
         """Begin no further work, and leave the present one."""
         with self._lock:
-            self._closed, self._wanted = True, None
+            self._closed = True
+        self._newest.forget()
         self._hurry.set()
 
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                wanted, self._wanted = self._wanted, None
-                if wanted is None:
-                    self._is_at_work = False
-                    return
+    def _compute(self, request: CompareRequest) -> None:
+        with self._lock:
+            if not (self._closed or self._newest.is_overtaken):
                 self._hurry.clear()
-            began_s = time.monotonic()
-            result = self._computed(wanted)
-            with self._lock:
-                if self._closed:
-                    self._is_at_work = False
-                    return
-                self._result = result
-            self._changed()
-            self._hurry.wait(min(_REST * (time.monotonic() - began_s), _MOST_REST_S))
+        began_s = time.monotonic()
+        result = self._computed(request)
+        with self._lock:
+            if self._closed:
+                return
+            self._result = result
+        self._changed()
+        self._hurry.wait(min(_REST * (time.monotonic() - began_s), _MOST_REST_S))
 
     def _computed(self, request: CompareRequest) -> Compared:
         try:

@@ -12,10 +12,10 @@ from engine.errors import LunscopeError
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import JobSpec, Mode, Permissions, TargetSpec
 from engine.job.target_text import format_target
+from engine.newest_work import PATIENCE_S, NewestWork
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.load.load_controller import LoadController
-from tui.load.newest_work import NewestWork
 from tui.screens.shared.base import View
 from tui.widgets.guard_panel import FEW_LINES, MOST_LINES, GuardPanel
 
@@ -42,7 +42,7 @@ class LoadGuard(View):
         super().__init__(app_state)
         self._asked: _Asked | None = None
         self._answers: Sequence[GuardAnswer] | None = None
-        self._work = NewestWork("lunscope-guard")
+        self._work = NewestWork("lunscope-guard", PATIENCE_S)
         self._pause: Timer | None = None
 
     def on_screen_resume(self) -> None:

@@ -18,9 +18,9 @@ from engine.errors import LunscopeError
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import JobSpec, TargetSpec
 from engine.job.target_text import parse_target
+from engine.newest_work import PATIENCE_S, NewestWork
 from tui.load.candidates import Candidate, matching, target_of
 from tui.load.load_controller import LoadController
-from tui.load.newest_work import NewestWork
 from tui.textual_internals.laid_out import Modal
 from tui.textual_internals.option_list import Options
 from tui.widgets.guard_panel import answer_lines
@@ -88,7 +88,7 @@ class TargetPicker(Modal[tuple[str, ...] | None]):
         self._listed: list[Candidate] = []
         self._uses: dict[str, str] = {}
         self._answers: dict[str, GuardAnswer] = {}
-        self._users, self._guard = NewestWork("lunscope-uses"), NewestWork("lunscope-guard-list")
+        self._users, self._guard = (NewestWork(name, PATIENCE_S) for name in ("lunscope-uses", "lunscope-guard-list"))
         self._use_of = controller.guard.uses()
         self._rest: Timer | None = None
 

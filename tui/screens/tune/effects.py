@@ -14,12 +14,12 @@ from collectors.compare.comparison import FieldComparison, RowComparison
 from collectors.tune_effect import TuneEffect, effect_windows, tune_effect
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
+from engine.newest_work import PATIENCE_S, NewestWork
 from engine.statistics.verdict import Verdict
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.headless.comparison_text import change_text
 from tui.history.intervals import RecordedIntervals
-from tui.load.newest_work import NewestWork
 from tui.text.format import format_quantity
 from tui.transport import ReplayTransport
 
@@ -39,7 +39,7 @@ class TuneEffects:
         self._state = app_state
         self._receiver = receiver
         """Takes a `TuneEffectFound` for each newer result."""
-        self._work = NewestWork("lunscope-tune-effect")
+        self._work = NewestWork("lunscope-tune-effect", PATIENCE_S)
         self._lock = threading.Lock()
         self._found: dict[_Key, tuple[int, TuneEffect]] = {}
         """Each with the moment that it was computed for."""

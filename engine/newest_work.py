@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 
 Work = Callable[[], None]
 
-
 PATIENCE_S = 5.0
-"""Work that takes longer is left to itself: the device does not answer, and others may."""
+"""Work on a device that takes longer is left to itself: the device does not answer, and others may."""
 
 
 class NewestWork:
@@ -19,26 +19,48 @@ class NewestWork:
     For what may block as long as a device does: a thread worker of Textual would block the exit.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, patience_s: float = math.inf) -> None:
+        """Name the thread, and say after which time another request is begun beside work that does not end."""
         self._name = name
+        self._patience_s = patience_s
         self._lock = threading.Lock()
         self._next: Work | None = None
         self._begun_s: float | None = None
         """When the present work was begun; None while there is none."""
 
     def request(self, work: Work) -> None:
-        """Do this next, instead of what waits; never blocks."""
+        """Do this next, instead of what waits; never blocks.
+
+        Raises:
+            RuntimeError: there is no room for a thread; the next request tries again.
+        """
         now_s = time.monotonic()
         with self._lock:
             self._next = work
-            if self._begun_s is None or now_s - self._begun_s > PATIENCE_S:
-                self._begun_s = now_s
-                threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            if self._begun_s is not None and now_s - self._begun_s <= self._patience_s:
+                return
+            self._begun_s = now_s
+        # Without the lock: the thread would wait for that, and then until the screens have drawn a frame.
+        try:
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+        except RuntimeError:
+            self._begun_s = None
+            raise
+
+    def forget(self) -> None:
+        """Do not begin what waits."""
+        with self._lock:
+            self._next = None
 
     @property
     def is_overtaken(self) -> bool:
         """Whether another request waits, for work that can end early."""
         return self._next is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being worked on, or waits."""
+        return self._begun_s is not None
 
     def _run(self) -> None:
         while True:
