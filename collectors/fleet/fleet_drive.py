@@ -20,6 +20,7 @@ from engine.job.scenario import Turn, unseen_turns_text
 from engine.job.spec import JobSpec, Knobs
 from engine.job.validate import validate
 from engine.replacing import replace
+from engine.running.knob_turns import KnobState
 from engine.running.status import LoadState, LoadStatus, StatusStore
 
 Done = Callable[[str], None]
@@ -77,7 +78,7 @@ class FleetDrive:
         self._store = StatusStore()
         self._lock = threading.Lock()
         """Guards the knobs and the request that waits."""
-        self._asked = self._in_force = self._widest().job.knobs
+        self._knobs = KnobState(self._widest().job.knobs)
         self._next: tuple[Knobs, Done] | None = None
         self._load: FleetLoad | None = None
         self._started_s = 0.0
@@ -96,7 +97,7 @@ class FleetDrive:
     @property
     def knobs(self) -> Knobs:
         """The knobs of every host last asked for: in force, pending, or for the next start."""
-        return self._asked
+        return self._knobs.asked
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ class FleetDrive:
     @property
     def is_turning(self) -> bool:
         """Whether a turn is not yet in force."""
-        return self._asked != self._in_force
+        return self._knobs.asked != self._knobs.knobs
 
     @property
     def clock_text(self) -> str:
@@ -162,8 +163,7 @@ class FleetDrive:
         await_hosts(self._controller, self._interrupted, wait, partial=self._work.partial)
         self._store.change(message="checking the targets on every host")
         with self._lock:
-            self._jobs = {name: each.turned(lambda _: self._asked) for name, each in self._jobs.items()}
-            self._in_force = self._asked
+            self._jobs = {name: each.turned(lambda _: self.knobs) for name, each in self._jobs.items()}
         load = self._load = FleetLoad(self._controller, self._jobs, self._interrupted, self._work.window_s, wait)
         try:
             load.prepare(destroy_data=self._work.destroy_data)
@@ -210,9 +210,7 @@ class FleetDrive:
         if load.is_over():
             return False
         with self._lock:
-            self._in_force = turn.turned(self._in_force)
-            if self._next is None:
-                self._asked = self._in_force
+            self._take(turn.turned(self._knobs.knobs))
         return True
 
     def _end_after(self, load: FleetLoad, at_s: float) -> None:
@@ -231,13 +229,18 @@ class FleetDrive:
             load.set_knobs(lambda _: knobs, _TURN_CLOCKS_S)
         except LunscopeError as error:
             with self._lock:
-                if self._next is None:
-                    self._asked = self._in_force
+                self._take(self._knobs.knobs)
             done(str(error))
         else:
             with self._lock:
-                self._in_force = knobs
+                self._take(knobs)
             done("")
+
+    def _take(self, knobs: Knobs) -> None:
+        """Note the knobs in force: no others are asked for unless a request waits; by the holder of the lock."""
+        self._knobs.put(knobs, None)
+        if self._next is None:
+            self._knobs.ask(None)
 
     def request_turn(self, knobs: Knobs, done: Done) -> None:
         """Turn the knobs of all hosts at one time, unless others are asked for before; never blocks.
@@ -255,10 +258,11 @@ class FleetDrive:
             running = self._store.status.state is LoadState.RUNNING
             if self._store.status.state in {LoadState.PREPARING, LoadState.STOPPING}:
                 raise UsageError(f"wait: the load is {self._store.status.state}")
-            self._asked = knobs
             replaced, self._next = self._next, ((knobs, done) if running else None)
-            if not running:
-                self._in_force = knobs
+            if running:
+                self._knobs.ask(knobs)
+            else:
+                self._take(knobs)
         if replaced is not None:
             replaced[1]("")
         if not running:
@@ -276,7 +280,7 @@ class FleetDrive:
     def _refuse_next(self, why: str) -> None:
         with self._lock:
             waiting, self._next = self._next, None
-            self._asked = self._in_force
+            self._take(self._knobs.knobs)
         if waiting is not None:
             waiting[1](why)
 
