@@ -1,4 +1,4 @@
-"""The asyncio engine behind engine.backend.protocol.LoadBackend."""
+"""The asyncio engine: the members of engine._native.LoadEngine, in plain Python."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine._native import VerifyPass
+from engine.backend.protocol import EpochStats
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import UseMonitor, recheck_targets
@@ -150,7 +151,7 @@ class LoadDriver(ObservedRun):
         A thread that turned may run again only milliseconds after the workers have the new knobs.
         """
         prepared_run = self._prepared_run
-        epochs = () if prepared_run is None else prepared_run.engine.epochs()
+        epochs: Sequence[EpochStats] = () if prepared_run is None else prepared_run.engine.epochs()
         return next((each.turned_ns for each in reversed(epochs) if each.index == epoch), None)
 
     def _turn_live(self, prepared_run: PreparedRun, knobs: Knobs) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -128,7 +128,7 @@ def test_the_rate_turns_live_and_every_epoch_holds_its_own(backend: str, tmp_pat
         eventually(long_enough(engine, 200), "200 measured I/Os")
         with pytest.raises(ValueError, match="arrivals need a rate"):
             engine.apply(knobs_of(8))
-    epochs = engine.epochs()
+    epochs: Sequence[EpochStats] = engine.epochs()
     expected = 0.0
     for epoch, rate_iops in zip(epochs, rates, strict=True):
         assert epoch.end_ns is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_every_knob_turns_while_running_and_each_turn_is_an_epoch(backend: str, 
             eventually(lambda: measuring(engine) and _measured(engine.epochs()[-1]) > 100, f"I/Os with {knobs}")
             assert (engine.counters()[:, IN_FLIGHT] <= knobs.queue_depth).all()
             assert (engine.counters()[:, EPOCH] == number).all()
-    epochs = engine.epochs()
+    epochs: Sequence[EpochStats] = engine.epochs()
     assert [epoch.knobs for epoch in epochs] == [start, *turns]
     assert [epoch.index for epoch in epochs] == list(range(len(turns) + 1))
     assert epochs[3].counts[1, 0, 0] > 0
@@ -98,7 +98,8 @@ def test_an_epoch_holds_no_io_of_the_one_before(backend: str, tmp_path: Path) ->
         for turn in range(6):
             eventually(lambda: measuring(engine) and _measured(engine.epochs()[-1]) > 50, "measured I/Os")
             engine.apply(knobs_of(8, read_pct=0.0 if turn % 2 == 0 else 100.0, threads=2))
-    for number, epoch in enumerate(engine.epochs()):
+    epochs: Sequence[EpochStats] = engine.epochs()
+    for number, epoch in enumerate(epochs):
         assert epoch.counts[0, 1 if number % 2 == 0 else 0, 0] == 0
 
 
