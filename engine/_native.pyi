@@ -221,7 +221,7 @@ class AttributeWatch:
     def kept(self) -> int:
         """Descriptors that are open."""
     def read(self, rows: Sequence[int] | None = None) -> list[tuple[int, list[bytes | None]]]:
-        """Rows of `names` of which any attribute has another value than at the last read, with all their values.
+        """Rows of `names` with an attribute that has another value than at the last read, with all their values.
 
         The first read returns every row; None stands for what is missing, unreadable or has vanished.
 
@@ -341,7 +341,7 @@ class BlockTracer(TraceReader):
     def read(self) -> NDArray[np.uint64]:
         """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).
 
-        I/Os whose completion no program saw are removed, so that nothing is in flight for ever. Bios are
+        I/Os whose completion no program saw are removed, so that nothing stays in flight. Bios are
         watched from now on if a disk without requests has got its size.
 
         Raises:
@@ -593,9 +593,9 @@ class FlowShare:
 def flow_shares(loads: Sequence[tuple[int, float | None, bool]]) -> list[FlowShare]:
     """Make the parts of loads that hold each other to a ratio of I/Os: weight, how long it waits, whether it ends all.
 
-    A load that is ahead waits, so many seconds at a time if that is given, until the others have issued their part.
-    None is ever ahead by more than 1/256 of the least part, at most 32 I/Os, and one. Others issue nothing more once
-    one is over with which they end.
+    A load that is ahead waits, for the given seconds at a time if there are any, until the others have issued their
+    part. It is never ahead by more than 1/256 of the least part, at most 32 I/Os, and one. The end of a load with
+    which all end stops the others.
 
     Raises:
         ValueError: a weight is below 1, or a wait negative or no number.
@@ -629,7 +629,7 @@ class EpochStats:
         """Shape (targets, 4): fsyncs, latency sum, largest latency (ns), errors."""
     @property
     def cpu_ns(self) -> tuple[int, int, int, int | None] | None:
-        """CPU time while measuring: of the engine, of the whole host, and of all its processors, idle or not.
+        """CPU time while measuring: the engine's, the whole host's, and that of all its processors, idle or not.
 
         The host's is counted in ticks of USER_HZ, 10 ms as a rule. None before measuring began. The last is how long
         the engine's threads, added up, were ready and waited for a processor (schedstat); None where the kernel does
@@ -761,7 +761,7 @@ class LoadEngine:
             ValueError: the load was started or stopped before.
         """
     def end_after(self, runtime_s: float | None) -> None:
-        """End the load so long after its start and not when was said before; None: by nothing but `stop`.
+        """End the load a time after its start and not when was said before; None: only `stop` ends it.
 
         Raises:
             ValueError: `runtime_s` is negative or no number.
@@ -809,7 +809,7 @@ class LoadEngine:
     def logical_counters(self) -> NDArray[np.uint64]:
         """Shape (9,), columns as the raw table load_logical; takes the peaks."""
     def logical_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
-        """As `cells`, of logical I/Os."""
+        """Return `cells` of logical I/Os."""
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 
@@ -840,7 +840,7 @@ class LoadEngine:
     def cpu_ns(self) -> int:
         """CPU time used by the workers, and by the threads the kernel adds for I/O on rings that would block."""
     def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
-        """Shape (targets, 2): I/Os outstanding for so long, and when the oldest was first issued.
+        """Shape (targets, 2): I/Os outstanding for that time, and when the oldest was first issued.
 
         The moment is in nanoseconds of `time.monotonic_ns`, to 65 us; 0 if there is none. Calls that write cached data
         back before the mode turns count too. After `stop` they are the I/Os that were given up.
@@ -849,7 +849,7 @@ class LoadEngine:
             ValueError: `at_least_s` is negative or no number.
         """
     def drain(self, timeout_s: float) -> bool:
-        """Stop issuing and wait for what is outstanding, at most so long; whether all completed. May be called again.
+        """Stop issuing and wait for what is outstanding, up to a time; whether all completed. May be called again.
 
         Raises:
             ValueError: `timeout_s` is negative or no number.
@@ -886,7 +886,7 @@ class VerifyPass:
     def progress(self) -> float:
         """Share done, 0 to 1."""
     def outstanding(self, at_least_s: float = 0.0) -> tuple[int, int]:
-        """Return how many reads are outstanding for so long, and when the oldest began (`time.monotonic_ns`, or 0).
+        """Return how many reads are outstanding for that time, and when the oldest began (`time.monotonic_ns`, or 0).
 
         Raises:
             ValueError: `at_least_s` is negative or no number.

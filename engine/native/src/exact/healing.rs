@@ -1,4 +1,4 @@
-//! Completions that no program saw: their I/Os are removed, so that nothing stays in flight for ever.
+//! Completions that no program saw: their I/Os are removed, so that nothing stays in flight without end.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

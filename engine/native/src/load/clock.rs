@@ -123,7 +123,7 @@ fn ratio(numerator: u64, denominator: u64) -> u64 {
     ((u128::from(numerator) << 32) / u128::from(denominator)) as u64
 }
 
-/// Both clocks at one time: of several readings the one with the narrowest bracket.
+/// Both clocks at one time, by the reading with the narrowest bracket among several.
 fn simultaneous() -> (u64, u64) {
     let reading = || {
         let before = monotonic_ns();

@@ -128,7 +128,7 @@ impl Engine {
             .iter()
             .for_each(|handle| *handle.epoch() = Arc::clone(&first));
         if self.core.run.has_budget() && self.core.run.limits.ramp_ns == 0 {
-            // A load of so many bytes counts every one of them; nothing older is outstanding.
+            // A load with a number of bytes counts every one of them; nothing older is outstanding.
             first.cpu.begin(self.core.cpu_now());
             first.begin(self.core.run.now());
         }
@@ -143,7 +143,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the load so long after its start and not when was said before; none: by nothing but `stop`.
+    /// Ends the load a time after its start and not when was said before; none: only `stop` ends it.
     pub fn end_after(&self, runtime: Option<Duration>) {
         *lock(&self.runtime) = runtime;
         self.core.run.life.notify();
@@ -223,7 +223,7 @@ impl Engine {
         &self.features
     }
 
-    /// Stops issuing and waits for what is outstanding, at most so long; whether all completed. May be called again.
+    /// Stops issuing and waits for what is outstanding, up to a time; whether all completed. May be called again.
     pub fn drain(&self, timeout: Duration) -> bool {
         self.core.finish();
         self.core.run.life.wait_for_end(timeout)

@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(add(&mut flights, 9), 1);
         assert_eq!(flights.get(1).part.offset, 9);
         assert_eq!(add(&mut flights, 10), 3);
-        // 0 to 3 are in flight. Of those that end only what is below the limit is used again, until it is raised.
+        // 0 to 3 are in flight. Only numbers below the limit are used again once they end, until it is raised.
         flights.keep_below(2);
         for number in [3, 0, 2, 1] {
             flights.remove(number);

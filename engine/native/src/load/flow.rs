@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::clock::Clock;
 
-/// The least share of the I/Os may be missed by one in so many, so that loads need not take turns one I/O at a time.
+/// One I/O in this many may be missing from the least share, so that loads need not take turns one I/O at a time.
 const EXACT_TO: u128 = 256;
-/// And never by more I/Os than this.
+/// Most I/Os that may be missing from it.
 const MOST_AHEAD: u128 = 32;
 
 /// How long a worker that is ahead waits before it asks again.
 const WAIT_NS: u64 = 50_000;
-/// Many workers wait so many times longer, or they would keep a processor busy with asking.
+/// Factor by which many workers wait longer, or they would keep a processor busy with asking.
 const MOST_WAITS: usize = 20;
 /// How long the others still wait for a load that has ended: those that end at the same time do so a little later, and
 /// would issue without bounds until then.
@@ -96,8 +96,8 @@ impl FlowShare {
         self.members[self.own].over_ticks.store(NEVER, SeqCst);
     }
 
-    /// Whether one more is allowed after so many: the rule of fio (flow.c, `flow_threshold_exceeded`), own issued to all
-    /// issued as own weight to all weights, with a little room.
+    /// Whether one more is allowed: the rule of fio (flow.c, `flow_threshold_exceeded`), own issued to all issued as
+    /// own weight to all weights, with a little room.
     fn allows(&self, own_issued: u64, now_ticks: u64) -> bool {
         let own_weight = u128::from(self.members[self.own].terms.weight);
         let (mut issued, mut weights, mut least) = (u128::from(own_issued), own_weight, own_weight);

@@ -48,7 +48,7 @@ impl Outstanding {
         }
     }
 
-    /// Target of every I/O that has been outstanding for so long, and since when on the monotonic clock.
+    /// Target of every I/O that has been outstanding for that time, and since when on the monotonic clock.
     pub fn since(
         &self,
         clock: Clock,

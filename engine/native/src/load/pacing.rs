@@ -106,7 +106,7 @@ impl Gate {
 
     /// Admits one I/O with its intended start (0: now), or returns the earliest time for it.
     ///
-    /// `stream`: of the arrivals, if there are any.
+    /// `stream` is the stream of arrivals, if there are any.
     #[inline]
     pub fn pass(&mut self, stream: usize, now_ticks: u64) -> Result<u64, u64> {
         if let Some(arrival) = self.claims.pass(stream, now_ticks) {

@@ -9,7 +9,7 @@ use super::stats::Direction;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub direction: Direction,
-    /// Only I/Os of this length; 0: of any.
+    /// Length of the I/Os; 0: any.
     pub bytes: u64,
     /// The rule holds for draws below this, of 2^32: shares of one direction and length add up from rule to rule.
     pub below: u64,

@@ -171,7 +171,7 @@ impl<'a> Readings<'a> {
         }
     }
 
-    /// I/Os and calls of each target that have been outstanding for so long.
+    /// I/Os and calls of each target that have been outstanding for that time.
     pub fn outstanding(&self, at_least: Duration) -> Vec<Waiting> {
         let mut found = self.issued(at_least);
         let run = &self.core.run;
@@ -179,7 +179,7 @@ impl<'a> Readings<'a> {
         found
     }
 
-    /// I/Os of each target that have been outstanding for so long.
+    /// I/Os of each target that have been outstanding for that time.
     fn issued(&self, at_least: Duration) -> Vec<Waiting> {
         let (run, now) = (&self.core.run, self.core.run.now());
         let mut found = vec![Waiting::default(); run.targets.len()];

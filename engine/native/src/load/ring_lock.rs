@@ -55,7 +55,7 @@ fn written_by_a_reader() -> io::Result<i32> {
     let (mut ring, _) = ring_setup::open(1, Access::Read)?;
     enable_for_reads(&ring.submitter())?;
     let byte = [1_u8];
-    // SAFETY: the name is a string that lives for ever, and the descriptor is closed below.
+    // SAFETY: the name is a static string, and the descriptor is closed below.
     let fd = unsafe { libc::memfd_create(c"lunscope".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());

@@ -51,7 +51,7 @@ pub struct Run {
     pub flow: Option<FlowGate>,
     seed: u64,
     pub(super) health: Vec<Health>,
-    /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
+    /// Streams of every target and, last, of the striped address space; none where the order is random.
     streams: Vec<Streams>,
     /// Budget of every target; none where the load has no end in bytes.
     budgets: Vec<Budget>,

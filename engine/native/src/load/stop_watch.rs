@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::clock::Instant;
 
-/// Being late by so much means that the process was stopped: a busy machine delays a thread that sleeps by far less.
+/// A delay that means that the process was stopped: a busy machine delays a thread that sleeps by far less.
 const STOPPED_NS: u64 = 250_000_000;
 
 /// Remembers when the coordinator was to wake.
@@ -31,7 +31,7 @@ impl StopWatch {
         late_ns > STOPPED_NS
     }
 
-    /// Says that the coordinator sleeps for so long.
+    /// Notes for how long the coordinator sleeps.
     pub fn sleeps(&mut self, pause: Duration) {
         let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         self.due_ns = self.due_ns.saturating_add(pause_ns);

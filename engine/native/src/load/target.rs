@@ -61,7 +61,7 @@ impl Health {
         self.failing.load(Acquire)
     }
 
-    /// Whether one I/O may be issued; of all workers one gets the probe of a failing target.
+    /// Whether one I/O may be issued; only one worker gets the probe of a failing target.
     #[inline]
     pub fn permit(&self, now_ticks: u64, probe_interval_ticks: u64) -> Permit {
         if !self.failing() {

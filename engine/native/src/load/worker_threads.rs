@@ -137,7 +137,7 @@ impl Worker<'_> {
         )
     }
 
-    /// Waits for a moment, at most so long; for an arrival that is near, one thread of each target stays awake.
+    /// Waits for a moment, up to a time; for an arrival that is near, one thread of each target stays awake.
     fn pause(&self, target: usize, due_ticks: u64) {
         let clock = self.run.clock;
         let left_ns = clock.ns(due_ticks.saturating_sub(clock.now()));

@@ -9,7 +9,7 @@ pub const MISSING: u64 = u64::MAX;
 /// Counters kernels print: 11 since 2.6, discards since 4.18, flushes since 5.5 (admin-guide/iostats.rst).
 const GROUPS: [usize; 3] = [11, 15, 17];
 
-/// Numbers of up to so many digits cannot overflow; longer ones are added with checks.
+/// Digits with which a number cannot overflow; longer ones are added with checks.
 const SAFE_DIGITS: usize = 19;
 
 /// The next decimal number of a text and what follows it; blanks before it are skipped.

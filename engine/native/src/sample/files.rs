@@ -127,7 +127,7 @@ pub fn admit_descriptors(count: usize) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 }
 }
 
-/// How many of so many descriptors may stay open beside those that are open already.
+/// How many of `count` descriptors may stay open beside those that are open already.
 pub fn room_for(count: usize) -> usize {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let mut room = count;

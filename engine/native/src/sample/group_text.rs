@@ -8,7 +8,7 @@ pub const MISSING: u64 = u64::MAX;
 /// Columns of the counter files, in the order of the raw table `cgroup`.
 pub const COLUMNS: usize = 11;
 const VRATE: usize = 10;
-/// Any number of so many digits fits 64 bits.
+/// Digits with which any number fits 64 bits.
 const SAFE_DIGITS: usize = 19;
 const KEYS: [&[u8]; VRATE] = [
     b"rbytes",

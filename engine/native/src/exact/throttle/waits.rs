@@ -54,7 +54,7 @@ impl ThrottleWaits {
         growth(&self.places[1..=used], &mut self.before)
     }
 
-    /// I/Os that could not be counted: of groups and devices beyond the places, and beyond the bios that can be held.
+    /// I/Os that were not counted, as their group and device had no place, or too many bios were held.
     pub fn losses(&self) -> (u64, u64) {
         let control = &self.control[0];
         (control.no_place.load(Relaxed), control.lost.load(Relaxed))

@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Outstanding I/Os to keep on a target; of one queue over all of them the part that adds up to its depth.
+    /// Outstanding I/Os to keep on a target; parts of one queue over all targets add up to its depth.
     #[inline]
     pub fn depth_of(&self, target: usize) -> usize {
         if target >= self.width {

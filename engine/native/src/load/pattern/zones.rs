@@ -12,7 +12,7 @@ pub struct ZoneShare {
     pub space_percent: f64,
 }
 
-/// Upper bounds of the zones' shares, cumulated: of the I/Os and of the space.
+/// Upper bounds of the zones' shares of the I/Os and of the space, cumulated.
 #[derive(Clone, Debug)]
 pub struct Zones(Box<[(u64, u64)]>);
 

@@ -39,7 +39,7 @@ impl Damage {
         }
     }
 
-    /// Whether damage of the next unit, so many bytes after the first, continues this range.
+    /// Whether damage of the next unit, at that distance from the first, continues this range.
     fn goes_on(&self, next: &Self, distance: u64) -> bool {
         match (self, next) {
             (
@@ -84,7 +84,7 @@ impl Default for DamageLog {
 }
 
 impl DamageLog {
-    /// Lists at most so many ranges.
+    /// Makes a list of ranges up to a number.
     pub fn keeping(most_ranges: usize) -> Self {
         Self {
             ranges: Vec::new(),

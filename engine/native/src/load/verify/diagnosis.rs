@@ -5,8 +5,8 @@ use super::unit::{self, CRC_AT, Content, Fields, UNIT_BYTES};
 
 /// Most differing bits that count as flipped.
 const FLIPPED_BITS: u32 = 16;
-/// The tail of a torn unit is at least so long: less is no part of a write. It ends in another checksum, of which some
-/// bytes may be alike.
+/// Least length of the tail of a torn unit: less is no part of a write. It ends in another checksum, which may share
+/// some bytes.
 const TORN_BYTES: usize = 16;
 /// Magic, salt and fields.
 const HEAD_BITS: u32 = 8 * 64;

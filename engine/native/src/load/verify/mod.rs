@@ -1,9 +1,9 @@
 //! Verified loads: every write is stamped, so that data that differs on reading is found and named.
 //!
-//! `unit` is the format on the target, `diagnosis` classifies a broken one. `ledger` has the `WriteMap`: of every grain,
-//! which write it must hold; `journal` stores that in a file. `verifier` is what workers call, with `checking` of what they
-//! read; `pass` reads a whole target by `reading`. Both have a `judge` name what is wrong with each `finding`, with `groups`
-//! for what belongs elsewhere; `damage` lists it.
+//! `unit` is the format on the target, `diagnosis` classifies a broken one. `ledger` has the `WriteMap`: the write that
+//! every grain must hold; `journal` stores that in a file. Workers call `verifier`, with `checking` of what they read;
+//! `pass` reads a whole target by `reading`. Both have a `judge` name what is wrong with each `finding`, with `groups` for
+//! what belongs elsewhere; `damage` lists it.
 
 mod checking;
 mod damage;

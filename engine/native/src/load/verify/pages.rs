@@ -65,7 +65,7 @@ impl Pages {
         reason = "a mapping begins on a page, and the facts before the words are one"
     )]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words lie inside the mapping, zero at first, and all who reach them do so through atomics.
+        // SAFETY: the words lie inside the mapping, zero at first, and all who reach them do so through atomics.
         unsafe {
             let first = self.base.as_ptr().add(self.first).cast::<AtomicU64>();
             std::slice::from_raw_parts(first, self.words)

@@ -92,7 +92,7 @@ impl Pass {
         self.done_bytes.load(Relaxed) as f64 / self.target.size_bytes as f64
     }
 
-    /// How many reads have been outstanding for so long, and since when the oldest has on the monotonic clock.
+    /// How many reads have been outstanding for that time, and since when the oldest has on the monotonic clock.
     pub fn outstanding(&self, at_least: Duration) -> Waiting {
         let now = Instant {
             ticks: self.clock.now(),

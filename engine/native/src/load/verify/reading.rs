@@ -68,7 +68,7 @@ fn read_all(fd: i32, memory: &Memory, offset: u64, length: u64) -> io::Result<()
 
 fn found(memory: &Memory, length: u64) -> Vec<Finding> {
     let length = usize::try_from(length).unwrap_or(0).min(memory.bytes());
-    // SAFETY: the mapping is this thread's alone, has so many bytes, and no I/O is in flight on it.
+    // SAFETY: the mapping is this thread's alone, has that length, and no I/O is in flight on it.
     let bytes = unsafe { std::slice::from_raw_parts(memory.base().as_ptr(), length) };
     units(bytes).map(Finding::of).collect()
 }

@@ -34,7 +34,7 @@ pub struct Fields {
     pub target: u32,
     /// Offset on the target at which the unit belongs, in bytes.
     pub offset: u64,
-    /// Number of the write in its run: of two writes to one offset the later has the greater.
+    /// Number of the write in its run: the later of two writes to one offset has the greater.
     pub sequence: u64,
     pub seed: u64,
     /// Number of this unit in its write, and how many there are.

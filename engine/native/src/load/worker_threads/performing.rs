@@ -49,7 +49,7 @@ impl Worker<'_> {
             self.handle.outstanding.clear(0);
             drop(epoch);
             if chosen && part.is_whole_read(result) {
-                // SAFETY: the read returned so many bytes there.
+                // SAFETY: the read returned that many bytes there.
                 unsafe { self.run.contents.judge(part.target, pointer, part.length) };
             }
             return Some(reaped_ticks);
@@ -82,7 +82,7 @@ impl Worker<'_> {
         if part.direction == Direction::Write {
             verifier.wrote(part, u32::try_from(result) == Ok(part.length));
         } else if part.is_whole_read(result) {
-            // SAFETY: the read returned so many bytes there, and this thread alone uses the mapping.
+            // SAFETY: the read returned that many bytes there, and this thread alone uses the mapping.
             let bytes =
                 unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
             verifier.check(part, bytes, &self.expected);

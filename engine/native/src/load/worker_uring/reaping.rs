@@ -106,7 +106,7 @@ impl Worker<'_> {
         let arena = &self.arenas[Direction::Read as usize];
         if let Some(pointer) = arena.pointer(number, flight.region) {
             if part.is_whole_read(result) {
-                // SAFETY: the read is over and returned so many bytes, and no other I/O has this buffer.
+                // SAFETY: the read is over and returned that many bytes, and no other I/O has this buffer.
                 let bytes =
                     unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
                 verifier.check(part, bytes, &self.verifying.expected[number]);

@@ -12,7 +12,7 @@ use crate::load::engine::Engine;
 /// Enough I/Os that what several workers write is written by several.
 const IOS: u64 = 60;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A worker that has run for so long has begun.
+/// Time after which a worker has begun.
 const BEGUN_NS: u64 = 2_000_000;
 const FORM: &str = "LUNSCOPE_WRITTEN_LINES";
 
