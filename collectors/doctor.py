@@ -20,6 +20,7 @@ from collectors.exact.tracer_supervisor import full_refusal
 from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
+from engine.hostfs.kernel_files import read_text
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
@@ -164,7 +165,7 @@ def _nfs_latency(procfs: Path, sysfs: Path) -> Check:
 
 def _accounting(sysfs: Path) -> Check:
     queues = sorted((sysfs / "block").glob("*/queue/iostats"))
-    off = [path.parents[1].name for path in queues if _text(path).strip() == "0"]
+    off = [path.parents[1].name for path in queues if read_text(path) == "0"]
     if not off:
         return Check("accounting", Status.OK, f"{len(queues)} devices count their I/O (queue/iostats)")
     listed = ", ".join(off[:_MOST_NAMES]) + (f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else "")
@@ -183,14 +184,6 @@ def _settings(procfs: Path, sysfs: Path) -> Check:
         return Check("settings", Status.OK, "paths and stripes admit the same numbers of commands")
     more = f" (and {len(found) - 1} more of its kind)" if len(found) > 1 else ""
     return Check("settings", Status.LIMITED, found[0].text + more, found[0].command)
-
-
-def _text(path: Path) -> str:
-    """Content, empty if it cannot be read: devices may vanish at any time."""
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 def _libudev() -> Check:

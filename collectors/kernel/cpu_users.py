@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from engine._native import read_attributes
+from engine.hostfs.kernel_files import process_ids
 from engine.text import whole_number
 
 MOST_USERS = 5
@@ -37,7 +38,7 @@ class ProcessTimes(Struct, frozen=True):
     @classmethod
     def now(cls, procfs: str = "/proc") -> ProcessTimes:
         """Read the stat file of every process; those that cannot be read are left out."""
-        pids = [entry for entry in os.listdir(procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only
+        pids = process_ids(procfs)
         taken_ns, found = time.monotonic_ns(), dict(_times(procfs, pids))
         ticks = {key: used for key, (used, _) in found.items()}
         return cls(taken_ns, ticks, {key: name for key, (_, name) in found.items()})

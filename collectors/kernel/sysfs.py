@@ -6,16 +6,15 @@ The folders of the path name the PCI function, the SCSI host, the session or rem
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
 from engine._native import read_attributes
+from engine.hostfs.kernel_files import entries_of, link_target
 from engine.text import whole_number
 
 
@@ -47,10 +46,9 @@ def read_class(sysfs: str, name: str, attributes: Sequence[str]) -> dict[str, Fa
 
     Entries that vanish meanwhile have empty attributes; a class missing from the kernel has no entries.
     """
-    folder = Path(sysfs, "class", name)
+    entries = class_entries(sysfs, name)
     try:
-        entries = sorted(os.listdir(folder))  # noqa: PTH208 names only
-        values = read_attributes(str(folder), entries, attributes)
+        values = read_attributes(f"{sysfs}/class/{name}", entries, attributes)
     except OSError:
         return {}
     return {
@@ -66,18 +64,12 @@ def _set_text(value: bytes | None) -> str:
 
 def class_entries(sysfs: str, name: str) -> list[str]:
     """Names of the entries of a class; none if the kernel does not have it."""
-    try:
-        return sorted(os.listdir(Path(sysfs, "class", name)))  # noqa: PTH208 names only
-    except OSError:
-        return []
+    return entries_of(f"{sysfs}/class/{name}")
 
 
 def class_link(sysfs: str, name: str, entry: str) -> str:
     """Link target of an entry of a class; empty if it cannot be read."""
-    try:
-        return storable_name(os.readlink(Path(sysfs, "class", name, entry)))  # noqa: PTH115 text, not a Path
-    except OSError:
-        return ""
+    return storable_name(link_target(f"{sysfs}/class/{name}/{entry}"))
 
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

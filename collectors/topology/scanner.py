@@ -20,9 +20,9 @@ from collectors.topology.device_mapper import AskMaps, open_maps, with_map_state
 from collectors.topology.multipathd import NO_FACTS, DaemonFacts, MultipathDaemon, same_kernel
 from collectors.topology.seen import DeviceRecords, Partition, partitions_by_name, read_partitions
 from engine.errors import LunscopeError
-from engine.hostfs.kernel_files import unescape_octal
+from engine.hostfs.kernel_files import major_minor, read_text, unescape_octal
 from engine.replacing import replace
-from engine.text import safe_text, whole_number
+from engine.text import safe_text
 
 Numbers = Mapping[tuple[int, int], str]
 
@@ -48,7 +48,7 @@ def _mounts(text: str, by_number: Numbers, by_name: Mapping[str, str]) -> Iterat
         fields, rest = before.split(" "), after.split(" ")
         if not separator or len(fields) < 5 or len(rest) < 2:
             continue
-        key = by_number.get(_number(fields[2])) or by_name.get(unescape_octal(rest[1]))
+        key = by_number.get(major_minor(fields[2]) or (-1, -1)) or by_name.get(unescape_octal(rest[1]))
         if key:
             yield MountedFilesystem(key, safe_text(unescape_octal(fields[4])), safe_text(rest[0]))
 
@@ -60,17 +60,8 @@ def _swaps(text: str, by_name: Mapping[str, str]) -> Iterator[MountedFilesystem]
             yield MountedFilesystem(key, "[swap]", "swap")
 
 
-def _number(text: str) -> tuple[int, int]:
-    major, _, minor = text.partition(":")
-    numbers = whole_number(major), whole_number(minor)
-    return (-1, -1) if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
-
-
 def _read(procfs: str, name: str) -> str:
-    try:
-        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape"))
-    except OSError:
-        return ""
+    return storable_name(read_text(f"{procfs}/{name}") or "")
 
 
 def with_aliases(

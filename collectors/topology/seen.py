@@ -23,8 +23,8 @@ from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name,
 from collectors.kernel.sysfs import NOWHERE, SysfsLocation, flag, location_of, number, text
 from collectors.model import Device, Rows
 from engine._native import read_attributes
+from engine.hostfs.kernel_files import entries_of, link_target, major_minor
 from engine.replacing import replace
-from engine.text import whole_number
 
 
 class Partition(Struct, frozen=True):
@@ -54,7 +54,7 @@ def read_partitions(sysfs: str, disks: Iterable[str]) -> list[Partition]:
         return []
     found = zip(entries, values, strict=True)
     return [
-        Partition(storable_name(kernel_name(entry)), _disk(folder, entry), _number(text(dev)), _bytes(number(size)))
+        Partition(storable_name(kernel_name(entry)), _disk(folder, entry), major_minor(text(dev)), _bytes(number(size)))
         for entry, (size, dev, is_partition) in found
         if is_partition is not None
     ]
@@ -62,17 +62,8 @@ def read_partitions(sysfs: str, disks: Iterable[str]) -> list[Partition]:
 
 def _disk(folder: Path, entry: str) -> str:
     """Name the disk by the link of its partition, which leads to a folder of the disk's."""
-    try:
-        link = os.readlink(folder / entry)  # noqa: PTH115 text, not a Path
-    except OSError:
-        return ""
+    link = link_target(folder / entry)
     return storable_name(kernel_name(link.rsplit("/", 2)[-2])) if link.count("/") > 1 else ""
-
-
-def _number(dev: str) -> tuple[int, int] | None:
-    major, _, minor = dev.partition(":")
-    numbers = whole_number(major), whole_number(minor)
-    return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def _bytes(sectors: int | None) -> int | None:
@@ -160,10 +151,7 @@ class DeviceRecords:
 
     def _record_of(self, device: Device, found: Attributes) -> DeviceRecord:
         entry = sysfs_name(device.name)
-        try:
-            link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
-        except OSError:
-            link = ""
+        link = link_target(f"{self._sysfs}/block/{entry}")
         return _record_of(device, found, *location_of(storable_name(link), entry))
 
 
@@ -198,10 +186,7 @@ def _vanished(device: Device) -> DeviceRecord:
 
 
 def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
-    try:
-        entries = os.listdir(f"{sysfs}/block/{sysfs_name(name)}/slaves")  # noqa: PTH208 names only
-    except OSError:
-        return ()
+    entries = entries_of(f"{sysfs}/block/{sysfs_name(name)}/slaves")
     return tuple(sorted(storable_name(kernel_name(entry)) for entry in entries))
 
 

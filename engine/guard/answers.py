@@ -23,8 +23,8 @@ from engine.guard.unseen import refuse_unseen
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
-from engine.hostfs.kernel_files import Roots
-from engine.hostfs.sysblock import look_up, parse_device_number, read_text
+from engine.hostfs.kernel_files import Roots, read_text
+from engine.hostfs.sysblock import look_up, parse_device_number
 from engine.hostfs.writers import Writers
 from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.job.target_text import format_target

@@ -12,8 +12,9 @@ from engine.errors import UsageError
 from engine.guard.claims import below
 from engine.guard.finding import Found
 from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.kernel_files import read_text
 from engine.hostfs.stored_file import stored_file
-from engine.hostfs.sysblock import BlockDevice, look_up, lun_of, read_text
+from engine.hostfs.sysblock import BlockDevice, look_up, lun_of
 from engine.replacing import replace
 from engine.text import safe_text, whole_number
 

@@ -13,8 +13,8 @@ import stat
 import time
 
 from engine.guard.finding import StorageKey, storage_key
-from engine.hostfs.kernel_files import Roots
-from engine.hostfs.sysblock import BlockDevice, disk_sequence, look_up, read_number, read_text
+from engine.hostfs.kernel_files import Roots, read_number, read_text
+from engine.hostfs.sysblock import BlockDevice, disk_sequence, look_up
 
 State = tuple[int | None, ...]
 

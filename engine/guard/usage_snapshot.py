@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.backend.outstanding import Waits
 from engine.hostfs.exports import Exports, read_exports
-from engine.hostfs.kernel_files import Roots, device_text
+from engine.hostfs.kernel_files import Roots, device_text, read_text
 from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
     MountEntry,
@@ -20,7 +20,7 @@ from engine.hostfs.mounts import (
 )
 from engine.hostfs.namespaces import Namespaces, read_namespaces
 from engine.hostfs.stored_file import StoredFile, found_by_name, same_bytes
-from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
+from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, slaves
 from engine.hostfs.users import Users
 from engine.hostfs.writers import Writers, add_in_flight, read_writers, unseen_writers
 from engine.replacing import replace

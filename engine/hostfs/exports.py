@@ -12,9 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from engine.hostfs.kernel_files import Roots, unescape_octal
+from engine.hostfs.kernel_files import Roots, read_text, unescape_octal
 from engine.hostfs.stored_file import StoredFile, found_by_name
-from engine.hostfs.sysblock import read_text
 from engine.hostfs.users import Users
 
 _SERVERS = (

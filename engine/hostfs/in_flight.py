@@ -14,7 +14,7 @@ import socket
 
 from msgspec import Struct
 
-from engine.hostfs.kernel_files import names_in, start_of
+from engine.hostfs.kernel_files import link_target, names_in, start_of
 from engine.syscalls import Statx, descriptor_of, statx
 
 _COUNT = re.compile(rb"^scm_fds:\s*([0-9]+)", re.MULTILINE)
@@ -52,10 +52,7 @@ def in_flight(process: str) -> DescriptorsInFlight:
 
 
 def _count(process: str, name: str) -> int:
-    try:
-        if not os.readlink(f"{process}/fd/{name}").startswith("socket:"):  # noqa: PTH115 - as in kernel_files
-            return 0
-    except OSError:
+    if not link_target(f"{process}/fd/{name}").startswith("socket:"):
         return 0
     match = _COUNT.search(start_of(f"{process}/fdinfo/{name}"))
     return int(match[1]) if match else 0

@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.hostfs import blockio
-from engine.hostfs.kernel_files import Roots, unescape_octal
+from engine.hostfs.kernel_files import Roots, read_number, read_text, unescape_octal
 from engine.hostfs.stored_file import StoredFile, found_by_name, from_statx
-from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
+from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk
 from engine.replacing import replace
 from engine.text import whole_number
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.hostfs.kernel_files import unescape_octal
+from engine.hostfs.kernel_files import read_text, unescape_octal
 from engine.hostfs.namespaces import Namespace
-from engine.hostfs.sysblock import parse_device_number, read_text
+from engine.hostfs.sysblock import parse_device_number
 
 
 class MountEntry(Struct, frozen=True):

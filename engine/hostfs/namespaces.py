@@ -11,10 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.background_call import BackgroundCall
-from engine.hostfs.kernel_files import names_in, unescape_octal
-from engine.hostfs.sysblock import read_text
+from engine.hostfs.kernel_files import names_in, process_ids, read_text, unescape_octal
 from engine.syscalls import enter_mount_namespace, mount_namespace_beside
-from engine.text import whole_number
 
 _PINNED = re.compile(r"^\S+ \S+ \S+ mnt:\[\d+\] (\S+) .* - nsfs ", re.MULTILINE)
 """Finds where a mount namespace is bound to a file (mountinfo in proc(5))."""
@@ -60,8 +58,7 @@ def _view_of(process: str) -> _View | None:
 
 
 def _processes(procfs: Path) -> list[str]:
-    numbered = ((whole_number(name), name) for name in os.listdir(procfs))  # noqa: PTH208 - as in kernel_files
-    return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
+    return sorted(process_ids(procfs), key=int)
 
 
 def _threads(procfs: Path, process: str) -> Iterator[str]:

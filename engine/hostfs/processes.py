@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from engine.hostfs.kernel_files import names_in, whole
+from engine.hostfs.kernel_files import link_target, names_in, whole
 from engine.syscalls import share_files
 
 _SHARED = re.compile(
@@ -78,10 +78,7 @@ def _tables(process: str, threads: list[str]) -> Iterator[tuple[str, str]]:
 def _descriptors(table: str, how: str, rings: list[str]) -> Iterator[WritableFile]:
     for name in names_in(f"{table}/fd"):
         path = f"{table}/fd/{name}"
-        try:
-            text = os.readlink(path)  # noqa: PTH115 - as in kernel_files
-        except OSError:
-            continue
+        text = link_target(path)
         # Sockets, pipes and other things without a file begin with a word.
         if text.startswith(("/", "(unreachable)")):
             if _rights(path) & stat.S_IWUSR:
@@ -145,8 +142,5 @@ def descriptors_of(process: str) -> Iterator[Descriptor]:
     """
     for name in names_in(f"{process}/fd"):
         path = f"{process}/fd/{name}"
-        try:
-            target = os.readlink(path)  # noqa: PTH115 - as in kernel_files
-        except OSError:
-            continue
-        yield Descriptor(path, target, _rights(path) == stat.S_IRUSR)
+        if target := link_target(path):
+            yield Descriptor(path, target, _rights(path) == stat.S_IRUSR)

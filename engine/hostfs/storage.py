@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from engine.hostfs.kernel_files import read_text
 from engine.hostfs.mounts import MountEntry, devices_of, parse_mountinfo
-from engine.hostfs.sysblock import read_text
 
 
 def storage_numbers(fd: int, procfs: Path = Path("/proc")) -> tuple[int, ...]:

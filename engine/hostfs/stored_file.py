@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from engine.hostfs.kernel_files import link_target
 from engine.syscalls import Statx, statx
 
 _NUMBER_BITS = 0xFFFFFFFF
@@ -68,10 +69,7 @@ def found_by_name(path: str, roots: Sequence[str]) -> list[tuple[Statx, str]]:
 
 def _names_below(root: str, path: str) -> Iterator[str]:
     yield root + path
-    try:
-        folder = os.readlink(root).rstrip("/") if root else ""  # noqa: PTH115 - as in kernel_files
-    except OSError:
-        return
+    folder = link_target(root).rstrip("/") if root else ""
     if folder and path.startswith(f"{folder}/"):
         yield root + path.removeprefix(folder)
 

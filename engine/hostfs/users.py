@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from engine.hostfs.kernel_files import read_text
 from engine.hostfs.processes import Protected
 from engine.hostfs.stored_file import IsOverlay, StoredFile, from_statx, same_bytes
-from engine.hostfs.sysblock import read_text
 from engine.syscalls import Statx
 
 _NO_STORAGE = frozenset((1, 4, 5, 10, 13, 29, 116, 226, *range(136, 144)))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from engine.hostfs.in_flight import in_flight
-from engine.hostfs.kernel_files import Roots, start_of
+from engine.hostfs.kernel_files import Roots, link_target, process_ids, start_of
 from engine.hostfs.mounts import MountEntry
 from engine.hostfs.processes import (
     Descriptor,
@@ -54,8 +54,8 @@ def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writ
     """
     writers, rings = Writers(), []
     own = _own_name(roots)
-    for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
-        if name.isdigit() and name != own:
+    for name in process_ids(roots.procfs):
+        if name != own:
             rings += _add_process(writers, f"{roots.procfs}/{name}")
             pause()
     _add_rings(writers, rings, pause)
@@ -64,10 +64,7 @@ def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writ
 
 def _own_name(roots: Roots) -> str:
     """Return our number as /proc counts, which may be that of a pid namespace above ours."""
-    try:
-        return str((roots.procfs / "self").readlink())
-    except OSError:
-        return str(os.getpid())
+    return link_target(roots.procfs / "self") or str(os.getpid())
 
 
 class _Ring(Struct, frozen=True):
@@ -189,8 +186,7 @@ def _status_of(path: str) -> Statx | None:
 def add_in_flight(writers: Writers, roots: Roots) -> None:
     """Add descriptors on their way through unix sockets; those that cannot be looked at are waited for a moment."""
     own = _own_name(roots)
-    names = [name for name in os.listdir(roots.procfs) if name.isdigit() and name != own]  # noqa: PTH208 - see above
-    processes = [f"{roots.procfs}/{name}" for name in names]
+    processes = [f"{roots.procfs}/{name}" for name in process_ids(roots.procfs) if name != own]
     deadline_s = time.monotonic() + _READ_AGAIN_S
     while waiting := {process: count for process in processes if (count := _add_sent(writers, process))}:
         if time.monotonic() > deadline_s:

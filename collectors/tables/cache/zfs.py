@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from collectors.kernel.identity import storable_name
 from collectors.tables.cache.schema import CacheEntry, cache_key
+from engine.hostfs.kernel_files import read_text
 from engine.text import whole_number
 
 FOLDER = "spl/kstat/zfs"
@@ -93,12 +94,12 @@ def pool_entry(pool: str, stats: Mapping[str, int]) -> CacheEntry | None:
 def read_zfs(procfs: str) -> Iterator[CacheEntry]:
     """Yield all rows of ZFS; none on a host without it."""
     folder = f"{procfs}/{FOLDER}"
-    text = _text(f"{folder}/arcstats")
+    text = read_text(f"{folder}/arcstats")
     if text is None:
         return
     yield from arc_entries(parse_kstat(text))
     for pool in _pools(folder):
-        found = _text(f"{folder}/{pool}/iostats")
+        found = read_text(f"{folder}/{pool}/iostats")
         entry = None if found is None else pool_entry(storable_name(pool), parse_kstat(found))
         if entry is not None:
             yield entry
@@ -110,11 +111,3 @@ def _pools(folder: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))[:_MOST_POOLS]
     except OSError:
         return []
-
-
-def _text(path: str) -> str | None:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123 read at every tick
-            return file.read()
-    except OSError:
-        return None

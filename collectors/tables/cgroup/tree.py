@@ -14,6 +14,7 @@ from msgspec import Struct
 from collectors.sampling.reading import BackgroundThread
 from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
 from engine.hostfs.cgroups import blkio_root, unified_root
+from engine.hostfs.kernel_files import whole
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.01
@@ -109,17 +110,9 @@ def _children(hierarchy: Hierarchy, group: Group) -> Iterator[tuple[Group, int]]
 def _group(hierarchy: Hierarchy, folder: str, path: str, parent: str) -> Iterator[tuple[Group, int]]:
     with suppress(OSError):
         status = Path(folder).stat()
-        texts = [_text(f"{folder}/{name}") for name in hierarchy.limits]
+        texts = [whole(f"{folder}/{name}") for name in hierarchy.limits]
         limits = io_max(texts[0]) if hierarchy.v2 else blkio_limits(texts)
         yield Group(path, status.st_ino, folder, parent, limits), status.st_nlink
-
-
-def _text(path: str | Path) -> bytes:
-    try:
-        with Path(path).open("rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 class GroupTree:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Device, HostFacts, Tier
 from collectors.tables.host.reader import HostCollector
 from collectors.tables.host.schema import HOST
+from engine.hostfs.kernel_files import read_text, start_of
 
 _MOST_NAMES = 5
 _CPUINFO_BYTES = 4096
@@ -72,17 +72,10 @@ def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
 
 
 def _cpu_model(procfs: str) -> str:
-    try:
-        with Path(procfs, "cpuinfo").open("rb") as file:
-            head = file.read(_CPUINFO_BYTES).decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
+    head = start_of(f"{procfs}/cpuinfo", _CPUINFO_BYTES).decode("utf-8", "surrogateescape")
     found = _MODEL.search(head)
     return "" if found is None else storable_name(" ".join(found[1].split()))
 
 
 def _text(procfs: str, name: str) -> str:
-    try:
-        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape")).strip()
-    except OSError:
-        return ""
+    return storable_name(read_text(f"{procfs}/{name}") or "")

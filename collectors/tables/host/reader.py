@@ -12,6 +12,7 @@ import psutil
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.host.schema import HOST
+from engine.hostfs.kernel_files import read_text
 from engine.text import whole_number
 
 _ROWS = Rows(("host",), ("host",))
@@ -81,10 +82,7 @@ class HostCollector:
 
     def _text(self, name: str) -> str:
         """Read a file; empty if the kernel has none or refuses it, as with PSI disabled."""
-        try:
-            return (self._procfs / name).read_text("utf-8", "replace")
-        except OSError:
-            return ""
+        return read_text(self._procfs / name) or ""
 
 
 def _counter(value: int | None) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from collectors.tables.nfs.mountstats import MountedNfs
 from collectors.tables.nfs.switches import MountInfo, SunrpcTransports
-from engine.hostfs.kernel_files import whole
+from engine.hostfs.kernel_files import link_target, whole
 
 _FILE_SYSTEMS = "fs/nfs"
 _LINKS = ("nfs_client", "nfs_state_client")
@@ -94,7 +94,7 @@ class ClientMounts:
         return not devices <= {info.device for info in self._infos.values()}
 
     def _switch_of(self, client: int) -> str:
-        return _target(f"{self._sysfs}/{_CLIENTS}/clnt-{client}/switch")
+        return os.path.basename(link_target(f"{self._sysfs}/{_CLIENTS}/clnt-{client}/switch"))  # noqa: PTH119 - names
 
 
 def _device_of(mount: MountedNfs, infos: Infos) -> str:
@@ -102,15 +102,7 @@ def _device_of(mount: MountedNfs, infos: Infos) -> str:
     return "" if info is None else info.device
 
 
-def _target(path: str) -> str:
-    """Name of what a link leads to; empty without one."""
-    try:
-        return os.path.basename(os.readlink(path))  # noqa: PTH115, PTH119 - names
-    except OSError:
-        return ""
-
-
 def _number(path: str, prefix: str) -> int | None:
-    name = _target(path)
+    name = os.path.basename(link_target(path))  # noqa: PTH119 - names
     number = name.removeprefix(prefix)
     return int(number) if name != number and number.isdecimal() else None

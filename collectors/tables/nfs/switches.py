@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from collectors.tables.nfs.mountstats import MountedNfs
 from engine._native import is_sysfs
-from engine.hostfs.kernel_files import start_of, whole
+from engine.hostfs.kernel_files import entries_of, read_text, whole
 from engine.hostfs.sunrpc import CONNECTED, OFFLINE, SWITCH, SWITCHES, TRANSPORT, is_callback, is_main, transport_info
 
 _GAUGES = {
@@ -50,7 +50,7 @@ class SunrpcTransports:
     def list_switches(self) -> None:
         """List the folders; addresses of those that were there before are not read again."""
         self._infos.clear()
-        found = {name: tuple(self._transports(name)) for name in _listed(self._root) if SWITCH.fullmatch(name)}
+        found = {name: tuple(self._transports(name)) for name in entries_of(self._root) if SWITCH.fullmatch(name)}
         self._known = {each.folder: each for switch in found.values() for each in switch}
         self._switches = {name: switch for name, switch in found.items() if switch}
 
@@ -79,14 +79,14 @@ class SunrpcTransports:
 
     def _transports(self, switch: str) -> Iterator[SunrpcTransport]:
         folder = f"{self._root}/{switch}"
-        names = [match for name in _listed(folder) if (match := TRANSPORT.fullmatch(name))]
+        names = [match for name in entries_of(folder) if (match := TRANSPORT.fullmatch(name))]
         found = [self._known.get(f"{folder}/{match[0]}") or self._new(folder, match) for match in names]
         yield from sorted(found, key=lambda each: each.made)
 
     def _new(self, folder: str, match: re.Match[str]) -> SunrpcTransport:
         path, number = f"{folder}/{match[0]}", int(match[1])
         made = _inode(path) if self._is_sysfs else number
-        return SunrpcTransport(path, match[2], _text(f"{path}/dstaddr"), number, made)
+        return SunrpcTransport(path, match[2], read_text(f"{path}/dstaddr") or "", number, made)
 
     def _in_order(self, switch: Sequence[SunrpcTransport], mount: MountedNfs) -> tuple[SunrpcTransport, ...]:
         """Transports of a switch in the order of the mount's; none if they are not, or if the order is not certain.
@@ -122,13 +122,13 @@ class SunrpcTransports:
 
     def _info(self, transport: SunrpcTransport) -> dict[str, str]:
         if transport.folder not in self._infos:
-            self._infos[transport.folder] = transport_info(_text(f"{transport.folder}/xprt_info"))
+            self._infos[transport.folder] = transport_info(read_text(f"{transport.folder}/xprt_info") or "")
         return self._infos[transport.folder]
 
     def _values(self, transport: SunrpcTransport) -> dict[str, int]:
         info = self._info(transport)
         found = {ours: int(info[name]) for name, ours in _GAUGES.items() if info.get(name, "").isdecimal()}
-        state = _text(f"{transport.folder}/xprt_state").split()
+        state = (read_text(f"{transport.folder}/xprt_state") or "").split()
         if state:
             found["online"] = int(CONNECTED in state and OFFLINE not in state)
         return found
@@ -157,20 +157,9 @@ def _mountinfo(text: str) -> Iterator[tuple[tuple[str, str], MountInfo]]:
             yield (filesystem[1], words[4]), MountInfo(address, words[2])
 
 
-def _listed(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - names
-    except OSError:
-        return []
-
-
 def _inode(folder: str) -> int:
     """Inode number, which sysfs gives in ascending order and never twice; a folder that is gone is the last."""
     try:
         return os.stat(folder).st_ino  # noqa: PTH116 - no object for each
     except OSError:
         return sys.maxsize
-
-
-def _text(path: str) -> str:
-    return os.fsdecode(start_of(path)).strip()

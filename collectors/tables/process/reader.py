@@ -17,6 +17,7 @@ from collectors.sampling.reading import BackgroundThread, Reading
 from collectors.tables.process.schema import PROCESS
 from engine._native import read_attributes
 from engine.events import Event, EventKind
+from engine.hostfs.kernel_files import process_ids
 from engine.text import whole_number
 
 MAX_PROCESSES = 64
@@ -62,7 +63,7 @@ class ProcessScanner:
     def scan(self) -> tuple[ProcessIo, ...]:
         """Scan once; return processes with recent storage I/O, the latest and largest first."""
         now_s = time.monotonic()
-        pids = [entry for entry in os.listdir(self._procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only, thousands
+        pids = process_ids(self._procfs)
         texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]
         texts_by_pid = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
         if self._last_texts is None:

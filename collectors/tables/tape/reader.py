@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +15,7 @@ from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.tape.schema import TAPE
 from engine._native import read_attributes
+from engine.hostfs.kernel_files import entries_of, link_target
 
 CLASS = "class/scsi_tape"
 _DRIVE = re.compile(r"st\d+")
@@ -40,20 +40,14 @@ class TapeRecord(Struct, frozen=True):
 
 def drive_entries(sysfs: str) -> list[str]:
     """Drives in natural order; none if the kernel has no tapes."""
-    try:
-        found = [entry for entry in os.listdir(f"{sysfs}/{CLASS}") if _DRIVE.fullmatch(entry)]  # noqa: PTH208 names
-    except OSError:
-        return []
+    found = [entry for entry in entries_of(f"{sysfs}/{CLASS}") if _DRIVE.fullmatch(entry)]
     return sorted(found, key=lambda entry: int(entry[2:]))
 
 
 def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield names of drives with their link targets; empty if unreadable."""
     for entry in entries:
-        try:
-            yield entry, storable_name(os.readlink(f"{sysfs}/{CLASS}/{entry}"))  # noqa: PTH115 text, not a Path
-        except OSError:
-            yield entry, ""
+        yield entry, storable_name(link_target(f"{sysfs}/{CLASS}/{entry}"))
 
 
 def drive_key(name: str, link: str) -> str:
