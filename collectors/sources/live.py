@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "LiveSource", "Reading"]
 
-"""Values of --tier."""
 MIN_INTERVAL_S = 0.1
 MAX_INTERVAL_S = 86_400.0
 FIRST_TOPOLOGY_S = 0.2
@@ -223,10 +222,10 @@ class LiveSource:
             histograms=histograms,
             late_ns=max(0, monotonic_ns - due_ns),
         )
-        with_tier = (*events, *host.path_watch.compare(sample))
+        all_events = (*events, *host.path_watch.compare(sample))
         self._exact.govern(sample)
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
-        return replace(sample, events=with_tier, cost_ns=cost_ns)
+        return replace(sample, events=all_events, cost_ns=cost_ns)
 
     def _confirm_states(self, host: HostReaders, disks: Table | None) -> None:
         """Read the states again of paths that complete I/O although their state is unusable."""

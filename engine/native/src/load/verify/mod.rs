@@ -2,8 +2,8 @@
 //!
 //! `unit` is the format on the target, `diagnosis` classifies a broken one. `ledger` has the `WriteMap`: the write that
 //! every grain must hold; `journal` stores that in a file. Workers call `verifier`, with `checking` of what they read;
-//! `pass` reads a whole target by `reading`. Both have a `judge` name what is wrong with each `finding`, with `groups` for
-//! what belongs elsewhere; `damage` lists it.
+//! `pass` reads a whole target by `reading`. Both have a `judge` name what is wrong with each `finding`, with `groups`
+//! for what belongs elsewhere; `damage` lists it.
 
 mod checking;
 mod damage;
