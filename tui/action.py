@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from msgspec import Struct
 from textual.binding import Binding
 
 ANYWHERE = ""
 """Screen of the actions that work on every screen."""
+
+
+Part = TypeVar("Part")
+
+
+def with_actions(owner: object, part: Part) -> Part:
+    """Let Textual, which calls the actions of an app or a screen by their names, find those of one of its parts."""
+    for name in vars(type(part)):
+        if name.startswith("action_"):
+            setattr(owner, name, getattr(part, name))
+    return part
 
 
 class Action(Struct, frozen=True):

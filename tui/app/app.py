@@ -13,7 +13,7 @@ from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from tui.action import Action
+from tui.action import Action, with_actions
 from tui.alert_state import AlertState
 from tui.app.appearance import Appearance
 from tui.app.notes import Notes
@@ -92,30 +92,14 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
         self.settings = SettingsInForce(self, settings)
-        self.palette = Palette(self)
-        self.pages = Pages(self)
-        self.appearance = Appearance(self, settings.save_folder)
-        self.quitting = Quitting(self)
-        sampling = SamplingKeys(self, given.source, self._feed.request_sample)
-        self.editor = SettingsEditor(self, sampling)
-        for part in (
-            TimeKeys(self),
-            Notes(self),
-            Tuning(self),
-            sampling,
-            self.editor,
-            self.palette,
-            self.pages,
-            self.appearance,
-            self.quitting,
-        ):
-            self._take_actions(part)
-
-    def _take_actions(self, part: object) -> None:
-        """Let Textual, which calls actions of the app by their names, find those of a part."""
-        for name in vars(type(part)):
-            if name.startswith("action_"):
-                setattr(self, name, getattr(part, name))
+        self.palette = with_actions(self, Palette(self))
+        self.pages = with_actions(self, Pages(self))
+        self.appearance = with_actions(self, Appearance(self, settings.save_folder))
+        self.quitting = with_actions(self, Quitting(self))
+        sampling = with_actions(self, SamplingKeys(self, given.source, self._feed.request_sample))
+        self.editor = with_actions(self, SettingsEditor(self, sampling))
+        for part in (TimeKeys(self), Notes(self), Tuning(self)):
+            with_actions(self, part)
 
     @property
     def wants_mouse(self) -> bool:

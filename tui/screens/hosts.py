@@ -17,12 +17,14 @@ from collectors.tables.fleet.schema import STATES
 from collectors.tables.fleet.subject import FLEET_HOSTS, FLEET_TOTAL
 from engine.running.status import LoadState
 from engine.text import safe_text
+from tui.action import with_actions
 from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.load.fleet_load_controller import FleetLoadController
 from tui.screen_registry import HOSTS
-from tui.screens.load.actions import LoadActions
+from tui.screens.load.actions import LoadKeys, load_iops
+from tui.screens.shared.base import View
 from tui.text.columns import default_columns, figure_lines
 from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
@@ -38,7 +40,7 @@ _HOT = 3
 STATUS_PERIOD_S = 0.2
 
 
-class HostsView(LoadActions):
+class HostsView(View):
     """A row per host, the total of all, and what is wrong with which; with the knobs of a load over all of them."""
 
     ENTRY = HOSTS
@@ -60,6 +62,7 @@ class HostsView(LoadActions):
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
         self._error = ""
+        self._keys = with_actions(self, LoadKeys(self, lambda: self.driven, self.report, iops=self._iops))
 
     def compose_body(self) -> ComposeResult:
         """Total, the knobs of a load, hosts, and those that are not as they should be."""
@@ -76,7 +79,7 @@ class HostsView(LoadActions):
         self.add_class("-load")
         self.set_interval(STATUS_PERIOD_S, self._tick)
         if self.driven.take_start():
-            self.call_after_refresh(self.action_load_start)
+            self.call_after_refresh(self._keys.action_load_start)
 
     # ------------------------------------------------------------------- load
 
@@ -85,17 +88,6 @@ class HostsView(LoadActions):
         """The load over all hosts."""
         return self.app_state.fleet_load
 
-    @property
-    def is_editing(self) -> bool:
-        """Never: the job is that of the command line."""
-        return False
-
-    def action_leave_form(self) -> None:
-        """There is no form."""
-
-    def refill_form(self) -> None:
-        """There is no form."""
-
     def report(self, error: str) -> None:
         """Show a refusal or error; an empty text clears the line."""
         self._error = error
@@ -103,7 +95,7 @@ class HostsView(LoadActions):
 
     def _iops(self) -> float | None:
         """Of one host: its knobs are turned."""
-        iops, load = super()._iops(), self.driven
+        iops, load = load_iops(self.app_state), self.driven
         hosts = len(load.status.targets) if load is not None else 0
         return None if iops is None or not hosts else iops / hosts
 
@@ -123,7 +115,7 @@ class HostsView(LoadActions):
         words = f" {ran}{hosts}{safe_text(targets)}{more}, {job.access}; the knobs are of each host"
         self.query_one("#load_state", TextLine).put(Content.assemble((head, "bold reverse"), words))
         self.query_one(KnobPanel).show(load.knobs, len(job.targets), self.key_text)
-        self.query_one(SlotLine).show(load.memory, load.knobs, self.step_size, self.key_text)
+        self.query_one(SlotLine).show(load.memory, load.knobs, self._keys.step_size, self.key_text)
         self.query_one("#load_message", TextLine).put(self._load_message(load))
 
     def _load_message(self, load: FleetLoadController) -> Content:

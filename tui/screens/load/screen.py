@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import shlex
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
@@ -14,24 +10,21 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid as Cells
 from textual.containers import Vertical
-from textual.widgets import ContentSwitcher, Input
+from textual.widgets import ContentSwitcher
 
 from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
-from engine.errors import LunscopeError
 from engine.job.describe import knob_changes, uses_policy
-from engine.job.spec import JobSpec
 from engine.replacing import replace
-from engine.running.status import LoadState
+from tui.action import with_actions
 from tui.app_state import AppState
 from tui.history.trends import rows_of
 from tui.keys import bindings_of
 from tui.load.effect import Effect, changes_text
-from tui.load.form import DESTROY, KEEP, has_policy, job_from
 from tui.load.knob_memory import Flip
-from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES
 from tui.load.text import (
     OF_HOSTS,
     REPLAYED,
@@ -43,11 +36,12 @@ from tui.load.text import (
     state_line,
 )
 from tui.screen_registry import LOAD
-from tui.screens.load.actions import LoadActions
-from tui.screens.load.guard import LoadGuard
+from tui.screens.load.actions import LoadKeys
+from tui.screens.load.guard import GuardAnswers
 from tui.screens.load.here import LoadHere
+from tui.screens.load.job_form import JobForm
+from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import IN_FLIGHT, IOPS, LOAD_LATENCY, THROUGHPUT, Panel, draw, draw_nothing
-from tui.screens.shared.dialogs import confirm_destroy
 from tui.text.columns import default_columns, with_trend
 from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
@@ -58,7 +52,7 @@ from tui.widgets.guard_panel import GuardPanel
 from tui.widgets.knob_slots import SlotLine, compose_knobs
 from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
-from tui.widgets.load_form import Choice, LoadForm
+from tui.widgets.load_form import LoadForm
 
 STATUS_PERIOD_S = 0.2
 PANELS = (LOAD_LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
@@ -67,7 +61,7 @@ FEWEST_GRID_LINES = 5
 """Of the grid of targets: titles, units, and three of its rows."""
 
 
-class LoadScreen(LoadActions, LoadGuard):
+class LoadScreen(View):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
     ENTRY = LOAD
@@ -111,12 +105,9 @@ class LoadScreen(LoadActions, LoadGuard):
         self._error = ""
         self._happened = ""
         """What happened on the host while the load ran."""
-        self._refused_in: LoadState | None = None
-        """State of the load in which it refused the form; None if the job matches the form."""
-        self._opened: JobSpec | None = None
-        """The job when the form was filled."""
-        self._taken = 0
-        """Number of the job that the form was filled with, see LoadController."""
+        self.form = with_actions(self, JobForm(self, self.report))
+        self._guard = GuardAnswers(self)
+        self._keys = with_actions(self, LoadKeys(self, lambda: app_state.controller, self.report, form=self.form))
 
     def compose_body(self) -> ComposeResult:
         """Compose state, knobs and their effect, then the form or the running load."""
@@ -136,9 +127,13 @@ class LoadScreen(LoadActions, LoadGuard):
         self.set_interval(STATUS_PERIOD_S, self._tick)
         if self.app_state.controller is None:
             return
-        self._fill_form(self.app_state.controller)
+        self.form.fill(self.app_state.controller)
         if self.app_state.autostart:
-            self.call_after_refresh(self.action_load_start)
+            self.call_after_refresh(self._keys.action_load_start)
+
+    def on_screen_resume(self) -> None:
+        """Ask the guard again, too."""
+        self._guard.forget()
 
     def show_frame(self, frame: Frame) -> None:
         """Targets, charts, effect and state."""
@@ -189,8 +184,7 @@ class LoadScreen(LoadActions, LoadGuard):
         controller = self.app_state.controller
         if controller is None or not self.is_whole:
             return
-        if self.is_editing and self._refused_in not in {None, controller.status.state}:
-            self._edited()
+        self.form.try_again(controller)
         if self.is_current and (controller.status.state in BUSY_STATES or controller.status.outstanding):
             self._show_state()
 
@@ -210,24 +204,13 @@ class LoadScreen(LoadActions, LoadGuard):
         memory = None if controller is None else controller.memory
         slots = self.query_one(SlotLine)
         slots.set_class(memory is None, "-off")
-        slots.show(memory, knobs, self.step_size, self.key_text)
-        self._follow_job(controller)
-        self.show_guard()
-
-    def _follow_job(self, controller: LoadController | None) -> None:
-        """Fill the form again if the job was set elsewhere."""
-        if controller is not None and controller.taken != self._taken:
-            self._take_back()
-            self._fill_form(controller)
+        slots.show(memory, knobs, self._keys.step_size, self.key_text)
+        self.form.follow(controller)
+        self._guard.show()
 
     def _recorded(self) -> RecordedState | None:
         frame = self.app_state.frame
         return None if frame is None else recorded_state(self.app_state.events.all(), frame.monotonic_ns)
-
-    @property
-    def driven(self) -> LoadController | None:
-        """The load of this host."""
-        return self.app_state.controller
 
     def latency_subject(self) -> LatencySubject:
         """Return all targets of the load."""
@@ -238,98 +221,13 @@ class LoadScreen(LoadActions, LoadGuard):
         self._error = error
         self._show_state()
 
-    # ------------------------------------------------------------------- form
-
-    def _fill_form(self, controller: LoadController) -> None:
-        self._taken = controller.taken
-        self._opened = controller.job
-        form = self.query_one(LoadForm)
-        form.fill(controller.job, destroy_data=controller.permissions.destroy_data)
-        form.show_policy(shown=uses_policy(controller.job))
-
-    def refill_form(self) -> None:
-        """Show the job in the form again: a knob was turned, by a key while no text field had the focus."""
-        if self.is_editing and self.app_state.controller is not None:
-            self._refused_in = None
-            self._fill_form(self.app_state.controller)
-
-    @property
-    def is_editing(self) -> bool:
-        """Whether the form is shown."""
-        return self.query_one("#lower", ContentSwitcher).current == "form"
-
-    def action_load_edit(self) -> None:
-        """Show the form, filled with the current job; while a load runs it says at once that it changes nothing."""
-        controller = self.app_state.controller
-        if controller is None:
-            return
-        self._fill_form(controller)
-        self._take_back()
-        self._switch("form")
-        self.query_one("#targets", Input).focus()
-        if controller.status.state in BUSY_STATES | {LoadState.RUNNING}:
-            self._edited()
-
-    def _switch(self, part: str) -> None:
-        """Show the form or the load; on a low screen the form takes the room of the knobs, which it has as well."""
-        self.query_one("#lower", ContentSwitcher).current = part
-        self.set_class(part == "form", "-editing")
-
-    def action_leave_form(self) -> None:
-        """Go back from the form to the running load and the knobs."""
-        self._take_back()
-        self._switch("running")
-        self.query_one("#targets_grid", Grid).focus()
-
     @on(LoadForm.TargetsWanted)
     def _list_targets(self) -> None:
-        LoadHere(self.app, self.app_state).choose(self.use_targets)
-
-    def use_targets(self, texts: Sequence[str]) -> None:
-        """Put chosen targets into the form."""
-        self.query_one("#targets", Input).value = shlex.join(texts)
+        LoadHere(self.app, self.app_state).choose(self.form.use_targets)
 
     @on(LoadForm.Edited)
     def _edited(self) -> None:
-        controller = self.app_state.controller
-        if controller is None:
-            return
-        form = self.query_one(LoadForm)
-        values = form.values()
-        form.show_policy(shown=has_policy(values, controller.job))
-        destroy = values["destroy"] == DESTROY
-        if destroy and not controller.permissions.destroy_data:
-            self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, controller))
-            return
-        try:
-            controller.edit(job_from(values, controller.job), destroy_data=destroy)
-        except LunscopeError as error:
-            self._refused_in = controller.status.state
-            self._restore(controller)
-            self.report(str(error))
-        else:
-            self._refused_in = None
-            self.report("")
-
-    def _restore(self, controller: LoadController) -> None:
-        """Go back to the job that the form was opened with: of "5000", which is refused, "500" must not remain."""
-        if self._opened is not None:
-            with suppress(LunscopeError):  # A load runs: its job is still that one.
-                controller.edit(self._opened, destroy_data=controller.permissions.destroy_data)
-
-    def _take_back(self) -> None:
-        """Discard the refused form: the current job is unchanged."""
-        if self._refused_in is not None:
-            self._refused_in = None
-            self.report("")
-
-    def _destroy_answered(self, controller: LoadController, answer: str | None) -> None:
-        """Accept the typed confirmation, or reset the field."""
-        if answer is not None:
-            controller.permit_destroying()
-            self._edited()
-        else:
-            self.query_one("#destroy", Choice).value = KEEP
+        self.form.edited()
 
 
 def _of_flip(effect: Effect, flip: Flip | None) -> Effect:
