@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from collectors.model import Rows, Step, Table
+from collectors.reports.totals.between import LevelTotals
+from collectors.reports.totals.level import CountLevel, CountSubject
 from collectors.tables.block.schema import TRACE
-from collectors.totals.between import LevelTotals
-from collectors.totals.level import CountLevel, CountSubject
 from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.multipath import multipath_samples

@@ -11,7 +11,7 @@ import pytest
 from collectors.graph import Lun
 from collectors.paths.event_groups import event_groups
 from collectors.paths.queueing import without_paths
-from collectors.sheets.path_history import path_histories
+from collectors.reports.sheets.path_history import path_histories
 from collectors.topology.state_changes import group_changes
 from engine.events import Event, EventKind
 from engine.replacing import replace

@@ -9,10 +9,10 @@ from threading import Event as StopFlag
 
 import pytest
 
+from collectors.reports.totals.cleared import ClearedCounters
+from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
-from collectors.totals.cleared import ClearedCounters
-from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi

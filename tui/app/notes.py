@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from collectors.totals.level import WHOLE_HOST, CountSubject
+from collectors.reports.totals.level import WHOLE_HOST, CountSubject
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text
 from tui.screens.shared.base import View

@@ -16,7 +16,7 @@ from collectors.derive.downsample import TOLERANCE
 from collectors.model import Step, Tier
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
-from collectors.reports.since_mark import totals_document, totals_lines, totals_since
+from collectors.reports.totals.since_mark import totals_document, totals_lines, totals_since
 from collectors.sampling.schedule import SECOND_NS
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows, Step
+from collectors.reports.totals.cleared import ClearedCounters
 from collectors.series import Series
-from collectors.totals.cleared import ClearedCounters
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.intervals import IntervalHistory

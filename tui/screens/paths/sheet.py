@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.widgets import Static
 
 from collectors.model import Frame, Topology
-from collectors.sheets.find import SheetKind, sheet_of_key
-from collectors.sheets.sheet import Sheet
+from collectors.reports.sheets.find import SheetKind, sheet_of_key
+from collectors.reports.sheets.sheet import Sheet
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import SHEET

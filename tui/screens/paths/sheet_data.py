@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from collectors.graph import ports_of
 from collectors.model import Frame, Sample, Topology
 from collectors.paths.groups import lun_name
-from collectors.sheets.path_history import NO_HISTORY, PathHistories, path_histories
-from collectors.sheets.sheet import Sheet, SheetData, SheetSection
-from collectors.sheets.total_facts import totals_section
-from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
+from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories, path_histories
+from collectors.reports.sheets.sheet import Sheet, SheetData, SheetSection
+from collectors.reports.sheets.total_facts import totals_section
+from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
+from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.replacing import replace

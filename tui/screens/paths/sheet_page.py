@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from collectors.sheets.sheet import Sheet, SheetFact, SheetSection
+from collectors.reports.sheets.sheet import Sheet, SheetFact, SheetSection
 
 TWO_COLUMNS_FROM = 140
 _TITLE = 18

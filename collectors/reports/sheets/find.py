@@ -8,10 +8,10 @@ from enum import StrEnum
 from collectors.graph import Lun, Path, Port
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Topology
-from collectors.sheets.lun_sheet import lun_sheet
-from collectors.sheets.path_sheet import path_sheet
-from collectors.sheets.port_sheet import port_sheet
-from collectors.sheets.sheet import Sheet, SheetData
+from collectors.reports.sheets.lun_sheet import lun_sheet
+from collectors.reports.sheets.path_sheet import path_sheet
+from collectors.reports.sheets.port_sheet import port_sheet
+from collectors.reports.sheets.sheet import Sheet, SheetData
 from engine.errors import UsageError
 from engine.text import safe_text, short_text
 

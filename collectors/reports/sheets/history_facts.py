@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collectors.graph import Lun, Path
+from collectors.reports.sheets.path_history import PathFailures, PathHistories, SwitchHistory
+from collectors.reports.sheets.sheet import SheetFact, fact
 from collectors.session.time_format import iso_time
-from collectors.sheets.path_history import PathFailures, PathHistories, SwitchHistory
-from collectors.sheets.sheet import SheetFact, fact
 from engine.text import safe_text, three_digits
 
 NOT_OBSERVED = "nothing was observed before: a screen or a recording follows paths over time"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.kernel.hotplug_changes import size_text
+from collectors.reports.sheets.history_facts import SECOND_NS, duration_text
+from collectors.reports.sheets.sheet import SheetFact, SheetSection, fact
+from collectors.reports.totals.between import LevelTotals
 from collectors.session.time_format import iso_time
-from collectors.sheets.history_facts import SECOND_NS, duration_text
-from collectors.sheets.sheet import SheetFact, SheetSection, fact
-from collectors.totals.between import LevelTotals
 
 NO_COUNTER = "the kernel has no such counter here"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from collectors.model import MISSING, Table, Topology
-from collectors.sheets.path_history import NO_HISTORY, PathHistories
+from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories
 from engine.text import safe_text
 
 

@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from collectors.model import Topology
 from collectors.paths.groups import lun_name
+from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
+from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject, find_mark
 from collectors.sampling.schedule import SECOND_NS
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from collectors.topology.ports import natural
-from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.totals.level import WHOLE_HOST, CountLevel, CountSubject, find_mark
 from engine.errors import UsageError
 from engine.events import Event
 from engine.text import safe_text

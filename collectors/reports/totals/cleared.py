@@ -7,9 +7,9 @@ import threading
 from msgspec import Struct
 
 from collectors.model import Sample
+from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
+from collectors.reports.totals.level import CountLevel, CountSubject
 from collectors.tables.block.schema import DISK, PATH_ERRORS, PORT_ERRORS, TRACE
-from collectors.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.totals.level import CountLevel, CountSubject
 from engine.replacing import replace
 
 _NEEDED = (DISK.name, PATH_ERRORS.name, PORT_ERRORS.name, TRACE.name)

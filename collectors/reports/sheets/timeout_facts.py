@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from collectors.graph import Path
-from collectors.sheets.sheet import SheetFact, common_fact
+from collectors.reports.sheets.sheet import SheetFact, common_fact
 
 NEVER = "off (never)"
 

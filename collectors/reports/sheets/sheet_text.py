@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.sheets.sheet import Sheet, SheetSection
+from collectors.reports.sheets.sheet import Sheet, SheetSection
 
 SCHEMA = "lunscope.sheet/1"
 TITLE_CELLS = 18

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from collectors.kernel.identity import SECTOR_BYTES
 from collectors.model import MISSING, Sample, Table
+from collectors.reports.totals.level import CountSubject, device_keys, path_keys
 from collectors.tables.block.schema import DISK, PATH_ERRORS, TRACE
-from collectors.totals.level import CountSubject, device_keys, path_keys
 
 _NS = 1_000_000_000
 
