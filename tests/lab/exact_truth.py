@@ -11,7 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def in_words(logs: Between) -> dict[str, Any]:
     return {**counts, "bounds": bounds}
 
 
-def compare(device: str, sysfs: str) -> dict[str, object]:
+def compare(
+    device: str, sysfs: str, meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> dict[str, object]:
     """Drive the device under the tracer and two logs: tracepoints call in the order of attaching."""
     number = Path(device).stat().st_rdev
     numbers = os.major(number), os.minor(number)
@@ -60,7 +63,8 @@ def compare(device: str, sysfs: str) -> dict[str, object]:
         first.start()
         last.start()
         load = [*FIO, f"--filename={device}", "--iodepth=16", "--time_based", f"--runtime={SECONDS}"]
-        subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
+        with meanwhile():
+            subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
         seen = grown(before, read_device(tracer, device))
         row, series, _, count = tracer.cells()
         mine = row == row_of(tracer, device)

@@ -161,3 +161,11 @@ def compare(document: dict[str, Any]) -> None:
         assert least - slack_us <= seen["busy_ns"] / 1e3 <= (1 + BUSY) * most + slack_us, document
     else:
         assert document["seen"]["in_driver_peak"] >= MISSING
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_cpu_that_goes_and_comes_leaves_every_sum_as_it_is(kernel: str) -> None:
+    lines = run_in_guest("null-blk", "python3 -m tests.lab.exact_hotplug /dev/nullb1", "--kernel", kernel).splitlines()
+    document = next(json.loads(line) for line in lines if line.startswith("{"))
+    assert document["came"] > 1
+    compare(document)
