@@ -34,6 +34,8 @@ class ReadingSettings(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     most_cost_pct: float = MOST_COST_PCT
     """Share of a CPU, and of all CPU time that is used, above which exact time is stopped; 0: never."""
+    btf: str = ""
+    """File with the kernel's types, for a kernel that has none of its own; empty: none is named."""
 
     def alias_of(self, *identities: str) -> str:
         """Return the alias of one of these identities; empty if there is none."""
@@ -71,17 +73,23 @@ def load_reading_settings(path: Path | None = None) -> ReadingSettings:
     if not isinstance(fabric, bool):
         problems.append(f"{file}: fabric_counters must be true or false")
         fabric = False
-    most_cost_pct = _most_cost_pct(document.get("exact_time", {}), file, problems)
-    return ReadingSettings(aliases, fabric, tuple(problems), most_cost_pct)
+    most_cost_pct, btf = _exact_time(document.get("exact_time", {}), file, problems)
+    return ReadingSettings(aliases, fabric, tuple(problems), most_cost_pct, btf)
 
 
-def _most_cost_pct(section: object, file: Path, problems: list[str]) -> float:
-    value = section.get("most_cost_pct", MOST_COST_PCT) if isinstance(section, dict) else None
-    unknown = sorted(section.keys() - {"most_cost_pct"}) if isinstance(section, dict) else []
-    if unknown or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
-        problems.append(f"{file}: [exact_time] has most_cost_pct only, a percentage from 0 (never stopped) to 100")
-        return MOST_COST_PCT
-    return float(value)
+def _exact_time(section: object, file: Path, problems: list[str]) -> tuple[float, str]:
+    """Return the share of a CPU and the file with types."""
+    given = section if isinstance(section, dict) else {"": section}
+    most_pct, btf = given.get("most_cost_pct", MOST_COST_PCT), given.get("btf", "")
+    if given.keys() - {"most_cost_pct", "btf"}:
+        problems.append(f"{file}: [exact_time] has most_cost_pct and btf only")
+    if isinstance(most_pct, bool) or not isinstance(most_pct, int | float) or not 0 <= most_pct <= 100:
+        problems.append(f"{file}: [exact_time] most_cost_pct: give a percentage from 0 (never stopped) to 100")
+        most_pct = MOST_COST_PCT
+    if not isinstance(btf, str):
+        problems.append(f"{file}: [exact_time] btf: give the path of a file with the types of this kernel, in quotes")
+        btf = ""
+    return float(most_pct), str(Path(btf).expanduser()) if btf else ""
 
 
 def _aliases(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import needs
+from tests.kernel.tracing import TYPES
 
 pytestmark = [
     needs.root,
@@ -111,3 +112,19 @@ def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_pat
     document = json.loads(report.out.splitlines()[0])
     assert document["tier"] in {"sampled", "kernel"}
     assert not any("exact" in disk["tiers"].values() for disk in document["disks"])
+
+
+def test_types_that_the_kernel_lacks_are_named_by_setting_or_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types = shutil.copy(TYPES, tmp_path / "types.btf")
+    (tmp_path / "lunscope").mkdir()
+    written(tmp_path / "lunscope", "config.toml", f'[exact_time]\nbtf = "{types}"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "nothing").mkdir()
+    command = under("/sys/kernel/btf", tmp_path / "nothing")
+    by_setting, by_option = run(command, ("doctor", "--json"), ("doctor", "--json", "--btf", "/nowhere"))
+    checks = [json.loads(done.out)["checks"] for done in (by_setting, by_option)]
+    found, refused = (next(one["found"] for one in all_ if one["id"] == "exact time") for all_ in checks)
+    assert found.startswith("block tracepoints (raw, arguments without types) can be watched")
+    assert "/nowhere" in refused

@@ -82,6 +82,10 @@ def test_kernel_names_are_no_identities(kernel: FakeKernel, tmp_path: Path) -> N
         ('[aliases]\n"36000" = "a\\u001b[2Jb"', "36000: give a name"),
         ('[aliases]\n"naa.6000" = "a"\n"36000" = "b"', "36000 has two names: 'a' and 'b'"),
         ("fabric_counters = 3", "fabric_counters must be true or false"),
+        ("[exact_time]\nbtf = 3", "btf: give the path of a file"),
+        ("[exact_time]\nmost_cost_pct = 101", "most_cost_pct: give a percentage"),
+        ("[exact_time]\nlimit = 1", "has most_cost_pct and btf only"),
+        ("exact_time = 1", "has most_cost_pct and btf only"),
         ("[aliases", "config.toml:"),
     ],
 )

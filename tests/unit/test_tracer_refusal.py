@@ -69,7 +69,7 @@ def test_a_kernel_without_type_information_is_named(trees: Trees) -> None:
     (trees.sysfs / BTF).unlink()
     assert trees.refusal() == (
         f"{trees.sysfs / BTF} is missing: the exact tier needs a kernel built with CONFIG_DEBUG_INFO_BTF, "
-        "or a file with its types named by LUNSCOPE_BTF"
+        "or a file with its types named by --btf or LUNSCOPE_BTF"
     )
 
 

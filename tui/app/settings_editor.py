@@ -91,10 +91,10 @@ class SettingsEditor:
         )
         yield ShownSetting(
             "exact_time",
-            f"most_cost_pct {start.reading.most_cost_pct:g}",
+            f"most_cost_pct {start.reading.most_cost_pct:g}" + (start.reading.btf and f", btf {start.reading.btf}"),
             self._from_start("exact_time"),
-            "Share of a CPU above which exact time stops, 0 never; also --most-cost. From the next start on.",
-            "[exact_time] with most_cost_pct = 0 to 100",
+            "Share of a CPU above which exact time stops, 0 never; types of the kernel. From the next start on.",
+            '[exact_time] with most_cost_pct = 0 to 100, btf = "FILE"',
         )
         yield ShownSetting(
             "mouse",

@@ -150,7 +150,7 @@ def _at_start_only(settings: Settings) -> dict[str, object]:
         "hints": settings.hints,
         "aliases": settings.reading.aliases,
         "fabric_counters": settings.reading.fabric_counters,
-        "exact_time": settings.reading.most_cost_pct,
+        "exact_time": (settings.reading.most_cost_pct, settings.reading.btf),
         "mouse": settings.mouse,
         "screen.view": settings.view,
         "screen.save_folder": settings.save_folder,

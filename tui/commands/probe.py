@@ -17,7 +17,7 @@ from engine import _native
 from engine.errors import LunscopeError
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
-from tui.options.reading import root_options
+from tui.options.reading import btf_option, root_options
 
 
 @click.command(short_help="exact time for users who may not trace: the privileged helper")
@@ -33,6 +33,7 @@ from tui.options.reading import root_options
     "--user", "users", multiple=True, metavar="NAME", help="Allow this user to read; repeat for more. [sudo's caller]"
 )
 @click.option("--group", metavar="NAME", help="Allow the members of this group to read.")
+@btf_option
 @root_options
 def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Path, sysfs: Path) -> None:
     """Trace block I/O for unprivileged lunscope processes on this host.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from engine.replacing import replace
 from engine.text import safe_text
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
+TYPES_VARIABLE = "LUNSCOPE_BTF"
+"""Names the file to the core (engine/native/src/exact/types.rs)."""
 _MOST_COST = "lunscope.most_cost_pct"
 PATIENCE_S = 3.0
 """How long a verb without a screen waits for exact counters before its first sample, unless they are required."""
@@ -38,13 +41,34 @@ def root_options(verb: Verb) -> Verb:
 
 
 def tier_option(verb: Verb) -> Verb:
-    """Add --tier to a verb, which gets it as a keyword argument."""
+    """Add --tier to a verb, which gets it as a keyword argument, and --btf, which the exact tier may need."""
     option = click.option(
         "--tier",
         type=click.Choice(TIERS),
         default="auto",
         show_default=True,
         help="How figures are obtained; auto: the best available; any other fails if unavailable.",
+    )
+    return option(btf_option(verb))
+
+
+def btf_option(verb: Verb) -> Verb:
+    """Add --btf to a verb; it, the variable or the setting is where the core looks for types that the kernel lacks."""
+
+    def keep(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+        named = value or load_reading_settings().btf
+        if named:
+            os.environ[TYPES_VARIABLE] = named
+
+    option = click.option(
+        "--btf",
+        type=click.Path(),
+        envvar=TYPES_VARIABLE,
+        show_envvar=True,
+        metavar="FILE",
+        expose_value=False,
+        callback=keep,
+        help="Types of exactly this kernel, for exact time where it has none of its own.",
     )
     return option(verb)
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use aya::programs::Program;
-use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
+use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::failure::Failure;
 use super::form::Form;
@@ -19,11 +19,34 @@ pub fn load<'name>(
     types: &Types,
     form: Form,
     sizes: &Sizes,
-    programs: impl Iterator<Item = (&'name str, &'name str)>,
+    programs: impl Iterator<Item = (&'name str, &'name str)> + Clone,
 ) -> Result<Ebpf, Failure> {
     let btf = types.parse()?;
+    let is_refused =
+        |failure: &Failure| matches!(failure, Failure::Os { errno, .. } if *errno == libc::EPERM);
+    match load_once(&btf, form, sizes, programs.clone()) {
+        Err(failure) if is_refused(&failure) && lock_more() => {
+            load_once(&btf, form, sizes, programs)
+        }
+        tried => tried,
+    }
+    .map_err(|failure| {
+        if is_refused(&failure) {
+            too_much()
+        } else {
+            failure
+        }
+    })
+}
+
+fn load_once<'name>(
+    btf: &Btf,
+    form: Form,
+    sizes: &Sizes,
+    programs: impl Iterator<Item = (&'name str, &'name str)>,
+) -> Result<Ebpf, Failure> {
     let mut loader = EbpfLoader::new();
-    loader.btf(Some(&btf));
+    loader.btf(Some(btf));
     loader.set_global("io_set_bits", &sizes.io_set_bits, true);
     loader.set_global("process_bits", &sizes.process_bits, true);
     loader.set_global("shard_of_cpu", &sizes.shards.of_cpu[..], true);
@@ -37,34 +60,24 @@ pub fn load<'name>(
     }
     let mut ebpf = loader
         .load(form.object())
-        .or_else(|error| {
-            if lock_more() {
-                loader.load(form.object())
-            } else {
-                Err(error)
-            }
-        })
-        .map_err(|error| not_created(&error))?;
-    verify(&mut ebpf, &btf, programs)?;
+        .map_err(|error| Failure::library("creating the maps", &error))?;
+    verify(&mut ebpf, btf, programs)?;
     Ok(ebpf)
 }
 
-/// The right to create maps has been tried out before: what is not permitted then is as much of them.
-fn not_created(error: &EbpfError) -> Failure {
-    match Failure::library("creating the maps", error) {
-        Failure::Os { errno: libc::EPERM, .. } => Failure::Os {
-            errno: libc::ENOMEM,
-            text: "creating the maps: the kernel counts them as locked memory, which is limited: raise ulimit -l, or \
-                   run as root"
-                .to_owned(),
-        },
-        other => other,
+/// The right to create maps and to load programs has been tried out before: what is not permitted then is as much of them.
+fn too_much() -> Failure {
+    Failure::Os {
+        errno: libc::ENOMEM,
+        text: "creating the maps: the kernel counts them as locked memory, which is limited: raise ulimit -l, or \
+               run as root"
+            .to_owned(),
     }
 }
 
 /// Lets this process lock any amount of memory: before Linux 5.11 maps and programs count as such, for as long as they live,
 /// and too much is refused like a missing right. Whether anything has changed.
-fn lock_more() -> bool {
+pub fn lock_more() -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::form::Form;
+use super::loading::lock_more;
 use super::programs::tracepoints;
 use super::types::Types;
 
@@ -71,10 +72,15 @@ fn rights(procfs: &Path) -> Option<String> {
 /// Tries the smallest call that needs the right: a container's filter or user namespace may refuse what the process
 /// seems to hold.
 fn bpf_call() -> Option<String> {
-    let error = create_map().err()?;
+    let is_refused = |error: &io::Error| error.raw_os_error() == Some(libc::EPERM);
+    let error = match create_map().err()? {
+        error if is_refused(&error) && lock_more() => create_map().err()?,
+        error => error,
+    };
     Some(match error.raw_os_error() {
         Some(libc::EPERM) => "bpf() is not permitted although the process has the rights: a seccomp filter or a user \
-             namespace forbids it; run outside of the container, or allow it there"
+             namespace forbids it, or a limit of locked memory before Linux 5.11; run outside of the container, or \
+             allow it there"
             .to_owned(),
         Some(libc::ENOSYS) => {
             "the kernel has no bpf(): the exact tier needs one built with CONFIG_BPF_SYSCALL".to_owned()

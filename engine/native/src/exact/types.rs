@@ -52,7 +52,7 @@ impl Types {
         let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
             return Err(format!(
                 "{} is missing: the exact tier needs a kernel built with CONFIG_DEBUG_INFO_BTF, or a file with its \
-                 types named by {VARIABLE}",
+                 types named by --btf or {VARIABLE}",
                 missing.display()
             ));
         };
