@@ -12,9 +12,9 @@ from collectors.advice.device_figures import FIELDS, figures_below
 from collectors.advice.figures import DeviceFigures, FiguresBelow
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, findings_document
 from collectors.advice.of_state import findings_below
-from collectors.documents.json_values import Values, number, part, parts, text_of, texts
 from collectors.kernel.cpu_users import CpuUser
 from collectors.model import Tier
+from collectors.reports.documents.json_values import Values, number, part, parts, text_of, texts
 from collectors.reports.run_devices import FIGURES, RunDevices, cpu_users_document
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
 from engine.text import safe_text

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
+from collectors.session.recorded_loads import recorded_loads
 from collectors.session.time_format import parse_when
 from engine.errors import UsageError
 from engine.events import Event

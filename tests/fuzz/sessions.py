@@ -22,10 +22,10 @@ from collectors.reports.export import TABLES, Selection, export_lines
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
-from collectors.reports.scenario import scenario_of
 from collectors.session import objects
 from collectors.session.format import ObjectKind, seal, unseal
 from collectors.session.reader import SessionReader
+from collectors.session.recorded_loads import scenario_of
 from collectors.session.writer import SessionWriter
 from engine import _native
 from engine.errors import LunscopeError

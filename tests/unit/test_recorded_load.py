@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.reports.scenario import recorded_loads, scenario_of
+from collectors.session.recorded_loads import recorded_loads, scenario_of
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.describe import knob_changes

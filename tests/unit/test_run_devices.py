@@ -7,8 +7,8 @@ import os
 from itertools import pairwise
 from pathlib import Path
 
-from collectors.documents.run import run_report
 from collectors.model import Device, Step, Topology
+from collectors.reports.documents.run import run_report
 from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
 from collectors.reports.run_events import run_event_lines, run_events_document
 from engine.events import Event, EventKind

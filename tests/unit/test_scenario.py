@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.reports.scenario import scenario_of
+from collectors.session.recorded_loads import scenario_of
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.describe import knob_changes

@@ -10,9 +10,9 @@ import click
 from collectors.reports.event_rows import EVENT_TABLE
 from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
 from collectors.reports.parquet import PARQUET, write_parquet
-from collectors.reports.scenario import scenario_of
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
+from collectors.session.recorded_loads import scenario_of
 from collectors.session.time_format import parse_when
 from engine.errors import UsageError
 from engine.job.formats.choose import write_new

@@ -52,11 +52,11 @@ class DocumentFiles(Struct, frozen=True):
             LunscopeError: it cannot be read, or a file cannot be written.
         """
         # Only this needs the comparison of recordings and the curves of sweeps.
-        from collectors.documents.averages import DocumentOptions  # noqa: PLC0415
-        from collectors.documents.html import html_lines  # noqa: PLC0415
-        from collectors.documents.markdown import markdown_lines  # noqa: PLC0415
-        from collectors.documents.open_file import document_of  # noqa: PLC0415
-        from collectors.documents.output import require_writable, write_report  # noqa: PLC0415
+        from collectors.reports.documents.averages import DocumentOptions  # noqa: PLC0415
+        from collectors.reports.documents.html import html_lines  # noqa: PLC0415
+        from collectors.reports.documents.markdown import markdown_lines  # noqa: PLC0415
+        from collectors.reports.documents.open_file import document_of  # noqa: PLC0415
+        from collectors.reports.documents.output import require_writable, write_report  # noqa: PLC0415
 
         wanted = [(path, lines) for path, lines in ((self.html, html_lines), (self.md, markdown_lines)) if path]
         for path, _ in wanted:

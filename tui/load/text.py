@@ -10,7 +10,7 @@ from textual.content import Content
 
 from collectors.paths.event_groups import event_groups
 from collectors.reports.run_events import events_between
-from collectors.reports.scenario import RecordedLoad, recorded_loads
+from collectors.session.recorded_loads import RecordedLoad, recorded_loads
 from engine.backend.outstanding import waiting_text
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.documents.html import MARK
-from collectors.documents.scale import binary_ticks, log_ticks, round_ticks, short_number, time_ticks
+from collectors.reports.documents.html import MARK
+from collectors.reports.documents.scale import binary_ticks, log_ticks, round_ticks, short_number, time_ticks
 from tui.cli import run_cli
 
 LOAD = str(Path(__file__).parents[2] / "recordings" / "load.luns")

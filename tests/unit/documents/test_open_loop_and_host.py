@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from collectors.documents.averages import DocumentOptions
-from collectors.documents.html import html_lines
-from collectors.documents.markdown import markdown_lines
-from collectors.documents.open_file import document_of
 from collectors.model import Device, HostFacts, Tier, Topology
+from collectors.reports.documents.averages import DocumentOptions
+from collectors.reports.documents.html import html_lines
+from collectors.reports.documents.markdown import markdown_lines
+from collectors.reports.documents.open_file import document_of
 from collectors.reports.host_facts import host_document
 from engine.running.status import LoadStatus
 from engine.study.trial_file import TrialFile

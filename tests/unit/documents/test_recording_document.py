@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from collectors.documents.averages import DocumentOptions
-from collectors.documents.html import html_lines
-from collectors.documents.markdown import markdown_lines
-from collectors.documents.recording import recording_document
 from collectors.model import Sample
+from collectors.reports.documents.averages import DocumentOptions
+from collectors.reports.documents.html import html_lines
+from collectors.reports.documents.markdown import markdown_lines
+from collectors.reports.documents.recording import recording_document
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.replacing import replace

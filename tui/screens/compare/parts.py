@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from collectors.compare.part import PartText, WholeTime, range_within
-from collectors.reports.scenario import RecordedLoad, recorded_loads
+from collectors.session.recorded_loads import RecordedLoad, recorded_loads
 from collectors.session.time_format import clock_text
 from engine.events import Event, EventKind
 from engine.text import safe_text, short_text

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Block,
     Bullets,
     Charts,
@@ -19,8 +19,8 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.host_values import host_section_of
-from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from engine.errors import UsageError
 from engine.version import version
 

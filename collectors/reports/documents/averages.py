@@ -9,12 +9,12 @@ import numpy as np
 from msgspec import Struct
 
 from collectors.all_subjects import REPORTED
-from collectors.documents.content import Block, DocumentTable, Paragraph
-from collectors.documents.recorded import Recorded
 from collectors.field import Unit
 from collectors.hotness import verdict
 from collectors.model import Frame, FrameTable, Tier
 from collectors.registry import get_field, subject_of
+from collectors.reports.documents.content import Block, DocumentTable, Paragraph
+from collectors.reports.documents.recorded import Recorded
 from collectors.reports.page import LEGEND, figure_text, printed_unit, report_fields, report_of, shown_rows
 from collectors.subject import Subject
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import assert_never
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Block,
     Bullets,
     Charts,
@@ -18,8 +18,8 @@ from collectors.documents.content import (
     Facts,
     Paragraph,
 )
-from collectors.documents.html import MARK
-from collectors.documents.scale import short_number, time_label
+from collectors.reports.documents.html import MARK
+from collectors.reports.documents.scale import short_number, time_label
 from engine.text import safe_text
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!$^]")

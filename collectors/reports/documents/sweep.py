@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Band,
     Block,
     Bullets,
@@ -23,11 +23,11 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.findings import finding_blocks
-from collectors.documents.host_values import host_section_of
-from collectors.documents.json_values import figure
-from collectors.documents.open_loop import OpenPoint, open_blocks, open_curves
-from collectors.documents.sweep_file import Swept, SweptCurve
+from collectors.reports.documents.findings import finding_blocks
+from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.json_values import figure
+from collectors.reports.documents.open_loop import OpenPoint, open_blocks, open_curves
+from collectors.reports.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum

@@ -10,9 +10,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
-from collectors.documents.content import DocumentTable, DrawnAxis, DrawnChart, DrawnCurve, Mark
 from collectors.latency.subjects import Direction, LatencySubject, parts_of, series_of
 from collectors.model import Histograms, HistogramScale, Part
+from collectors.reports.documents.content import DocumentTable, DrawnAxis, DrawnChart, DrawnCurve, Mark
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 _BINS_PER_OCTAVE = 4

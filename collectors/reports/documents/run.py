@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Block,
     Bullets,
     Charts,
@@ -20,10 +20,10 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.findings import finding_blocks
-from collectors.documents.host_values import host_section_of
-from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
-from collectors.documents.run_devices import device_blocks
+from collectors.reports.documents.findings import finding_blocks
+from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
+from collectors.reports.documents.run_devices import device_blocks
 from collectors.session.time_format import clock_text
 from engine.job.knobs import KNOBS
 from engine.text import short_text

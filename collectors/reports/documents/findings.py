@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.documents.content import Block, Bullets
-from collectors.documents.json_values import Values, figure, number, parts, text_of
+from collectors.reports.documents.content import Block, Bullets
+from collectors.reports.documents.json_values import Values, figure, number, parts, text_of
 
 _MOST = 50
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from collectors.documents.content import Block, DocumentTable, Paragraph
-from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from collectors.model import FrameTable, Rows, Tier
 from collectors.registry import get_field, subject_of
+from collectors.reports.documents.content import Block, DocumentTable, Paragraph
+from collectors.reports.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from collectors.reports.page import LEGEND, figure_text, printed_unit
 from collectors.reports.run_devices import FIGURES
 

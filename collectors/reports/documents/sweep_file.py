@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from collectors.documents.json_values import Values, block_sizes, part, parts, text_of, texts
-from collectors.documents.open_loop import OpenCurve, read_open_loop
+from collectors.reports.documents.json_values import Values, block_sizes, part, parts, text_of, texts
+from collectors.reports.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import recorded_measurements

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from collectors.documents.html import MARK
+from collectors.reports.documents.html import MARK
 from engine.errors import LunscopeError, RefusedError, UsageError, unusable, words_of
 from engine.job.formats.choose import write_new
 from engine.text import safe_text

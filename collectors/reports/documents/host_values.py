@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, get_type_hints
 
-from collectors.documents.content import Block, Paragraph, Section
-from collectors.documents.host import host_facts, tunables_grid
-from collectors.documents.json_values import Values, parts, text_of, texts
 from collectors.model import Device, HostFacts, Tier
+from collectors.reports.documents.content import Block, Paragraph, Section
+from collectors.reports.documents.host import host_facts, tunables_grid
+from collectors.reports.documents.json_values import Values, parts, text_of, texts
 from collectors.reports.host_facts import DISK_FIELDS, HOST_FIELDS
 from engine.replacing import replace
 

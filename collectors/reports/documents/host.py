@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from collectors.documents.content import Block, Bullets, DocumentTable, Facts, Mark, Section
-from collectors.documents.recorded import Recorded
 from collectors.exact.losses import loss_words
 from collectors.kernel.device_ids import both_names
 from collectors.model import Device, HostFacts, Tier
 from collectors.paths.event_groups import event_groups
+from collectors.reports.documents.content import Block, Bullets, DocumentTable, Facts, Mark, Section
+from collectors.reports.documents.recorded import Recorded
 from collectors.session.time_format import clock_text, iso_time
 from engine.events import Event, EventKind
 from engine.version import version

@@ -8,8 +8,8 @@ from html import escape
 
 from msgspec import Struct
 
-from collectors.documents.content import Band, DrawnAxis, DrawnChart, DrawnCurve, Form, Mark
-from collectors.documents.scale import (
+from collectors.reports.documents.content import Band, DrawnAxis, DrawnChart, DrawnCurve, Form, Mark
+from collectors.reports.documents.scale import (
     Scale,
     binary_ticks,
     log_ticks,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Block,
     Charts,
     DocumentTable,
@@ -19,7 +19,7 @@ from collectors.documents.content import (
     Mark,
     Paragraph,
 )
-from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from collectors.reports.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from engine.errors import UsageError
 from engine.sweep.limit import Limit
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from collectors.all_subjects import REPORTED
-from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
-from collectors.documents.content import (
+from collectors.latency.subjects import WHOLE_LOAD, disk_subject
+from collectors.model import FrameTable
+from collectors.reports.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
+from collectors.reports.documents.content import (
     Block,
     Charts,
     Document,
@@ -20,17 +22,22 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
-from collectors.documents.latency import SubjectLatencies, distribution_chart, distributions, percentile_grid
-from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
-from collectors.documents.study import study_sections
-from collectors.documents.sweep import sweep_sections
-from collectors.documents.sweep_file import Swept, read_recorded_sweeps
-from collectors.latency.subjects import WHOLE_LOAD, disk_subject
-from collectors.model import FrameTable
+from collectors.reports.documents.host import (
+    caveats_section,
+    events_section,
+    host_section,
+    marks_of,
+    span_text,
+    tunables_grid,
+)
+from collectors.reports.documents.latency import SubjectLatencies, distribution_chart, distributions, percentile_grid
+from collectors.reports.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
+from collectors.reports.documents.study import study_sections
+from collectors.reports.documents.sweep import sweep_sections
+from collectors.reports.documents.sweep_file import Swept, read_recorded_sweeps
 from collectors.reports.report import with_tier
-from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
+from collectors.session.recorded_loads import recorded_loads
 from engine.events import Event
 from engine.replacing import replace
 from engine.text import safe_text

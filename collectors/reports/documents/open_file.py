@@ -6,14 +6,14 @@ from pathlib import Path
 
 from collectors.compare.run_side import is_document
 from collectors.compare.sweep_side import is_trial_file
-from collectors.documents.averages import DocumentOptions
-from collectors.documents.content import Document
-from collectors.documents.json_values import read_document
-from collectors.documents.recording import recording_document
-from collectors.documents.run import run_report
-from collectors.documents.study import study_report
-from collectors.documents.sweep import sweep_report
-from collectors.documents.sweep_file import read_sweep_document, read_trial_file
+from collectors.reports.documents.averages import DocumentOptions
+from collectors.reports.documents.content import Document
+from collectors.reports.documents.json_values import read_document
+from collectors.reports.documents.recording import recording_document
+from collectors.reports.documents.run import run_report
+from collectors.reports.documents.study import study_report
+from collectors.reports.documents.sweep import sweep_report
+from collectors.reports.documents.sweep_file import read_sweep_document, read_trial_file
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
 from engine.text import safe_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import assert_never
 
-from collectors.documents.content import (
+from collectors.reports.documents.content import (
     Block,
     Bullets,
     Charts,
@@ -18,8 +18,8 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.style import STYLE
-from collectors.documents.svg import svg_of
+from collectors.reports.documents.style import STYLE
+from collectors.reports.documents.svg import svg_of
 from engine.text import safe_text
 
 MARK = "<!-- lunscope report -->"
