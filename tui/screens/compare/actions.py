@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Literal
 
@@ -12,7 +11,6 @@ from collectors.compare.part import WholeTime
 from collectors.subject import Subject
 from engine.errors import UsageError
 from engine.replacing import replace
-from tui.app_state import AppState
 from tui.screens.compare.choice import CompareChoice
 from tui.screens.compare.parts import Part, TimePart, offered_parts, typed_part
 from tui.screens.shared.base import View
@@ -27,29 +25,25 @@ _LEAST_INTERVALS = 5
 """How long a part lasts that nobody chose: what lies between turns in quick succession is over sooner."""
 
 
-class CompareActions(View):
-    """Selection of what is compared; the screen shows the result."""
+class PartKeys:
+    """Selection of what is compared; `redraw` shows the result."""
 
-    def __init__(self, app_state: AppState) -> None:
-        super().__init__(app_state)
-        self.choice = CompareChoice.of(app_state.compared)
+    def __init__(self, screen: View, redraw: Callable[[], None]) -> None:
+        self._screen, self._state, self._redraw = screen, screen.app_state, redraw
+        self.choice = CompareChoice.of(screen.app_state.compared)
         self.view = _VIEWS[0]
-
-    @abstractmethod
-    def redraw(self) -> None:
-        """Draw after a choice."""
 
     @property
     def is_live(self) -> bool:
         """Whether the session goes on."""
-        return not self.app_state.transport.seekable
+        return not self._state.transport.seekable
 
     def whole(self) -> WholeTime:
         """Time that is known, with its events."""
-        events, transport = self.app_state.events.all(), self.app_state.transport
+        events, transport = self._state.events.all(), self._state.transport
         if isinstance(transport, ReplayTransport):
             return WholeTime("the recording", transport.start_ns, transport.end_ns, events)
-        return WholeTime("this session", self.app_state.history.intervals.start_ns, self.app_state.latest_ns, events)
+        return WholeTime("this session", self._state.history.intervals.start_ns, self._state.latest_ns, events)
 
     def offered(self) -> list[TimePart]:
         """Parts to choose from."""
@@ -57,7 +51,7 @@ class CompareActions(View):
 
     def present_parts(self) -> tuple[Part, Part] | None:
         """Give A and B as they are now; None while there are no two parts."""
-        return self.choice.parts(self.offered(), round(_LEAST_INTERVALS * self.app_state.interval_s * SECOND_NS))
+        return self.choice.parts(self.offered(), round(_LEAST_INTERVALS * self._state.interval_s * SECOND_NS))
 
     def action_compare_a(self) -> None:
         """Choose A."""
@@ -75,17 +69,19 @@ class CompareActions(View):
         lines += [_part_line(part) for part in parts]
         lines.append(ChooserLine("a range of time that you type", "type", "14:30..14:35"))
         present = self.choice.a if name == "A" else self.choice.b
-        self.app.push_screen(Chooser(f"{name}: which part", lines, present=present, verb="take"), self._taken(name))
+        self._screen.app.push_screen(
+            Chooser(f"{name}: which part", lines, present=present, verb="take"), self._taken(name)
+        )
 
     def _taken(self, name: Literal["A", "B"]) -> Callable[[_Pick | None], None]:
         def taken(pick: _Pick | None) -> None:
             if pick == "newest":
                 self.choice.a = self.choice.b = None
             elif pick == "type":
-                self.app.call_later(self._ask_for_range, name)
+                self._screen.app.call_later(self._ask_for_range, name)
             elif pick is not None and not isinstance(pick, str):
                 self._set(name, pick)
-            self.redraw()
+            self._redraw()
 
         return taken
 
@@ -108,53 +104,55 @@ class CompareActions(View):
             try:
                 self._set(name, typed_part(answer, self.whole()))
             except UsageError as error:
-                self.notify(str(error), severity="error", timeout=10, markup=False)
-            self.redraw()
+                self._screen.notify(str(error), severity="error", timeout=10, markup=False)
+            self._redraw()
 
-        self.app.push_screen(Dialog(f"{name}: a range of time", text), typed)
+        self._screen.app.push_screen(Dialog(f"{name}: a range of time", text), typed)
 
     def action_compare_mark(self) -> None:
         """Mark the moment that is shown."""
-        self.app.call_later(self.app.run_action, "session_mark")
+        self._screen.app.call_later(self._screen.app.run_action, "session_mark")
 
     def action_compare_swap(self) -> None:
         """Make A of B and B of A."""
         present = self.present_parts()
         if present is not None:
             self.choice.swap(present)
-            self.redraw()
+            self._redraw()
 
     def action_compare_table(self) -> None:
         """Choose the tables to compare."""
         lines: list[ChooserLine[tuple[str, ...]]] = [ChooserLine("load, disks, paths, HBA ports, tapes", TABLES)]
         lines += [_table_line(subject) for subject in SUBJECTS]
-        self.app.push_screen(Chooser("Compare which tables", lines, present=self.choice.tables), self._take_tables)
+        self._screen.app.push_screen(
+            Chooser("Compare which tables", lines, present=self.choice.tables), self._take_tables
+        )
 
     def _take_tables(self, tables: tuple[str, ...] | None) -> None:
         if tables is not None:
             self.choice.tables = tables
-            self.redraw()
+            self._redraw()
 
     def action_compare_every(self) -> None:
         """All figures, and rows without I/O, or the main ones."""
         options = self.choice.options
         self.choice.options = replace(options, every=not options.every)
-        self.redraw()
+        self._redraw()
 
     def action_compare_delta(self) -> None:
         """Take the next delta."""
         self.choice.next_delta()
-        self.redraw()
+        self._redraw()
 
     def action_compare_order(self) -> None:
         """Take the next order."""
         self.choice.next_order()
-        self.redraw()
+        self._redraw()
 
     def action_compare_view(self) -> None:
         """Show table and curves, or one of them."""
         self.view = _VIEWS[(_VIEWS.index(self.view) + 1) % len(_VIEWS)]
-        self.redraw()
+        self._redraw()
 
 
 def _part_line(part: TimePart) -> ChooserLine[_Pick]:

@@ -13,18 +13,20 @@ from textual.message import Message
 
 from collectors.model import Frame
 from engine.text import safe_text
+from tui.action import with_actions
 from tui.app_state import AppState
 from tui.history.intervals import RecordedIntervals
 from tui.keys import bindings_of
 from tui.load.row_device import device_of_row
 from tui.screen_registry import COMPARE
-from tui.screens.compare.actions import CompareActions
+from tui.screens.compare.actions import PartKeys
 from tui.screens.compare.curves import distribution_overlay, time_overlay
 from tui.screens.compare.parts import Part, TimePart
 from tui.screens.compare.plot import OverlayPlot
 from tui.screens.compare.rows import compare_rows, detail_text, side_text, summary_text
 from tui.screens.compare.table import CompareTable
 from tui.screens.compare.work import Compared, CompareRequest, CompareWork
+from tui.screens.shared.base import View
 from tui.transport import ReplayTransport
 from tui.widgets.line import TextLine
 
@@ -36,7 +38,7 @@ class ComparisonChanged(Message, bubble=False):
     """A comparison was computed."""
 
 
-class CompareScreen(CompareActions):
+class CompareScreen(View):
     """A, B, the table of figures, and the curves of the one under the cursor."""
 
     ENTRY = COMPARE
@@ -65,6 +67,7 @@ class CompareScreen(CompareActions):
         asked = app_state.compared
         replayed = None if asked is None else asked.replayed
         self._work = CompareWork(source, lambda: self.post_message(ComparisonChanged()), replayed)
+        self._keys = with_actions(self, PartKeys(self, self.redraw))
         self._shown: tuple[object, ...] = ()
         self._first_end_ns = 0
 
@@ -122,15 +125,15 @@ class CompareScreen(CompareActions):
         self.redraw()
 
     def _request(self) -> CompareRequest | None:
-        parts = self.present_parts()
+        parts = self._keys.present_parts()
         if parts is None:
             return None
-        whole = self.whole()
+        whole = self._keys.whole()
         self._first_end_ns = self._first_end_ns or whole.end_ns
         goes_on = any(isinstance(part, TimePart) and part.end_ns is None for part in parts)
-        grows = self.is_live or whole.end_ns != self._first_end_ns
+        grows = self._keys.is_live or whole.end_ns != self._first_end_ns
         now_ns = whole.end_ns if goes_on else 0
-        return CompareRequest(*parts, self.choice.options, self.choice.tables, now_ns, grows)
+        return CompareRequest(*parts, self._keys.choice.options, self._keys.choice.tables, now_ns, grows)
 
     def _draw(self) -> None:
         request = self._request()
@@ -140,7 +143,7 @@ class CompareScreen(CompareActions):
             return
         result = self._work.of(request)
         is_of_other = result is None or (result.request.a, result.request.b) != (request.a, request.b)
-        shown = (result, is_of_other, self.choice.order, self.view, self.size, self.app.theme)
+        shown = (result, is_of_other, self._keys.choice.order, self._keys.view, self.size, self.app.theme)
         if shown == self._shown:
             return
         self._shown = shown
@@ -153,7 +156,7 @@ class CompareScreen(CompareActions):
         self._shown = ()
         keys = [self.key_text(f"compare.{name}") for name in ("a", "b")]
         mark = self.key_text("compare.mark")
-        how = f"turn a knob of the load, or mark moments ({mark})" if self.is_live else f"mark moments ({mark})"
+        how = f"turn a knob of the load, or mark moments ({mark})" if self._keys.is_live else f"mark moments ({mark})"
         self._put_sides(" A -", " B -")
         self.query_one("#summary", TextLine).put(f"Nothing to compare yet: {how}; {keys[0]} and {keys[1]} choose parts")
         self._draw_empty("no two parts to compare")
@@ -168,7 +171,7 @@ class CompareScreen(CompareActions):
         self._draw_empty("not compared" if problem else "comparing ...")
 
     def _draw_empty(self, hint: str) -> None:
-        self.query_one(CompareTable).show((), self.choice.order, self.choice.options.confidence, hint)
+        self.query_one(CompareTable).show((), self._keys.choice.order, self._keys.choice.options.confidence, hint)
         self.query_one("#detail", TextLine).put(" ")
         for name in ("#distribution", "#over_time"):
             self.query_one(name, OverlayPlot).show(None)
@@ -184,7 +187,12 @@ class CompareScreen(CompareActions):
         self.query_one("#summary", TextLine).put(summary_text(result))
         table = self.query_one(CompareTable)
         hint = "no figure in common"
-        table.show(compare_rows(comparison, self.choice.order), self.choice.order, comparison.options.confidence, hint)
+        table.show(
+            compare_rows(comparison, self._keys.choice.order),
+            self._keys.choice.order,
+            comparison.options.confidence,
+            hint,
+        )
         row = table.cursor_row
         self.query_one("#detail", TextLine).put(" " if row is None else detail_text(row, result))
         distribution, over_time = (self.query_one(f"#{name}", OverlayPlot) for name in ("distribution", "over_time"))
@@ -196,9 +204,9 @@ class CompareScreen(CompareActions):
         large = self.size.width >= _LARGE[0] and self.size.height >= _LARGE[1]
         self.set_class(large, "-large")
         curves = self.query_one("#curves")
-        curves.display = self.view != "table"
-        curves.set_class(self.view == "curves", "-alone")
-        self.query_one(CompareTable).display = self.view != "curves"
+        curves.display = self._keys.view != "table"
+        curves.set_class(self._keys.view == "curves", "-alone")
+        self.query_one(CompareTable).display = self._keys.view != "curves"
 
 
 def _title(part: Part) -> str:

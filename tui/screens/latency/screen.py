@@ -18,13 +18,15 @@ from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame, Part
 from collectors.session.time_format import clock_text
 from collectors.tables.cache.subject import CACHES
+from tui.action import with_actions
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.load.row_device import device_of_subject
 from tui.screen_registry import LATENCY
-from tui.screens.latency.actions import LatencyActions
+from tui.screens.latency.actions import LatencyChoice, LatencyKeys
 from tui.screens.latency.panels import PANELS, SPLIT, InQuestion, LatencyPanels, latency_stack
 from tui.screens.latency.text import subject_line, summary_line
+from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import span_to_show_ns
 from tui.transport import ReplayTransport
 from tui.widgets.chart.widget import Chart
@@ -34,7 +36,7 @@ from tui.widgets.line import TextLine
 _HIT_FIELDS = {Direction.BOTH: "hit_pct", Direction.READ: "read_hit_pct", Direction.WRITE: "write_hit_pct"}
 
 
-class LatencyScreen(LatencyActions):
+class LatencyScreen(View):
     """One subject's heat map; peaks of all subjects; the slowest I/Os of the interval under the cursor."""
 
     ENTRY = LATENCY
@@ -56,6 +58,8 @@ class LatencyScreen(LatencyActions):
 
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
+        self.choice = LatencyChoice()
+        with_actions(self, LatencyKeys(self))
         self._moment_ns: int | None = None
         """The requested time, while there is no heat map for a cursor."""
 
@@ -72,6 +76,11 @@ class LatencyScreen(LatencyActions):
     def on_mount(self) -> None:
         """Focus the heat map."""
         self.heat.focus()
+
+    @property
+    def heat(self) -> HeatMap:
+        """The heat map."""
+        return self.query_one(HeatMap)
 
     def show_peaks(self) -> None:
         """Show what has been read of the recording."""
@@ -205,6 +214,17 @@ class LatencyScreen(LatencyActions):
         return None if history is None else cache_bands(ticks, series, mean_hit_share(history.values, field_id))
 
     # ------------------------------------------------------------------ go to
+
+    def follow(self, subject: LatencySubject | None) -> None:
+        """Show another subject; in a replay its data are read again if not kept."""
+        if subject is None or subject == self.choice.subject:
+            return
+        self.choice.subject = subject
+        self.heat.start_over()
+        complete = self.app_state.history.latencies.follow(subject)
+        transport = self.app_state.transport
+        if not complete and isinstance(transport, ReplayTransport):
+            transport.seek(transport.position_ns)
 
     def _take_jump(self) -> None:
         jump, self.app_state.jump = self.app_state.jump, None
