@@ -7,6 +7,8 @@ the state folder.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +21,6 @@ from engine.small_file import read_small
 from engine.strict_json import load_json, load_json_object
 from engine.text import short_text
 from tui.density import Density
-from tui.replaced_file import replace_file
 
 MOST_PINNED = 200
 """Pinned rows that are kept for a table."""
@@ -90,7 +91,7 @@ class Kept(Generic[_Chosen]):
         if self.problem:
             return f"{self._what} kept until you leave: {self.problem}"
         try:
-            replace_file(self._file, json.dumps(document, indent=1))
+            _replace_file(self._file, json.dumps(document, indent=1))
         except OSError as error:
             return f"{self._what} kept until you leave: {self._file}: {error.strerror or error}"
         return ""
@@ -160,9 +161,28 @@ class RecentTargets:
         before, self.names = self.names, tuple(dict.fromkeys((*names, *self.names)))[:MOST_TARGETS]
         if self._file is not None and self.names != before:
             with suppress(OSError, UnicodeError):
-                replace_file(self._file, json.dumps(self.names))
+                _replace_file(self._file, json.dumps(self.names))
 
 
 def recent_targets() -> RecentTargets:
     """Those of this user, in `targets.json` of the state folder."""
     return RecentTargets(state_folder() / "targets.json")
+
+
+def _replace_file(file: Path, text: str) -> None:
+    """Write a line of text in place of what the file holds; its folder is made.
+
+    Two processes at once leave what one of them wrote.
+
+    Raises:
+        OSError: it cannot be written; what it held is still there.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+            new.write(f"{text}\n")
+        Path(name).replace(file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
