@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.hotness import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Step, Topology
 from collectors.rates import derive
+from collectors.tables.block.all_disks import ALL_DISKS, total_disks
 from engine.errors import UsageError
 from engine.job.knobs import StepContext
 from engine.job.knobs.steps import QUEUE_DEPTHS

@@ -12,10 +12,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows, Step
 from collectors.reports.totals.cleared import ClearedCounters
 from collectors.series import Series
+from collectors.tables.block.all_disks import ALL_DISKS, TOTALS, total_disks
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.intervals import IntervalHistory
@@ -104,8 +104,6 @@ def _one(table: FrameTable, row: int) -> Mapping[str, np.ndarray[tuple[int], np.
 
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "MOST_TICKS", "History"]
 
-_OF_ALL_DISKS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms")
-
 BUDGET_BYTES = 24 << 20
 """Size of one table's ring: 46 samples of 19,200 paths, an hour of 200."""
 
@@ -115,7 +113,7 @@ def kept_fields() -> Mapping[str, tuple[str, ...]]:
     """Fields kept per frame table."""
     from collectors.all_subjects import SUBJECTS  # noqa: PLC0415 (most can wait until the first screen is drawn)
 
-    return {**{subject.table: subject.charts for subject in SUBJECTS if subject.charts}, ALL_DISKS: _OF_ALL_DISKS}
+    return {**{subject.table: subject.charts for subject in SUBJECTS if subject.charts}, ALL_DISKS: TOTALS}
 
 
 class Filling(Struct, frozen=True):

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame, FrameTable
+from collectors.tables.block.all_disks import ALL_DISKS
 from engine.text import safe_text
 
 

@@ -11,10 +11,10 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
-from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
 from collectors.paths.event_groups import CauseGroup, event_groups
 from collectors.session.time_format import clock_text
+from collectors.tables.block.all_disks import ALL_DISKS
 from engine.events import Event, EventKind
 from engine.text import safe_text
 from tui.app_state import AppState

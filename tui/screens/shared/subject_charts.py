@@ -6,9 +6,9 @@ import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Grid as Cells
 
-from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame
 from collectors.series import Series
+from collectors.tables.block.all_disks import ALL_DISKS
 from engine.replacing import replace
 from engine.text import safe_text
 from tui.app_state import AppState
