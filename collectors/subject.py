@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values
 from collectors.derive.known_sums import KnownSums, Slots, enlarged
+from collectors.derive.percentiles import AddedHistograms
 from collectors.field import Field
 from collectors.graph import Graph
 from collectors.model import (
@@ -210,13 +211,15 @@ class Subject(Struct, frozen=True):
 
 Sums = Callable[[Table | None, Table, float], Mapping[str, Values]]
 Figures = Callable[[Mapping[str, Values]], Mapping[str, Values]]
+Percentiles = Callable[[Rows, Histograms | None], Mapping[str, Values]]
 
 
 class AddedSums:
     """Adds up the sums of intervals, each quantity over the time in which it was measured.
 
     `sums` computes the quantities of an interval, one value per row, and `figures` the fields of such sums; `elapsed_s`
-    among them is NaN for rows without an interval. `latest` are not additive: the last value is used.
+    among them is NaN for rows without an interval. `latest` are not additive: the last value is used. `percentiles`
+    computes fields from the histograms that have the name of the raw table.
     """
 
     def __init__(
@@ -227,12 +230,13 @@ class AddedSums:
         figures: Figures,
         *,
         latest: tuple[str, ...],
+        percentiles: Percentiles = lambda _rows, _histograms: {},
     ) -> None:
         self._table, self._raw = table, raw.name
-        self._make_sums, self._make_figures = sums, figures
+        self._make_sums, self._make_figures, self._make_percentiles = sums, figures, percentiles
         self._latest_names = latest
         self._slots = Slots()
-        self._sums = KnownSums()
+        self._sums, self._histograms = KnownSums(), AddedHistograms()
         self._latest: dict[str, Values] = {}
         self._elapsed_s = np.zeros(0)
 
@@ -241,6 +245,7 @@ class AddedSums:
         table, elapsed_s = step.current.tables.get(self._raw), interval_s(step.previous, step.current)
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
+        self._histograms.add(step.current.histograms.get(self._raw))
         sums = dict(self._make_sums(step.previous.tables.get(self._raw), table, elapsed_s))
         at = self._slots.of(table.rows)
         measured = ~np.isnan(sums["elapsed_s"])
@@ -262,4 +267,6 @@ class AddedSums:
             return {}
         latest = {quantity: enlarged(values, len(self._slots)) for quantity, values in self._latest.items()}
         sums = {**self._sums.totals(self._elapsed_s), **latest, "elapsed_s": self._elapsed_s}
-        return {self._table: FrameTable(self._slots.rows, dict(self._make_figures(sums)))}
+        rows = self._slots.rows
+        percentiles = self._make_percentiles(rows, self._histograms.total())
+        return {self._table: FrameTable(rows, {**self._make_figures(sums), **percentiles})}

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.derive.percentiles import AddedHistograms, cells_of, percentiles_ns
+from collectors.derive.percentiles import cells_of, percentiles_ns
 from collectors.derive.quotients import Quotients
 from collectors.field import Field, Thresholds, Unit
-from collectors.model import Column, FrameTable, Histograms, Rows, Step, Table, Topology
+from collectors.model import Column, FrameTable, Histograms, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
 from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, THROTTLED, VRATE, parts_of, short_name
@@ -138,8 +138,8 @@ _QUOTIENTS = Quotients(_FIELDS)
 def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     """All fields of control groups over one interval."""
     sums = cgroup_sums(interval.before(CGROUP.name), current, interval.elapsed_s)
-    p99_ms = throttle_p99_ms(current.rows, interval.histograms(CGROUP.name))
-    return {"cgroups": FrameTable(current.rows, cgroup_figures(sums) | {"throttle_p99_ms": p99_ms})}
+    percentiles = throttle_percentiles(current.rows, interval.histograms(CGROUP.name))
+    return {"cgroups": FrameTable(current.rows, cgroup_figures(sums) | percentiles)}
 
 
 def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
@@ -179,12 +179,11 @@ def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
     return quotients | limits | {"limit_pct": _limit_pct(quotients, limits), "cost_vrate": sums[VRATE] / 100.0}
 
 
-def throttle_p99_ms(rows: Rows, histograms: Histograms | None) -> Values:
-    """99th percentile of the wait for limits, one value per row; NaN with fewer than 100 I/Os."""
+def throttle_percentiles(rows: Rows, histograms: Histograms | None) -> dict[str, Values]:
+    """Return the 99th percentile of the wait for limits; NaN with fewer than 100 I/Os."""
     if histograms is None:
-        return np.full(len(rows), np.nan)
-    p99_ms: Values = percentiles_ns(cells_of(rows, histograms), len(rows), (99.0,))[0] / 1e6
-    return p99_ms
+        return {"throttle_p99_ms": np.full(len(rows), np.nan)}
+    return {"throttle_p99_ms": percentiles_ns(cells_of(rows, histograms), len(rows), (99.0,))[0] / 1e6}
 
 
 def _limit_pct(rates: Mapping[str, Values], limits: Mapping[str, Values]) -> Values:
@@ -212,28 +211,6 @@ def _readers(host: SampledHost) -> tuple[Collector, ...]:
         return (CgroupCollector(hierarchy, host.disks),)
     waits = ThrottleWaits(host.open_throttle, adds_up=hierarchy.adds_up)
     return (CgroupCollector(hierarchy, host.disks, waits),)
-
-
-class CgroupAverages:
-    """Figures of a report: sums added up, the percentile from all histograms."""
-
-    def __init__(self) -> None:
-        self._sums = AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST)
-        self._histograms = AddedHistograms()
-
-    def add(self, step: Step) -> None:
-        """Add the interval of a step; one without a previous sample has none."""
-        self._sums.add(step)
-        if step.previous is not None:
-            self._histograms.add(step.current.histograms.get(CGROUP.name))
-
-    def tables(self) -> dict[str, FrameTable]:
-        """Figures of all rows ever present."""
-        tables = self._sums.tables()
-        for name, table in tables.items():
-            p99_ms = throttle_p99_ms(table.rows, self._histograms.total())
-            tables[name] = FrameTable(table.rows, {**table.columns, "throttle_p99_ms": p99_ms})
-        return tables
 
 
 _did_io = any_above("iops", "discards_per_s")
@@ -297,7 +274,9 @@ CGROUPS = Subject(
         ),
         distribution_columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
         unasked=False,
-        averages=CgroupAverages,
+        averages=lambda: AddedSums(
+            "cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST, percentiles=throttle_percentiles
+        ),
     ),
     columns=tuple(field.id for field in _FIELDS),
     active=_active,
