@@ -112,7 +112,7 @@ def _cells(cells: Histograms | None) -> tuple[HistogramScale, NDArray[np.uint16]
 
 SECOND_NS = 1_000_000_000
 SETTLE_NS = 100_000_000
-"""Least time from a turn to the settled part of an epoch; the same in engine/aio/epoch.py and the native engine."""
+"""Least time from a turn to the settled part of an epoch; the same in engine/aio/stats.py and the native engine."""
 
 
 def opened_at(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> int | None:
