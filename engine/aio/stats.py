@@ -43,7 +43,7 @@ def cells_of(histogram: Mapping[tuple[int, int, int], int]) -> Cells:
     return keys[:, 0], keys[:, 1].astype(np.uint8), keys[:, 2].astype(np.uint16), counts
 
 
-class _Counts:
+class IoCounts:
     """Rows of EpochStats.counts by target and direction, in lists, which are faster than arrays one by one."""
 
     def __init__(self, targets: int) -> None:
@@ -51,6 +51,7 @@ class _Counts:
         self.histogram: Histogram = Counter()
 
     def add(self, io: PlannedIo, latency_ns: int) -> None:
+        """Count one completed I/O."""
         row = self.rows[io.target][io.direction]
         row[IOS] += 1
         row[BYTES] += io.length
@@ -60,6 +61,7 @@ class _Counts:
         self.histogram[io.target, io.direction, bucket_of(latency_ns)] += 1
 
     def add_error(self, io: PlannedIo) -> None:
+        """Count one failed I/O."""
         self.rows[io.target][io.direction][ERRORS] += 1
 
 
@@ -78,7 +80,7 @@ class Epoch:
     def __init__(self, index: int, knobs: Knobs, turned_ns: int, targets: int, cpu: Callable[[], CpuTimes]) -> None:
         """Open an epoch; `cpu` is asked when measuring begins and when it ends."""
         self.index, self.knobs, self.turned_ns = index, knobs, turned_ns
-        self._counts = _Counts(targets)
+        self._counts = IoCounts(targets)
         self.services = np.zeros((targets, 2, 3), np.uint64)
         self.fsyncs = np.zeros((targets, 4), np.uint64)
         self.delays = np.zeros((targets, 2), np.uint64)
@@ -186,7 +188,7 @@ class Stats:
         self._is_open = False
         self._epochs = [Epoch(0, knobs, 0, targets, cpu)]
         self._calls: set[Call] = set()
-        self._counts = _Counts(targets)
+        self._counts = IoCounts(targets)
         self._health = [_Health() for _ in range(targets)]
         self._slowest: list[tuple[int, ...]] = []
         self._errors: dict[tuple[int, int, int], tuple[int, int]] = {}
