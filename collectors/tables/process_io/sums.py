@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, instant, ratio
+from collectors.derive.known_sums import KnownSums, Slots, enlarged
 from collectors.derive.percentiles import AddedHistograms, RowCells, cells_of, percentiles_ns
 from collectors.derive.quotients import Quotients
 from collectors.graph import Graph
@@ -150,52 +151,16 @@ def figures(sums: ProcessSums) -> FrameTable:
     return FrameTable(sums.rows, columns | {name: values[name] for name in _FACTS})
 
 
-class AddedProcesses(Struct):
-    """Adds up the intervals of a report: rates are over all of its time, whenever a process was there."""
-
-    _names: dict[str, str] = field(default_factory=dict)
-    _values: dict[str, dict[str, float]] = field(default_factory=dict)
-    _device_ns: dict[str, float] = field(default_factory=dict)
-    _histograms: AddedHistograms = field(default_factory=AddedHistograms)
-    _elapsed_s: float = 0.0
-
-    def add(self, sums: ProcessSums, device_ns: Mapping[str, float]) -> None:
-        """Add an interval with the time of the I/Os of all devices in it."""
-        if np.isnan(sums.elapsed_s):
-            return
-        self._elapsed_s += sums.elapsed_s
-        for disk, time_ns in device_ns.items():
-            self._device_ns[disk] = self._device_ns.get(disk, 0.0) + time_ns
-        for row, (key, name) in enumerate(zip(sums.rows.keys, sums.rows.names, strict=True)):
-            self._names[key] = name
-            total = self._values.setdefault(key, dict.fromkeys(SUMS, 0.0))
-            for quantity in SUMS:
-                total[quantity] += float(sums.values[quantity][row])
-            total |= {fact: float(sums.values[fact][row]) for fact in _FACTS}
-        cells = sums.cells
-        one_series = np.zeros(len(cells.row), np.uint8)
-        self._histograms.add(
-            Histograms(cells.scale, sums.rows, ("total",), cells.row, one_series, cells.bucket, cells.count)
-        )
-
-    def sums(self) -> ProcessSums | None:
-        """Return the sums of the whole time; None without any row."""
-        if not self._names:
-            return None
-        rows = Rows(tuple(self._names), tuple(self._names.values()))
-        values = {name: self._column(name, rows.keys) for name in (*SUMS, *_FACTS)}
-        values["device_ns"] = np.array([self._device_ns.get(parts_of(key)[0], np.nan) for key in rows.keys])
-        return ProcessSums(rows, values, _cells(rows, self._histograms.total()), self._elapsed_s)
-
-    def _column(self, name: str, keys: Iterable[str]) -> Values:
-        return np.array([self._values[key][name] for key in keys], np.float64)
-
-
 class ProcessAverages:
-    """Figures over a report."""
+    """Figures over a report: rates are over all of its time, whenever a process was there."""
 
     def __init__(self) -> None:
-        self._added = AddedProcesses()
+        self._slots = Slots()
+        self._sums = KnownSums()
+        self._facts: dict[str, Values] = {}
+        self._device_ns: dict[str, float] = {}
+        self._histograms = AddedHistograms()
+        self._elapsed_s = 0.0
         self._graph = Graph()
 
     def add(self, step: Step) -> None:
@@ -203,11 +168,26 @@ class ProcessAverages:
         table = step.current.tables.get(PROCESS_IO.name)
         if step.previous is None or table is None:
             return
-        sums = interval_sums(step.previous, step.current, table)
-        self._added.add(sums, device_times(step.previous, step.current))
         self._graph = step.current.topology.graph
+        sums = interval_sums(step.previous, step.current, table)
+        if np.isnan(sums.elapsed_s):
+            return
+        self._elapsed_s += sums.elapsed_s
+        for disk, time_ns in device_times(step.previous, step.current).items():
+            self._device_ns[disk] = self._device_ns.get(disk, 0.0) + time_ns
+        at = self._slots.of(sums.rows)
+        self._sums.add(len(self._slots), at, {name: sums.values[name] for name in SUMS}, sums.elapsed_s)
+        for name in _FACTS:
+            held = self._facts[name] = enlarged(self._facts.get(name), len(self._slots))
+            held[at] = sums.values[name]
+        self._histograms.add(step.current.histograms.get(PROCESS_IO.name))
 
     def tables(self) -> dict[str, FrameTable]:
         """Figures of all rows that were ever there."""
-        sums = self._added.sums()
-        return {} if sums is None else {TABLE: figures(with_heads(sums, self._graph))}
+        if not len(self._slots):
+            return {}
+        rows = self._slots.rows
+        values = {**self._sums.totals(np.full(len(rows), self._elapsed_s)), **self._facts}
+        values["device_ns"] = np.array([self._device_ns.get(parts_of(key)[0], np.nan) for key in rows.keys])
+        sums = ProcessSums(rows, values, _cells(rows, self._histograms.total()), self._elapsed_s)
+        return {TABLE: figures(with_heads(sums, self._graph))}
