@@ -65,7 +65,7 @@ class Field(Struct, frozen=True):
     table: str
     """The frame table that holds it."""
     source: str
-    """Where it comes from: a file of the kernel, tracepoints, the engine."""
+    """Origin: a file of the kernel, tracepoints, the engine."""
     tier: Tier = Tier.KERNEL
     """Tier if the frame gives none for the row."""
     given_by: tuple[Tier, ...] = (Tier.KERNEL,)
@@ -81,19 +81,19 @@ class Field(Struct, frozen=True):
     combine: Combine | None = None
     """How the figures of several rows make that of their group; None: what follows from the rest, see `combined`."""
     percent: float = 0.0
-    """Which percentile it is; 0 for what is none."""
+    """Percentile that it is; 0 for what is none."""
     peak: bool = False
     """Whether it is the largest value in an interval: comparable only between intervals of equal length."""
     distribution: Distribution | None = None
     """Histograms that it is a percentile or the largest value of, where those of several intervals can be merged."""
     hot: Thresholds | None = None
-    """When it is coloured."""
+    """Thresholds from which it is coloured."""
     digits: int = 0
     """Most digits of a figure without a meaningful fraction; 0 for all others."""
     counts: bool = False
     """Whether it is a count: shown as a whole number if it fits."""
     better: Better | None = None
-    """Which direction is an improvement; None: by its unit."""
+    """Direction of an improvement; None: by its unit."""
     floor: float | None = None
     """Largest difference that never matters, in its unit, however large it is as a share; None: that of its unit."""
     since_start: bool = False

@@ -53,7 +53,7 @@ class Needed(Struct, frozen=True):
     side: str
     """A or B: the one with fewer intervals."""
     intervals: float
-    """About how many more of them."""
+    """About how many more intervals are needed."""
 
 
 class FieldComparison(Struct, frozen=True):
@@ -63,7 +63,7 @@ class FieldComparison(Struct, frozen=True):
     a: Figure
     b: Figure
     interval: DifferenceInterval | None
-    """Of B minus A, in the unit of the field; None if nothing is known about the noise."""
+    """Interval of B minus A, in the unit of the field; None if nothing is known about the noise."""
     verdict: Verdict
     reason: str = ""
     """Why it is undecided; empty if it is decided."""

@@ -76,7 +76,7 @@ class WholeTime(Struct, frozen=True):
     """All of a recording, or of what is kept of a live host, by wall time."""
 
     name: str
-    """For messages."""
+    """Name for messages."""
     start_ns: int
     end_ns: int
     events: Sequence[Event]

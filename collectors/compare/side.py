@@ -23,7 +23,7 @@ class Figure(Struct, frozen=True, eq=False):
     mean: float
     """Over the whole part; NaN if it is not known."""
     values: Values = field(default_factory=lambda: np.zeros(0))
-    """By time; none if only the whole is known."""
+    """Values by time; none if only the whole is known."""
     weights: Values = field(default_factory=lambda: np.zeros(0))
     estimate: Estimate | None = None
     """What is known of a mean without values by time."""
@@ -52,10 +52,10 @@ class SideRow(Struct, frozen=True, eq=False):
     identity: str
     """Persistent id, else the key."""
     figures: Mapping[str, Figure]
-    """By field id."""
+    """Figures by field id."""
     histograms: Mapping[Distribution, HistogramBlocks] = field(default_factory=dict)
     spreads: Mapping[str, Spread] = field(default_factory=dict)
-    """By title."""
+    """Spreads by title."""
     is_active: bool = True
     cut_s: float = 0.0
     """What was left out of the beginning because it was warming up or slowing down."""
@@ -72,7 +72,7 @@ class Side(Struct, frozen=True, eq=False):
     """What was measured of A or of B."""
 
     text: str
-    """As it was typed."""
+    """Text as it was typed."""
     kind: str
     """"recording", "run" or "sweep"."""
     rows: tuple[SideRow, ...]
@@ -83,7 +83,7 @@ class Side(Struct, frozen=True, eq=False):
     start_ns: int | None = None
     end_ns: int | None = None
     words: str = ""
-    """Which part was taken, if none was typed."""
+    """Words for the part that was taken, if none was typed."""
     tier: Tier = Tier.NONE
     growing: bool = False
     """Whether it is still being recorded."""

@@ -21,7 +21,7 @@ from engine.sweep.trial import TRIALS, Trial
 from engine.text import safe_text
 
 _LEAST_TRIALS = 3
-"""From so many on the spread between trials says how well a figure is known."""
+"""Fewest trials whose spread says how well a figure is known."""
 _CONFIDENCE = 0.95
 _PERCENTILES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99.9"}
 

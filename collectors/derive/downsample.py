@@ -105,7 +105,7 @@ def _same_rows(earlier: Table, later: Table) -> tuple[NDArray[np.intp], NDArray[
 
 
 def _cells(earlier: Histograms | None, later: Histograms, *, keeps_gone: bool) -> Histograms:
-    """Merge cells; those of rows missing in the later sample are dropped unless they are to be kept."""
+    """Merge cells; those of rows missing in the later sample are dropped unless `keeps_gone` says otherwise."""
     if earlier is None or (earlier.scale, earlier.series) != (later.scale, later.series):
         return later
     if keeps_gone:

@@ -52,10 +52,10 @@ def outstanding_io_s(completed: Values, time_s: Values, at_ends: AtEnds, elapsed
 Mask = NDArray[np.bool_]
 
 MIN_SAMPLES = 100
-"""With fewer samples the share of them that found an I/O is off by up to 10 percentage points."""
+"""Fewest samples: with fewer the share that found an I/O is off by up to 10 percentage points."""
 
 MIN_BUSY_SAMPLES = 30
-"""With fewer samples that found an I/O their mean is off by a fifth or more."""
+"""Fewest samples that found an I/O: with fewer their mean is off by a fifth or more."""
 
 QUEUE_NOISE_MS = 0.020
 QUEUE_NOISE_SHARE = 0.20
@@ -97,7 +97,7 @@ _NEARLY_ALWAYS = 0.95
 _MOST = 0.9
 """Share of the I/Os, and of their time, that samples must describe to be used for all of them.
 
-Of several intervals some may lack samples: in a recording those before exact time was ready have them, others do not.
+Some of several intervals may lack samples: in a recording those before exact time was ready have them, others do not.
 """
 _WHOLE = 0.99
 """Share of an interval that samples must cover to give its busy time."""

@@ -21,7 +21,7 @@ class CauseGroup(Struct, frozen=True):
     """One event, or several with one cause."""
 
     events: tuple[Event, ...]
-    """By time."""
+    """Events by time."""
     text: str
     """Safe to print."""
 

@@ -9,7 +9,7 @@ from collectors.graph import Graph, Path, ports_of
 from engine.text import safe_text
 
 OTHER = "other devices"
-"""Of devices without a path: loop devices, arrays and volumes of the host."""
+"""Group of devices without a path: loop devices, arrays and volumes of the host."""
 _OWN_PORT_EACH = {
     "nvme-pcie": "NVMe disks in this host",
     "virtio": "virtio disks",

@@ -76,7 +76,7 @@ class PathPolicy(StrEnum):
 
 
 ALIASES = {"queue-length": PathPolicy.LEAST_COMMAND_LOAD}
-"""Of dm-multipath."""
+"""Names of dm-multipath for policies."""
 POLICY_NAMES = (*PathPolicy, *ALIASES)
 
 

@@ -39,7 +39,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     **{key: knob.kind.read for key, knob in KNOBS_BY_KEY.items()},
     **{setting.key: setting.read for setting in TAIL},
 }
-"""By key; each raises WrongTypeError, or UsageError for text that cannot be read."""
+"""Readers by key; each raises WrongTypeError, or UsageError for text that cannot be read."""
 MOST_OF_A_KEY = 100
 """Characters that an error shows of a key."""
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data", "precondition")
@@ -51,7 +51,7 @@ class JobSource(Struct, frozen=True):
     path: str
     text: str
     first_line: int = 1
-    """Where the table begins that is read."""
+    """Line at which the table begins that is read."""
 
     def error(self, key: str, what: str) -> UsageError:
         """Build the error for one key."""

@@ -32,7 +32,7 @@ class GroupedLoad(Struct, frozen=True):
     ends_others_on_error: bool = False
     """Whether others end if it fails."""
     part: int = 0
-    """Of the group; it ends those of its own part only."""
+    """Part of the group; a load ends those of its own part only."""
     ends_all_parts: bool = False
     begins_after_s: float = 0.0
     """How much later than the first of the others it begins."""

@@ -44,9 +44,9 @@ class IoPriority(Struct, frozen=True):
     level: int = 0
     """0, the highest, to 7."""
     hint: int = 0
-    """For the device, such as a limit of time; 0: none."""
+    """Hint for the device, such as a limit of time; 0: none."""
     percent: float | None = None
-    """Of the I/Os of its direction and size; None: of all that no entry before it has."""
+    """Share of the I/Os of its direction and size; None: all that no entry before it has."""
     direction: str = ""
     """read or write; empty: both."""
     block_bytes: int | None = None
@@ -124,7 +124,7 @@ def _directions(priority: IoPriority) -> tuple[str, ...]:
 
 
 def kernel_rules(priorities: Sequence[IoPriority]) -> list[tuple[bool, int, int, int]]:
-    """Make the rules of the engine, of which the first that fits gives the priority.
+    """Make the rules of the engine; the first that fits gives the priority.
 
     Each: whether it is of reads, the size or 0, below which of 2^32 draws it holds, and the kernel's number.
     """

@@ -9,7 +9,7 @@ class Problem(Struct, frozen=True):
     """What is wrong with one option, without the option's name in front."""
 
     option: str
-    """As typed on the command line, without the dashes."""
+    """Option as typed on the command line, without the dashes."""
     text: str
 
     def __str__(self) -> str:

@@ -74,7 +74,7 @@ class Setting(Struct, frozen=True):
     write: Callable[[JobSpec], str | None]
     """The value in TOML; None leaves the line out."""
     field: str = ""
-    """Of JobSpec; empty where it is more than one."""
+    """Field of JobSpec; empty where it is more than one."""
 
 
 def _targets(value: object) -> tuple[TargetSpec, ...]:

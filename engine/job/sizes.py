@@ -18,7 +18,7 @@ from engine.text import decimal_number
 
 ROUNDING_PERCENT = 1e-6
 MIX_TOLERANCE_PERCENT = 0.5
-"""By how much shares may miss 100: three times 33.3 is meant as thirds."""
+"""Difference of shares to 100 that is tolerated: three times 33.3 is meant as thirds."""
 
 
 def adds_up(shares_pct: Sequence[float]) -> bool:

@@ -68,7 +68,7 @@ class TargetSpec(Struct, frozen=True):
     """One target by the name the operator gave it; None is a scratch file."""
 
     path: str | None = None
-    """With several paths, the first of them."""
+    """Path; the first of several."""
     paths: tuple[PathSpec, ...] = ()
     """All device nodes of a LUN that is driven over more than one; empty for a plain target."""
 
@@ -96,7 +96,7 @@ class JobSpec:
     streams: int = 1
     """Sequential streams on each target that take turns."""
     stream_step_bytes: int | None = None
-    """Between the starts of neighbouring streams, which then have one length and may overlap; None: slices."""
+    """Distance of the starts of neighbouring streams, which have one length and may overlap; None: slices."""
     jump_bytes: int = 0
     """Left out after each block in sequence, or gone back if negative."""
     separate: bool = False
@@ -105,19 +105,19 @@ class JobSpec:
     copies: int = 1
     """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""
     total_queue_depth: bool = False
-    """Whether the queue depth is that of all targets together, shared out evenly, and not of each.
+    """Whether the queue depth is for all targets together, shared out evenly, and not for each.
 
     Below their number it is one queue over all of them."""
     size_bytes: int | None = None
     """Bytes used of each target from the offset; None is all of it (scratch files: the default size)."""
     offset_bytes: int = 0
-    """Where the bytes used of each target begin."""
+    """Offset at which the bytes used of each target begin."""
     align_bytes: int | None = None
     """What random offsets are multiples of; None: each of its own block."""
     io_bytes: int | None = None
-    """The load ends once so much was transferred on each target."""
+    """Bytes to transfer on each target, after which the load ends."""
     loops: int | None = None
-    """The load ends after so many times `io_bytes`, or the bytes used where that is None; both None: no such end."""
+    """Times to transfer `io_bytes`, or the bytes used where that is None; with both None there is no such end."""
     runtime_s: float | None = None
     ramp_s: float = 0.0
     """How much of the runtime, and of the time after each turn, is not measured."""
@@ -133,7 +133,7 @@ class JobSpec:
     response_edges_s: tuple[float, ...] = ()
     """Edges of a histogram of response times that is reported, ascending."""
     priorities: tuple[IoPriority, ...] = ()
-    """I/O priorities of shares of the I/Os; the first that fits counts, none is that of the process."""
+    """I/O priorities of shares of the I/Os; the first that fits counts, other I/Os have that of the process."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S
@@ -168,12 +168,12 @@ class TargetIdentity(Struct, frozen=True):
     device: int
     """Number of the block device, or of what the file is stored on."""
     inode: int = 0
-    """Of a file; 0 for a device."""
+    """Inode of a file; 0 for a device."""
     sequence: int | None = None
     """`diskseq` of the disk."""
     wwid: str = ""
     size_bytes: int = 0
-    """Of a device: a file may grow."""
+    """Size of a device; 0 for a file, which may grow."""
 
 
 class Permissions(Struct, frozen=True):

@@ -47,7 +47,7 @@ from tui.options.watching import recording_exit
 from tui.options.work import bounded, read_work, with_scratch, with_unreported_times
 
 _SWEEP_SCREEN = "sweep"
-"""Its id in tui/screen_registry.py, which needs textual."""
+"""Id of the screen in tui/screen_registry.py, which needs textual."""
 
 
 @click.group(short_help="one picture and one load over many hosts, over ssh")

@@ -151,7 +151,7 @@ def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *,
 
 
 def _check_interval(reader: SessionReader, interval_s: float | None) -> None:
-    """Refuse an interval that is longer than all of a recording, of which nothing could be printed."""
+    """Refuse an interval that is longer than all of a recording: nothing could be printed."""
     ends = [reader.times_at(index) for index in (reader.first, len(reader) - 1)]
     if interval_s is None or None in ends:
         return

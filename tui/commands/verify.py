@@ -29,7 +29,7 @@ _POLL_S = 0.05
 _ENDING_S = 1.0
 """How long a call may take to return after a signal."""
 _HASTY = 2
-"""After this many signals it stops waiting."""
+"""Signals after which it stops waiting."""
 
 
 @click.command(short_help="find torn, stale, misplaced and flipped blocks after a load with --verify")

@@ -25,14 +25,14 @@ class Candidate(Struct, frozen=True, dict=True):
     """One line of the list of targets."""
 
     target: str
-    """As the form takes it."""
+    """Target as the form takes it."""
     name: str
     """Safe to print, as the other texts."""
     size: str = ""
     about: str = ""
     """Kind, model, alias."""
     kernel_name: str = ""
-    """By which the guard is asked what uses it; empty for what is no single device."""
+    """Name by which the guard is asked what uses it; empty for what is no single device."""
     dm_name: str = ""
     """Name of a map of device mapper."""
 

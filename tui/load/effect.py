@@ -95,7 +95,7 @@ def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int)
     epoch = mine[-1].epoch
     opened_ns = opened_at(mine, epoch, turns)
     if epoch == 0 or opened_ns is None:
-        # Of a time long past only intervals around turns are kept: the last of them is not the time asked for.
+        # Only intervals around turns are kept of a time long past: the last of them is not the time asked for.
         if past[-1].end_ns < now_ns and not ended:
             return Effect()
         own = unbroken_end(settled_ticks(mine, epoch, opened_ns))

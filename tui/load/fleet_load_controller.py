@@ -25,7 +25,7 @@ class FleetLoadController:
         self._starts = True
 
     def take_start(self) -> bool:
-        """Whether the load is to be started by the screen: once."""
+        """Whether the screen starts the load: once."""
         starts, self._starts = self._starts, False
         return starts
 

@@ -100,7 +100,7 @@ def _knob_text(knob: Knob, job: JobSpec) -> str:
 
 
 def has_policy(values: Mapping[str, str], job: JobSpec) -> bool:
-    """Whether what was typed has paths or copies among which a policy chooses; of text that cannot be read, the job."""
+    """Whether what was typed has paths or copies among which a policy chooses; if it cannot be read, the job."""
     try:
         return uses_policy(replace(job, targets=_targets(values["targets"]), copies=_whole("mirror", values["mirror"])))
     except UsageError:

@@ -48,7 +48,7 @@ class HostGuard:
 
 
 class WriteQuestion(Struct, frozen=True):
-    """One target whose name is to be typed; the permission is for what has the name now."""
+    """One target whose name must be typed; the permission is for what has the name now."""
 
     path: str
     found: str

@@ -52,7 +52,7 @@ class LoadController:
         self.watch = DeviceWatch(lambda: control.status, sysfs)
         """What the devices do while a point of a sweep is measured; the app feeds it."""
         self._job = job
-        """Its knobs are those of `control.knobs`."""
+        """Job with the knobs of `control.knobs`."""
         control.knobs.prepare(job.knobs)
         self._permissions = permissions
         self._typed_first = permissions.typed
@@ -145,7 +145,7 @@ class LoadController:
         return tuple(dict.fromkeys(path for path in paths if path not in self._typed))
 
     def question(self, path: str) -> WriteQuestion:
-        """Look at a target that is to be written; blocks as long as it does.
+        """Look at a target that the load wants to write; blocks as long as it does.
 
         Permissions that were given for another device of a name are forgotten first.
         """

@@ -11,7 +11,7 @@ from engine.text import safe_text
 
 _DEVICE_TABLES = frozenset({"disks", "paths"})
 _NAMED_BY = {EventKind.HOTPLUG: "name", EventKind.PATH: "path"}
-"""Where events of a kind name their device."""
+"""Keys in which events of a kind name their device."""
 
 
 def device_of_subject(subject: LatencySubject | None, topology: Topology) -> str | None:

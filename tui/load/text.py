@@ -35,7 +35,7 @@ class RecordedState(Struct, frozen=True):
     ended: str
     """Text of its end event; empty while it runs."""
     at_once: tuple[str, ...] = ()
-    """Names of the loads that run at this time, where there are several; the job is that of the last."""
+    """Names of the loads that run at this time, where there are several; the job belongs to the last."""
 
 
 def recorded_state(events: Sequence[Event], now_ns: int) -> RecordedState | None:

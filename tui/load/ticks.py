@@ -31,7 +31,7 @@ class LoadTick(Struct, frozen=True, eq=False):
     end_ns: int
     epoch_before: int = 0
     epoch: int = 0
-    """At the end of the interval; if the two differ, knobs were turned within it."""
+    """Epoch at the end of the interval; if the two differ, knobs were turned within it."""
     ios: int = 0
     latency_ns: int = 0
     """Sum over all I/Os that completed."""

@@ -23,7 +23,7 @@ class Rate(Struct, frozen=True):
     """How fast one clone goes."""
 
     iops: float | None
-    """Of both directions together; None: as fast as it can."""
+    """Rate of both directions together; None: as fast as it can."""
     read_pct: float
     arrival: Arrival = Arrival.CLOSED
     notes: tuple[str, ...] = ()

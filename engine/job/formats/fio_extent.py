@@ -30,7 +30,7 @@ _TAKE_TURNS = (
 
 
 class FioExtent(Struct, frozen=True):
-    """Fields of a JobSpec that are about bytes, of each target."""
+    """Fields of a JobSpec that are about bytes of each target."""
 
     size_bytes: int | None = None
     offset_bytes: int = 0

@@ -28,7 +28,7 @@ _CHOOSE = "run one of them with --section NAME"
 
 
 def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
-    """Read a fio job file; of its sections only those `chosen` by name, if any are.
+    """Read a fio job file, only the sections `chosen` by name, if any are.
 
     Raises:
         LunscopeError: it, or a file it includes, cannot be read.

@@ -23,7 +23,7 @@ class Ties(Struct, frozen=True):
 
     load: GroupedLoad
     exits_all: bool = False
-    """Whether the file asks that jobs end with the first that ends: one such option is for all of it, as in fio."""
+    """Whether the file asks that jobs end with the first that ends: one option is for the whole file, as in fio."""
     begins_part: bool = False
     exits_file: bool = False
     """Whether jobs behind a stonewall never begin then, either."""

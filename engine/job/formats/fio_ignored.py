@@ -78,7 +78,7 @@ class OtherOptions(Struct, frozen=True):
     targets: Sequence[str]
     """Files and devices by name; none where it makes its files."""
     files: int
-    """On how many of them each clone works."""
+    """Number of files on which each clone works."""
     depth: int
     """What each clone keeps outstanding."""
     loops: int

@@ -114,7 +114,7 @@ class FioSection(Struct, frozen=True):
     name: str
     location: SourceLocation
     options: tuple[Option, ...]
-    """In the order of the file; the last of one name counts."""
+    """Options in the order of the file; the last of one name counts."""
 
 
 def sections_of(lines: Iterable[Line], path: str) -> tuple[FioSection, ...]:

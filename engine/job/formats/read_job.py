@@ -23,7 +23,7 @@ class JobSearch(Struct, frozen=True):
     slo: str | None
     """A limit of latency."""
     steady_limit: str = ""
-    """By which it would be steady, as the file has it."""
+    """Limit by which it would be steady, as the file has it."""
     steady_s: float | None = None
     """Over how long a time that is to hold; None where it does not say."""
 
@@ -37,11 +37,11 @@ class ReadJob(Struct, frozen=True):
     """A job as it was read, with what a reader of its results must know."""
 
     phases: tuple[Scenario | LoadGroup, ...]
-    """At least one; each begins when the one before is over."""
+    """At least one phase; each begins when the one before is over."""
     warnings: tuple[str, ...] = ()
     """Options of the file that the load ignores, one line each; none of them changes the load."""
     scratch_folder: Path | None = None
-    """Where the file wants files that lunscope makes itself."""
+    """Folder where the file wants files that lunscope makes itself."""
     search: JobSearch | None = None
     """Set if it has to be a sweep."""
 

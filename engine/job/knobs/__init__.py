@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 KNOBS: Mapping[str, Knob] = MappingProxyType(entries(Knobs))
-"""By field of Knobs."""
+"""Knobs by field of Knobs."""
 KNOBS_BY_KEY: Mapping[str, Knob] = MappingProxyType(
     {each.key: each for each in sorted(KNOBS.values(), key=lambda each: each.position)}
 )
-"""By key of a job file, in the order in which people read them."""
+"""Knobs by key of a job file, in the order in which people read them."""
 
 
 def knob_rows() -> list[tuple[Knob, Row]]:

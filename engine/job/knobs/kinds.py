@@ -182,7 +182,7 @@ class OneOf(KnobKind):
     words: type[StrEnum]
     named: Callable[[str], StrEnum] | None = None
     example: str = ""
-    """For the error where `named` takes more than the words."""
+    """Example for the error where `named` takes more than the words."""
 
     def read(self, value: Any) -> StrEnum:  # noqa: ANN401
         if self.named is None:

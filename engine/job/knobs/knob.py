@@ -47,11 +47,11 @@ class StepKey(Struct, frozen=True):
     """A key of the load screen that turns a knob by one step."""
 
     id: str
-    """Of the action, after `knob.`."""
+    """Id of the action, after `knob.`."""
     title: str
-    """As help and palette say it."""
+    """Title for help and palette."""
     keys: str
-    """In Textual's names, separated by commas."""
+    """Keys by Textual's names, separated by commas."""
     step: Step
     direction: int
 
@@ -71,7 +71,7 @@ class Row(Struct, frozen=True):
     down: StepKey
     more: tuple[StepKey, ...] = ()
     hint: str = ""
-    """Of the further keys."""
+    """Hint for the further keys."""
     shown: Callable[[Knobs, int], str] | None = None
     """What is shown for the knobs and the number of targets; None: the value as it is written."""
     brief: Callable[[Knobs], str] | None = None
@@ -98,7 +98,7 @@ class FioNumber(Struct, frozen=True):
     """A whole number that fio means alike; 0 in fio is not set."""
 
     names: Mapping[str, Mapping[str, Any]]
-    """Its options in fio, each with what it says of other knobs, by their ids."""
+    """Options in fio, each with what it says of other knobs, by their ids."""
     of_writes: bool = False
     """Whether it is without effect on a job that only reads."""
 
@@ -108,14 +108,14 @@ class Knob:
     """One knob; `knob` makes it part of a field of Knobs; the field name is its id."""
 
     key: str
-    """In job files; with hyphens the option of the command line."""
+    """Key in job files; with hyphens the option of the command line."""
     position: int
-    """In job files, summaries and the help of the command line."""
+    """Position in job files, summaries and the help of the command line."""
     name: str
-    """As events say it: "queue depth 8 -> 16"."""
+    """Name in events: "queue depth 8 -> 16"."""
     kind: KnobKind
     help: str
-    """Of the option."""
+    """Help of the option."""
     metavar: str = ""
     unset: str | None = None
     """The word for None; None where the knob always has a value."""
@@ -129,7 +129,7 @@ class Knob:
     fio: tuple[str, ...] | None = None
     """Options of fio it is made of; None: a job that sets it cannot be written for fio."""
     fio_number: FioNumber | None = None
-    """Where one option of fio is all of it."""
+    """Present where one option of fio is all of it."""
     id: str = ""
     default: object = None
 

@@ -63,7 +63,7 @@ def _offsets(knobs: Knobs) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """Everything that may be turned while the load runs; one value of it describes one epoch."""
+    """Everything that may be turned while the load runs; one value describes one epoch."""
 
     queue_depth: int = knob(
         1,
@@ -258,7 +258,7 @@ class Knobs:
             fio=("random_distribution", "norandommap"),
         ),
     )
-    """Where random I/Os go."""
+    """Distribution of the offsets of random I/Os."""
     write_distribution: Distribution | None = knob(
         None,
         Knob(
@@ -272,7 +272,7 @@ class Knobs:
             fio=(),
         ),
     )
-    """Where random writes go; None: as `distribution`."""
+    """Distribution of the offsets of random writes; None: as `distribution`."""
     mode: Mode = knob(
         Mode.DIRECT,
         Knob(
@@ -372,7 +372,7 @@ class Knobs:
             fio=(),
         ),
     )
-    """Which of several paths, and which copy of a mirror."""
+    """How one of several paths, or a copy of a mirror, is chosen."""
     flush: Flush = knob(
         Flush.FSYNC,
         Knob(

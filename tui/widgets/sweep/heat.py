@@ -29,7 +29,7 @@ FIGURES = (
 )
 """What the cells can show."""
 _WIDTHS = (10, 8, 7, 5)
-"""Of a cell: mark, density, figure, more marks; the smallest has no figure."""
+"""Widths of a cell: mark, density, figure, more marks; the smallest has no figure."""
 _FIGURE_WIDTH = 5
 
 

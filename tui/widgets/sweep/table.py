@@ -62,7 +62,7 @@ class SweepTable(RowTable[PointRow]):
         self._sort = ("", False)
         self._columns: list[_Column] = []
         self._widths: list[int] = []
-        """Of the values of each axis."""
+        """Widths of the values of each axis."""
 
     def show(self, rows: Sequence[PointRow], axes: tuple[str, ...], sort: tuple[str, bool]) -> None:
         """Take new rows in their order; `sort` is what they are sorted by, and whether descending."""
