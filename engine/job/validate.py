@@ -252,6 +252,30 @@ def _floor_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem("rate-min", f"{format_number(floor.per_s)} is above the --rate of {format_number(rate)}")
 
 
+def aio_refusal(what: str) -> str:
+    """Say that the aio engine does not drive something, with the fix."""
+    return f"the aio engine does not drive {what}: use --engine uring or threads"
+
+
+def _not_for_aio(job: JobSpec) -> Iterator[str]:
+    """List what the aio engine does not implement: it must not drive another load than requested."""
+    wanted = {
+        "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
+        "a mirror (--mirror)": job.copies > 1,
+        "one queue depth for all targets (--qd-total)": job.total_queue_depth,
+        "several sequential streams (--streams)": job.streams > 1,
+        "a jump between blocks (--jump)": job.jump_bytes != 0,
+        "sequences of reads and of writes (--separate)": job.separate,
+        "a part of a target that begins later (--offset)": job.offset_bytes != 0,
+        "an alignment of its own (--align)": job.align_bytes is not None,
+        "an end by bytes (--io-size, --loops)": job.ends_by_bytes,
+        "a time that is not measured (--ramp)": job.ramp_s > 0,
+        "pauses (--think)": job.think_s > 0,
+        "I/O priorities (--io-priority)": bool(job.priorities),
+    }
+    return (what for what, is_wanted in wanted.items() if is_wanted)
+
+
 def validate(job: JobSpec) -> None:
     """Check a whole job, without touching its targets.
 
@@ -261,3 +285,5 @@ def validate(job: JobSpec) -> None:
     for problems in (knob_problems(job.knobs), setting_problems(job), joint_problems(job)):
         for problem in problems:
             raise UsageError(str(problem))
+    for what in _not_for_aio(job) if job.backend is Backend.AIO else ():
+        raise UsageError(aio_refusal(what))

@@ -15,6 +15,7 @@ from engine.guard import OpenTarget
 from engine.job.io_priority import kernel_rules
 from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
+from engine.job.validate import aio_refusal
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this lets the operator turn the queue depth up."""
@@ -101,7 +102,8 @@ def _make(
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = deepest(job)
     if backend is Backend.AIO:
-        _refuse_for_aio(job, flow)
+        if flow is not None:
+            raise UsageError(aio_refusal("a flow of several loads"))
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (imports asyncio and aiofiles, which others do not need)
 
         return AioEngine(
@@ -161,29 +163,6 @@ def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
     return LoadTarget(
         target.fd, target.name, target.size_bytes, target.direct_align_bytes, writable=target.writable, paths=paths
     )
-
-
-def _refuse_for_aio(job: JobSpec, flow: FlowShare | None) -> None:
-    """Refuse what the aio engine does not implement, rather than drive another load than requested."""
-    wanted = {
-        "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
-        "a mirror (--mirror)": job.copies > 1,
-        "one queue depth for all targets (--qd-total)": job.total_queue_depth,
-        "several sequential streams (--streams)": job.streams > 1,
-        "a verified load (--verify)": job.verify,
-        "a jump between blocks (--jump)": job.jump_bytes != 0,
-        "sequences of reads and of writes (--separate)": job.separate,
-        "a part of a target that begins later (--offset)": job.offset_bytes != 0,
-        "an alignment of its own (--align)": job.align_bytes is not None,
-        "an end by bytes (--io-size, --loops)": job.ends_by_bytes,
-        "a time that is not measured (--ramp)": job.ramp_s > 0,
-        "pauses (--think)": job.think_s > 0,
-        "I/O priorities (--io-priority)": bool(job.priorities),
-        "a flow of several loads": flow is not None,
-    }
-    for what, is_wanted in wanted.items():
-        if is_wanted:
-            raise UsageError(f"the aio engine does not drive {what}: use --engine uring or threads")
 
 
 def notices_of(choice: BackendChoice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:

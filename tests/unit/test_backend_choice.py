@@ -15,7 +15,7 @@ from engine.guard import OpenTarget, TargetKind
 from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
 from engine.job.scenario import parse_scenario
-from engine.job.spec import Backend, JobSpec, Knobs, Mode
+from engine.job.spec import Backend, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.running.select import BackendChoice, blocking_target, choose, notices_of
@@ -48,6 +48,8 @@ def test_what_was_asked_for_is_taken_or_refused_with_a_fix() -> None:
 def test_what_the_aio_engine_does_not_turn_is_refused_before_a_target_is_opened() -> None:
     with pytest.raises(UsageError, match="--fsync-every: the aio engine issues no fsync: it needs --engine"):
         validate(JobSpec(knobs=Knobs(fsync_every=8), backend=Backend.AIO))
+    with pytest.raises(UsageError, match=r"the aio engine does not drive a mirror \(--mirror\): use --engine uring or"):
+        validate(JobSpec((TargetSpec("/a"), TargetSpec("/b")), Knobs(stripe_width=2), copies=2, backend=Backend.AIO))
     turned = 'schema = "lunscope.scenario/1"\n[job]\nengine = "aio"\n[[turn]]\nat = "1s"\nmode = '
     parse_scenario(turned + '"direct-sync"')
     with pytest.raises(
