@@ -1,4 +1,4 @@
-"""Work in a thread of which only the newest request counts."""
+"""Work in a thread; only the newest request counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NewestWork:
         self._lock = threading.Lock()
         self._next: Work | None = None
         self._begun_s: float | None = None
-        """When the present work was begun; None while there is none."""
+        """Time at which the present work was begun; None while there is none."""
 
     def request(self, work: Work) -> None:
         """Do this next, instead of what waits; never blocks.

@@ -243,7 +243,7 @@ class AioEngine:
         self._thread.start()
 
     def end_after(self, runtime_s: float | None) -> None:
-        """End the load so long after its start and not when was said before; None: by nothing but `stop`."""
+        """End the load a time after its start and not when was said before; None: only `stop` ends it."""
         self._load.runtime_s = runtime_s
 
     def apply(self, knobs: Knobs) -> int:
@@ -265,7 +265,7 @@ class AioEngine:
         return self._load.threads.times_ns()[0]
 
     def drain(self, timeout_s: float) -> bool:
-        """Stop issuing and wait for what is outstanding, at most so long; whether all completed."""
+        """Stop issuing and wait for what is outstanding, up to a time; whether all completed."""
         self._load.stopping.set()
         self._load.stats.close()
         if self._thread.ident is not None:

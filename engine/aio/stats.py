@@ -32,7 +32,7 @@ _JUDGED_EVERY_NS = 10_000_000
 Histogram: TypeAlias = Counter[tuple[int, int, int]]
 """Latencies by target, direction and bucket."""
 CpuTimes: TypeAlias = tuple[int, int, int, int | None]
-"""As EpochStats.cpu_ns, since any moment."""
+"""Times as in EpochStats.cpu_ns, since any moment."""
 
 
 def cells_of(histogram: Mapping[tuple[int, int, int], int]) -> Cells:
@@ -87,7 +87,7 @@ class Epoch:
         self.skipped = np.zeros(targets, np.uint64)
         self._second = 0
         self._maxima = [[0, 0, 0] for _ in range(targets + 1)]
-        """Largest latencies in this second; the last row is of all targets."""
+        """Largest latencies in this second; the last row is for all targets."""
         self._peaks = np.zeros((targets + 1, 3, 2), np.uint64)
         self._cpu = cpu
         self._cpu_times: list[CpuTimes] = []

@@ -22,7 +22,7 @@ class Outstanding(Struct, frozen=True):
     target: str
     ios: int
     since_ns: int
-    """When the oldest was issued, on the monotonic clock."""
+    """Time at which the oldest was issued, on the monotonic clock."""
     call: str = ""
     """What waits, where it is none of the load's own I/Os: the call open, fsync or close, a scan or check."""
 
@@ -45,15 +45,15 @@ class Stall(Struct, frozen=True):
     ios: int
     """The most that were named at one time."""
     since_ns: int
-    """When the oldest was issued, on the monotonic clock."""
+    """Time at which the oldest was issued, on the monotonic clock."""
     ended_ns: int
-    """When none of them was outstanding any more, or when they were given up."""
+    """Time from which none of them was outstanding, or at which they were given up."""
     returned: bool
     """Whether all completed."""
     at_end: bool = False
     """Whether it outlasted the load."""
     call: str = ""
-    """As of Outstanding."""
+    """Call, as in Outstanding."""
 
     @property
     def lasted_s(self) -> float:
@@ -148,7 +148,7 @@ class Waits:
                 del self._begun[number]
 
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
-        """Return calls that have not returned for so long, by what they are on."""
+        """Return calls that have not returned for a time, by what they are on."""
         now_ns = time.monotonic_ns()
         found: dict[tuple[str, str], list[int]] = {}
         with self._lock:

@@ -47,7 +47,7 @@ class LoadSettings(Struct, frozen=True):
     total_queue_depth: bool = False
     seed: int = 1
     max_queue_depth: int = 1024
-    """Of each target; allocated at the start."""
+    """Largest depth of each target; allocated at the start."""
     runtime_s: float | None = None
     arrival: Literal["closed", "constant", "poisson"] = "closed"
     poll: bool = False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEY = "isolation"
 _POINT = "point"
 _MOST = 1 << 62
-"""Beyond any count or time that was measured."""
+"""A number beyond any count or time that was measured."""
 _MOST_POINTS = 100_000
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from engine.helper_process import READY
 
 _PATIENCE_S = 120.0
-"""I/Os that a limit holds may take so long; the group stays for as long as a process in it has not ended."""
+"""Time that I/Os may take which a limit holds; the group stays until the last process in it has ended."""
 HASTY_S = 5.0
 """Patience of a lunscope that removes a group whose keeper has failed."""
 _POLL_S = 0.02

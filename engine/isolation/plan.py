@@ -28,14 +28,14 @@ WITHIN = 1.5
 _DEPTHS = "qd=1,2,4,8,16,32"
 _AXES = ("qd", "bs")
 _SPARE_S = 180
-"""The aggressor ends by itself so long after its point, should nothing else end it."""
+"""Time after its point at which the aggressor ends by itself, should nothing else end it."""
 _LEAST_POINT_S = 3
 _BESIDE_S = 3
-"""Beside what is measured of a point: a process that starts, and the second that it settles."""
+"""Time of a point beside its measurement: a process that starts, and the second that it settles."""
 
 
 class IsolationPlan(Struct, frozen=True):
-    """What is to be measured."""
+    """What to measure."""
 
     victim: JobSpec
     """An open loop: response times count from the time an I/O was due."""
@@ -43,7 +43,7 @@ class IsolationPlan(Struct, frozen=True):
     caps: tuple[Cap, ...] | None
     """None: a half and a tenth of what the aggressor reaches without one."""
     seconds: int
-    """Of each point."""
+    """Duration of each point."""
     within: float
     """How many times its response time alone the victim may have."""
 

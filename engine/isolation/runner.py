@@ -25,7 +25,7 @@ from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 
 _SETTLE_S = 1.0
-"""From the first I/O of the aggressor, or from its end, to what is measured."""
+"""Time from the first I/O of the aggressor, or from its end, to what is measured."""
 _POLL_S = 0.05
 
 
@@ -63,7 +63,7 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         self.failure: LunscopeError | None = None
         """What ended it; None if nothing did."""
         self._now_s = 0.0
-        """When the point in hand began."""
+        """Time at which the point in hand began."""
         self._meter = VictimMeter(load, self._rest)
         self._disks: tuple[str, ...] = ()
 
@@ -181,7 +181,7 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         self._load.turn(self.plan.victim.knobs)
 
     def _loads_without(self, cap: Cap) -> list[AggressorLoad]:
-        """List the loads of which no point with this cap is kept."""
+        """List the loads for which no point with this cap is kept."""
         done = {point.aggressor for point in self.study.points if point.cap == cap}
         return [load for load in self.plan.loads if load not in done]
 

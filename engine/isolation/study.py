@@ -121,7 +121,7 @@ class IsolationStudy(Struct, frozen=True):
 
     @property
     def answer(self) -> str:
-        """Which cap keeps the victim within its limit, in one line; why it is not said where the data do not say it."""
+        """Which cap keeps the victim within its limit, in one line; or why the data do not say it."""
         reason = self._reason_not_to_say()
         if reason:
             return f"not said which cap isolates: {reason}"

@@ -31,7 +31,7 @@ class VictimSecond(Struct, frozen=True, eq=False):
     skipped: int
     """Arrivals that found no free slot in time."""
     latency_sum_ns: int
-    """From the time they were due to their completion."""
+    """Sum of the times from when they were due to their completion."""
     buckets: NDArray[np.uint16]
     counts: NDArray[np.uint64]
 
@@ -58,7 +58,7 @@ class _Totals(Struct, frozen=True, eq=False):
 
 
 class VictimMeter:
-    """Reads what the victim measures, of which any number may be readers."""
+    """Reads what the victim measures; there may be any number of readers."""
 
     def __init__(self, load: Load, rest: Callable[[float], None]) -> None:
         """Take the load, and what lets time pass and raises where the point is to end."""
@@ -67,7 +67,7 @@ class VictimMeter:
     def seconds(
         self, count: int, check: Callable[[], None], show: Callable[[tuple[VictimSecond, ...]], None]
     ) -> tuple[VictimSecond, ...]:
-        """Measure so many seconds; `check` raises where the aggressor has ended, `show` takes those so far.
+        """Measure a number of seconds; `check` raises where the aggressor has ended, `show` takes those so far.
 
         One in which the process was stopped is left out.
 

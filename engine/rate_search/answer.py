@@ -32,7 +32,7 @@ class RateVerdict(StrEnum):
     ALL_KEEP = "highest rate keeps it"
     NONE_KEEPS = "no rate keeps it"
     UNDECIDED = "undecided"
-    """It was stopped before the bounds were near enough, or rates had too few I/Os in the time given to them."""
+    """The search stopped before the bounds were near enough, or rates had too few I/Os in the time given to them."""
 
 
 class RateBound(Struct, frozen=True):
@@ -45,9 +45,9 @@ class RateBound(Struct, frozen=True):
     exceeded_s: float
     """Duration of the bad ones."""
     ios: int
-    """Of all trials together, which the class rests on."""
+    """I/Os of all trials together, on which the class rests."""
     over: int | None
-    """Of them, that took longer than the limit; None where it is about the mean."""
+    """Number of them that took longer than the limit; None where it is about the mean."""
     latency_ns: float | None
     """What is limited: the mean of all I/Os, or else the median over the trials."""
 
@@ -78,12 +78,12 @@ class RateAgain(Struct, frozen=True):
     """A rate that exceeded a limit and was measured again, as a higher one keeps it or one trial alone exceeded it."""
 
     before: RateBound
-    """Of all trials that were set aside."""
+    """Bound from the trials that were set aside."""
     now: RateBound
     is_kept: bool
     """Whether the trials that count keep the limit."""
     rounds: int
-    """How often it was measured anew."""
+    """How often it was measured again."""
 
     @classmethod
     def of(cls, rounds: Sequence[Sequence[RateTrial]], limit: Limit) -> RateAgain:
@@ -104,7 +104,7 @@ class RateAnswer(Struct, frozen=True):
     undecided: tuple[float, ...] = ()
     """Rates between the bounds, measured and neither."""
     undecided_ios: int = 0
-    """That were measured at them."""
+    """I/Os that were measured at the undecided rates."""
     needed_s: float | None = None
     """Time at one of them that had as much as is given to a rate and too few I/Os in it; None where there is none."""
     kept_above: float | None = None

@@ -25,8 +25,8 @@ class LoadClass(StrEnum):
 def classify(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
     """Classify one rate by all trials at it.
 
-    A lower bound keeps the limit over all its I/Os together, of which it has as many as the limit needs, and for most
-    of the time. Where only one of both is so, as after a stall, it is measured for longer before it is refused.
+    A lower bound keeps the limit over all its I/Os together, as many as the limit needs, and for most of the time.
+    Where only one of both is so, as after a stall, it is measured for longer before it is refused.
     """
     return _class_of(trials, limit, phase, exceed_ratio) if trials else LoadClass.UNDECIDED
 

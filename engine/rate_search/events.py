@@ -31,9 +31,9 @@ class RecordedRates(Struct, frozen=True):
     """A recorded search at one moment."""
 
     plan: RatePlan
-    """Its limits, goal and combinations over the default job; the job is in the events of the load."""
+    """Limits, goal and combinations over the default job; the job is in the events of the load."""
     trials: tuple[tuple[RateTrial, ...], ...]
-    """By combination."""
+    """Trials by combination."""
     ended: str
     """"complete", "stopped", or why the load ended; empty while it goes on."""
 

@@ -20,16 +20,16 @@ _ROUGH = (4, 6)
 _IOS_OF_MEAN = 10
 """I/Os for each exceedance where a limit is about no percentile: 100 in the last pass."""
 _TWICE = 2
-"""What is near a limit is measured for so many times the I/Os that are needed at least."""
+"""Factor of the I/Os that are needed at least, for what is near a limit."""
 _MOST_TRIAL_S = 10.0
 _MOST_AT_RATE_S = 120.0
-"""At one rate, unless more is asked for: where there are fewer I/Os in it than are needed it stays undecided."""
+"""Most time at one rate, unless more is asked for: with too few I/Os in it the rate stays undecided."""
 _LONGER = 1.25
 """Times the usual one that a rate has where I/Os and time do not agree, and at least"""
 _LONGER_SUM = 2.0
 """times the time that is asked for."""
 _DURATION_SUM_S = 21.0
-"""As FD.io CSIT has it."""
+"""Sum of durations, as FD.io CSIT has it."""
 _LEAST_SUM_S = 7.0
 
 
@@ -50,7 +50,7 @@ class Phase(Struct, frozen=True):
     """I/Os beyond a percentile that a class rests on at least, were the limit just kept."""
 
     def least_ios(self, limit: Limit) -> float:
-        """I/Os at one rate without which nothing is said of a limit."""
+        """I/Os at one rate without which a limit is not judged."""
         return self.exceedances / allowed_share(limit) if limit.percent else self.exceedances * _IOS_OF_MEAN
 
     def time_at(self, rate: float, limit: Limit) -> float:

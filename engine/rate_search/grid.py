@@ -8,7 +8,7 @@ import math
 from msgspec import Struct
 
 LOWEST_SHARE = 1 / 256
-"""Of the maximum, where nothing else is asked for: whatever exceeds a limit there does so at any rate."""
+"""Share of the maximum, where nothing else is asked for: what exceeds a limit there does so at any rate."""
 
 
 class RateGrid(Struct, frozen=True):

@@ -60,7 +60,7 @@ class _Classes(Struct):
     seen: int = 0
     """Trials of the grid that are in them."""
     grid: RateGrid | None = None
-    """That the bounds are of; None: they do not follow from these classes."""
+    """Grid of the bounds; None: they do not follow from these classes."""
     bounds: Bounds = field(default_factory=lambda: Bounds(None, None))
 
 
@@ -74,10 +74,10 @@ class KnownTrials:
     def __init__(self) -> None:
         self._trials: list[RateTrial] = []
         self._rates: list[float] = []
-        """Of the trials on the grid, in their order."""
+        """Rates of the trials on the grid, in their order."""
         self.to_maximum: dict[float, list[RateTrial]] = {}
         self.on_grid: dict[float, list[RateTrial]] = {}
-        """Those of the newest round at each rate."""
+        """Trials of the newest round at each rate."""
         self._rounds: Rounds = {}
         self.is_maximum_again = False
         """Whether the maximum was measured again after rates of the grid."""
@@ -121,7 +121,7 @@ class KnownTrials:
         return classes.bounds
 
     def disputed(self, limit: Limit, phase: Phase, exceed_ratio: float) -> Disputed | None:
-        """Return the lowest rate that exceeds the limit although a higher one keeps it, if it is to be measured again.
+        """Return the lowest rate that exceeds the limit although a higher one keeps it, if it must be measured again.
 
         One that was begun to be measured again goes on until it is decided.
         """

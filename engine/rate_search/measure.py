@@ -20,9 +20,9 @@ from engine.sweep.limit import Limit
 
 _POLL_S = 0.02
 _SETTLE_S = 0.2
-"""From a turn to the trial: what waited at the rate before is served by then."""
+"""Time from a turn to the trial: what waited at the rate before is served by then."""
 _GAP_S = 2.0
-"""After so long without a poll the process was stopped, or the machine; the trial begins anew."""
+"""A longer time without a poll means that the process or the machine was stopped; the trial begins again."""
 _PATIENCE_S = 10.0
 """How much longer than wanted a trial may last because I/Os of the one before do not return."""
 _ATTEMPTS = 3

@@ -95,7 +95,7 @@ class RatePlan(Struct, frozen=True):
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """What is to be kept."""
+        """What the rates must keep."""
         return self.search.limits
 
     @property

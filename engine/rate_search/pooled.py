@@ -20,11 +20,11 @@ class Pooled(Struct, frozen=True):
 
     duration_s: float
     ios: int
-    """That completed, failed or were skipped."""
+    """I/Os that completed, failed or were skipped."""
     over: float
-    """Of them, that took longer than the limit; 0 where it is about the mean."""
+    """Number of them that took longer than the limit; 0 where it is about the mean."""
     mean_ns: float
-    """Of all, those that did not complete at the longest wait; 0 where the limit is not about the mean."""
+    """Mean of all I/Os, where those that did not complete count with the longest wait; 0 without a limit on it."""
     unsustained_s: float
     """Duration of the trials that did not carry the rate."""
 
@@ -48,7 +48,7 @@ class Pooled(Struct, frozen=True):
         return self.over <= allowed_share(limit) * self.ios + _ROUNDING
 
     def is_clear(self, limit: Limit) -> bool:
-        """Whether they keep it by so much that chance makes no difference."""
+        """Whether they keep it so clearly that chance makes no difference."""
         return self.keeps(limit) and self.over <= _CLEAR * allowed_share(limit) * self.ios + _ROUNDING
 
 

@@ -1,7 +1,7 @@
 """Rates that are measured again, because they exceed a limit that a higher rate keeps, or did so in one trial only.
 
 Latencies do not fall as the rate rises, so one of the two rates met something else, such as a stall. RFC 9971 believes
-the lower one for good; here it is measured anew, and its new round of trials counts alone. If it exceeds the limit in
+the lower one for good; here it is measured again, and only its new round of trials counts. If it exceeds the limit in
 the last round, too, it is believed.
 """
 
@@ -17,7 +17,7 @@ from engine.rate_search.trial import RateStage, RateTrial
 from engine.sweep.limit import Limit
 
 MOST_ROUNDS = 4
-"""Of trials at one rate."""
+"""Most rounds of trials at one rate."""
 _STALLED = 0.05
 """Share of the I/Os of a trial over a limit from which something may have stalled; bursts of arrivals make less."""
 

@@ -24,12 +24,12 @@ from engine.sweep.limit import Limit
 
 FIRST_RATE = 10_000.0
 _FASTER = 4.0
-"""From one rate to the next on the way to the maximum."""
+"""Factor from one rate to the next on the way to the maximum."""
 _OVERLOADS = 3
 """Trials that must fall short of a rate before it is taken as too high: a single one may have met a stall."""
 _MOST_TRIALS = 2000
 _IOS_OF_MAXIMUM = 15_000
-"""Of all trials that fell short: at random, their number is off by 1 %."""
+"""I/Os of all trials that fell short: at random, their number is off by 1 %."""
 _WHOLE = 0.98
 """Share of the wanted duration of a trial from which it is not short."""
 _ALIKE = 0.05
@@ -118,7 +118,7 @@ class RateSearch(Struct, frozen=True):
         return None
 
     def _is_maximum_doubtful(self, known: KnownTrials, grid: RateGrid, phases: Sequence[Phase]) -> bool:
-        """Whether the maximum is to be measured again, as a limit is kept there: a stall may have made it too low."""
+        """Whether the maximum must be measured again, as a limit is kept there: a stall may have made it too low."""
         if self.is_known_capped(known.to_maximum):
             return False
         *_, overloads = known.to_maximum.values()
@@ -218,7 +218,7 @@ def _to_maximum(trials: Sequence[RateTrial]) -> Groups:
 
 
 def _next_index(grid: RateGrid, now: Bounds, before: Bounds, steps: int) -> int | None:
-    """Choose the rate whose class is to be known next for one limit; None if its bounds are near enough.
+    """Choose the rate whose class is needed next for one limit; None if its bounds are near enough.
 
     Where a bound is missing, that of the phase before is tried, then rates farther and farther out.
     """
@@ -254,7 +254,7 @@ def _reach(steps: int, tried: int) -> int:
 
 
 def _between(upper: int, lower: int, now: Bounds) -> int:
-    """Take the middle, or a rate near it that has trials: of other limits, or of the ladder."""
+    """Take the middle, or a rate near it that has trials for other limits, or from the ladder."""
     middle, near = (upper + lower) // 2, (lower - upper) // 4
     undecided = (index for index in now.undecided if abs(index - middle) <= near)
     return min(undecided, key=lambda index: abs(index - middle), default=middle)

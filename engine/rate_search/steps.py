@@ -19,18 +19,18 @@ from engine.sweep.runner import SweepResult
 from engine.sweep.text import summaries
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of the highest throughput of the closed loop; the last is expected to build a backlog."""
+"""Shares of the highest throughput of the closed loop; the last is expected to build a backlog."""
 _LEAST_S = 2.0
 _MOST_S = 20.0
 _IOS = 2000
-"""Of a point: 20 of them are beyond p99."""
+"""I/Os of a point: 20 of them are beyond p99."""
 
 
 class StepPlan(RatePlan, frozen=True):
     """One trial at each of some rates, for each combination."""
 
     rates: tuple[tuple[float, ...], ...] = ()
-    """Of each combination, ascending."""
+    """Rates of each combination, ascending."""
 
     def next_trial(
         self, curve: int, trials: Sequence[RateTrial], _known: KnownTrials | None = None

@@ -1,4 +1,4 @@
-"""What one trial of an open loop at one rate gave, and how much of it each limit was exceeded by."""
+"""What one trial of an open loop at one rate gave, and what share of it exceeded each limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S = 1.0
 SUSTAINED = 0.95
 """Share of the arrivals that complete where the rate is carried; below, the backlog grows for as long as it lasts."""
 _FEW = 5.0
-"""Arrivals expected, of which it may be chance that there are none."""
+"""Arrivals expected, where none may still be chance."""
 _DEVIATIONS = 3.0
 """Standard deviations that the number of Poisson arrivals may be off."""
 
@@ -37,7 +37,7 @@ class RateStage(StrEnum):
     AGAIN = "again"
     """The first of a new round at its rate, whose earlier trials are set aside."""
     STEP = "step"
-    """Of given rates; no search at all."""
+    """A step of given rates, without a search."""
 
 
 _StageName = Annotated[str, Meta(pattern=f"^({'|'.join(RateStage)})$")]
@@ -62,7 +62,7 @@ class RateTrial(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether as many I/Os completed as arrived, but for those that a limit lets wait."""
     bytes_per_s: Figure = 0.0
     start_s: Figure = 0.0
-    """From the start of the search."""
+    """Time from the start of the search."""
     stage: _StageName = ""
     failing: tuple[str, ...] = ()
     """Targets whose I/Os failed meanwhile."""
@@ -108,7 +108,7 @@ class Arrivals(Struct, frozen=True):
         return _DEVIATIONS * math.sqrt(max(self.due, 1.0))
 
     def is_carried_by(self, iops: float) -> bool:
-        """Whether so many completions per second carried the rate."""
+        """Whether this many completions per second carried the rate."""
         ios = iops * self.duration_s
         return ios + self.margin >= SUSTAINED * self.due and (ios > 0 or self.due < _FEW)
 

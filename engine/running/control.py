@@ -169,7 +169,7 @@ class LoadControl:
             threading.Thread(target=self._supervise, args=(driver,), name="lunscope-load", daemon=True).start()
 
     def end_after(self, runtime_s: float | None) -> None:
-        """End the load that is armed or runs so long after its start, not as its job says; None: by nothing but `stop`.
+        """End the armed or running load a time after its start, not as its job says; None: only `stop` ends it.
 
         For a load whose steps have lengths of their own, whatever the turns between them take.
         """
@@ -213,7 +213,7 @@ class LoadControl:
         self._turns.part_epoch()
 
     def note_stop(self, seconds: float | None) -> None:
-        """Add an event: the whole process was stopped (Ctrl-Z) for so long; None if it was stopped without warning."""
+        """Add an event: the whole process was stopped (Ctrl-Z) for a time; None if it was stopped without warning."""
         if seconds is None:
             text = "continued after SIGSTOP: the latency of I/Os outstanding then includes the stop"
         else:

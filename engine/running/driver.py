@@ -76,7 +76,7 @@ class LoadDriver(ObservedRun):
         self._prepared_run = prepared_run
 
     def recheck(self) -> None:
-        """Check the targets once more, so that `start`, which is to follow at once, need not.
+        """Check the targets once more, so that `start`, which follows at once, need not.
 
         Raises:
             RefusedError: a target changed since it was opened.
@@ -112,7 +112,7 @@ class LoadDriver(ObservedRun):
                 target.begin()
 
     def end_after(self, runtime_s: float | None) -> None:
-        """End so long after the start, not after the runtime of the job; None: by nothing but `stop`."""
+        """End a time after the start, not after the runtime of the job; None: only `stop` ends it."""
         prepared_run = self._prepared_run
         if prepared_run is not None:
             prepared_run.engine.end_after(runtime_s)

@@ -30,7 +30,7 @@ _ORDER = (
     *(LoadState.PREPARING, LoadState.RUNNING, LoadState.STOPPING, LoadState.FAILED),
     *(LoadState.ARMED, LoadState.FINISHED, LoadState.IDLE),
 )
-"""Of the states of its loads the group has the first."""
+"""States in their order: a group has the first of those of its loads."""
 
 
 class GroupControl:
@@ -243,7 +243,7 @@ def _flow_shares(group: LoadGroup) -> list[FlowShare | None]:
 
 @contextmanager
 def _naming(load: str) -> Iterator[None]:
-    """Say of which load an error is."""
+    """Say which load an error belongs to."""
     try:
         yield
     except StoppedError:

@@ -23,7 +23,7 @@ from engine.running.status import LoadReading
 from engine.text import safe_text
 
 _MOST_SLOWEST = 16
-"""As of one load."""
+"""The same number as for one load."""
 _SLOW_TARGET, _SLOW_LATENCY = 0, 5
 """Positions in the raw table slow_load."""
 
@@ -37,12 +37,12 @@ def named(load: str, text: str) -> str:
 
 
 def named_event(load: str, event: Event) -> Event:
-    """Say of which load an event is."""
+    """Say which load an event belongs to."""
     return replace(event, text=named(load, event.text), data={**event.data, "load_name": load}) if load else event
 
 
 def named_outstanding(load: str, waits: Outstanding) -> Outstanding:
-    """Say of which load it is."""
+    """Say which load it belongs to."""
     return replace(waits, target=named(load, waits.target))
 
 
@@ -54,7 +54,7 @@ class GroupReadings:
 
     def __init__(self) -> None:
         self._ended: dict[str, LoadReading] = {}
-        """By name, what is shown of loads once they have ended."""
+        """What is shown of loads once they have ended, by name."""
         self._of: tuple[tuple[str, ...], ...] = ()
         self._keys: tuple[str, ...] = ()
         self._names: tuple[str, ...] = ()

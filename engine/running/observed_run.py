@@ -147,7 +147,7 @@ class ObservedRun:
         return self._job.until_steady and self._steady.is_steady
 
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
-        """Return what has been outstanding for so long; after it was given up, what never completed."""
+        """Return what has been outstanding for a time; after it was given up, what never completed."""
         prepared_run, reads = self._prepared_run, self._pass
         own = self._never_returned if prepared_run is None else prepared_run.outstanding(at_least_s)
         ios, since_ns = (0, 0) if reads is None else reads[0].outstanding(at_least_s)

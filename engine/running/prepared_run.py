@@ -107,7 +107,7 @@ class Beside(Struct, frozen=True, eq=False):
     shared: SharedTargets
     """Targets that others may have open too."""
     flow: FlowShare | None = None
-    """Its part of the I/Os."""
+    """Part of the I/Os that this load has."""
 
 
 _DRAIN_STEP_S = 0.02
@@ -124,7 +124,7 @@ class PreparedRun(Struct, frozen=True, eq=False):
     engine: LoadBackend
     counters: KeptPeaks
     journals: Journals | None = None
-    """Of a verified load."""
+    """Journals of a verified load; None for others."""
 
     @property
     def verifying(self) -> LoadEngine | None:
@@ -188,7 +188,7 @@ class PreparedRun(Struct, frozen=True, eq=False):
             forget_journals(self.targets)
 
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
-        """Return what the engine has had outstanding for so long."""
+        """Return what the engine has had outstanding for a time."""
         rows = zip(self.names, self.engine.outstanding(at_least_s).tolist(), strict=True)
         return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns) in rows if ios)
 

@@ -84,7 +84,7 @@ def build(
 
 
 def deepest(job: JobSpec) -> int:
-    """How deep a load that starts with these knobs can be turned: the engine allocates so much at its start."""
+    """How deep a load that starts with these knobs can be turned: the engine allocates for it at its start."""
     return min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
 
 

@@ -39,7 +39,7 @@ class WaitLimit:
             return self._left_s()
 
     def limit(self, seconds: float) -> None:
-        """Wait so long from now on at most; an earlier limit stays."""
+        """Wait for a time from now on at most; an earlier limit stays."""
         until_s = time.monotonic() + seconds
         with self._changed:
             self._until_s = until_s if self._until_s is None else min(self._until_s, until_s)
@@ -83,7 +83,7 @@ class _Open(Struct):
 class StallWatch:
     """Polls what is outstanding in a thread of its own, so that a hang elsewhere does not delay the report.
 
-    `ask` is called with a number of seconds, and returns what has been outstanding for so long.
+    `ask` is called with a number of seconds, and returns what has been outstanding for longer.
     """
 
     def __init__(self, ask: Callable[[float], tuple[Outstanding, ...]], status_store: StatusStore) -> None:

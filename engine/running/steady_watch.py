@@ -14,7 +14,7 @@ from engine.statistics.decline import BATCHES, Decline, decline_of
 from engine.statistics.steady_state import SteadyRounds
 
 _SETTLE_S = 0.1
-"""Of an epoch, as it is not measured."""
+"""Beginning of an epoch that is not measured."""
 _MARK_S = 0.5
 _MOST_MARKS = 4096
 """Beyond, every second one is dropped: the series of a run of days stays as small."""
@@ -114,7 +114,7 @@ def _directions(knobs: Knobs) -> tuple[str, ...]:
 
 
 def _figure(figure: SteadyFigure, done: Sums, elapsed_s: float) -> float:
-    """Of I/Os, bytes and latencies of an interval; NaN for the latency of no I/O."""
+    """Return the figure from I/Os, bytes and latencies of an interval; NaN for the latency of no I/O."""
     ios, size_bytes, latency_ns = map(float, done)
     if figure is SteadyFigure.LATENCY:
         return latency_ns / 1e3 / ios if ios else float("nan")
@@ -122,7 +122,7 @@ def _figure(figure: SteadyFigure, done: Sums, elapsed_s: float) -> float:
 
 
 def _speed(figure: SteadyFigure, begun: tuple[int, Sums], ended: tuple[int, Sums]) -> float:
-    """Of all I/Os, the greater the better: for latencies the reciprocal."""
+    """Return the figure of all I/Os, the greater the better: for latencies the reciprocal."""
     done = ended[1] - begun[1]
     value = _figure(figure, done[_SIDES["read"]] + done[_SIDES["write"]], (ended[0] - begun[0]) / 1e9)
     return 1 / value if figure is SteadyFigure.LATENCY and value else value

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _MOST_EVENTS = 50
-"""Beyond it damage is counted only: a target that is all wrong would drown everything else."""
+"""Further damage is only counted: a target that is all wrong would drown everything else."""
 
 
 class DamageWatch:
@@ -100,9 +100,9 @@ class FailureWatch:
 
 
 _SETTLE_S = 2.0
-"""From the start, or the end of the ramp; as fio has it (check_min_rate in libfio)."""
+"""Time from the start, or the end of the ramp, as in fio (check_min_rate in libfio)."""
 _GAP_NS = 2_000_000_000
-"""After so long without a poll the process, or the machine, was stopped: that is no rate of the load."""
+"""A longer time without a poll means that the process or the machine was stopped, and is no rate of the load."""
 _BYTES = [1, 5]
 """Positions in the raw table load, of reads and writes."""
 
@@ -111,11 +111,11 @@ class RateWatch:
     """Ends a load whose rate falls below the least that its job allows, as fio does (rate_min of fio(1))."""
 
     def __init__(self, floor: RateFloor | None, ramp_s: float, block_bytes: int) -> None:
-        """Watch over a floor; `block_bytes` is the largest I/O, one of which may be about to complete."""
+        """Watch over a floor; one I/O of `block_bytes`, the largest, may be about to complete."""
         self._floor, self._settle_s = floor, ramp_s + _SETTLE_S
         self._under_way = block_bytes if floor is not None and floor.in_bytes else 1
         self._begun: tuple[int, int] | None = None
-        """When the cycle began, and what was counted then."""
+        """Time at which the cycle began, and what was counted then."""
         self._observed_ns = 0
 
     def observe(self, counters: NDArray[np.uint64], now_ns: int, elapsed_s: float) -> str:

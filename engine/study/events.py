@@ -31,7 +31,7 @@ class Reading(Struct, Generic[Plan, Trial]):
 
     plan: Plan
     trials: list[list[Trial]]
-    """By curve."""
+    """Trials by curve."""
     left_out: list[Data] = field(default_factory=list)
     ended: str | None = None
     """None while it goes on."""
@@ -41,7 +41,7 @@ class StudyEvents(Struct, Generic[Plan, Trial, Found], frozen=True):
     """How one kind of study is recorded."""
 
     key: str
-    """Of what an event of it says: its begin, a trial, a point that is left out, its end."""
+    """Key of what an event of it says: its begin, a trial, a point that is left out, its end."""
     plan: Callable[[Data], tuple[Plan, int] | None]
     """Reads the plan and its number of curves; None where this version cannot."""
     trial: Callable[[str], Trial | None]

@@ -162,7 +162,7 @@ class FoundTrials(Struct, Generic[Trial], frozen=True):
     """What the file of any study of a kind holds."""
 
     trials: list[tuple[int, Trial]]
-    """With the index of their curve."""
+    """Trials with the index of their curve."""
     host: Mapping[str, Any] | None
     """Facts of the host on which the last ones were measured."""
 

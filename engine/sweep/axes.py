@@ -22,7 +22,7 @@ _LOADS = ("queue_depth", "threads", "stripe_width", "hosts")
 
 
 class SweepAxis(Struct, frozen=True):
-    """A knob with its values, in the order given; of a range, ascending."""
+    """A knob with its values, in the order given; a range is ascending."""
 
     knob: Knob
     values: tuple[Any, ...]

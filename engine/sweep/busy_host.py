@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable
 
 _HOST_BUSY_PCT = 95.0
-"""As the limit of the badge for a busy host (engine/results/caveats.py)."""
+"""Limit of the badge for a busy host (engine/results/caveats.py)."""
 
 
 def busy_host_pct(of_trials: Iterable[float | None]) -> float | None:

@@ -21,7 +21,7 @@ from engine.statistics.student_t import t_quantile
 Floats = NDArray[np.float64]
 
 STEPS_PER_OCTAVE = 8
-"""Of the grid of knees; half of it where the start of a fall is searched as well."""
+"""Steps of the grid of knees; half as many where the start of a fall is searched as well."""
 _SHARPNESS = (1.0, 2.0, 5.0, 40.0)
 """1 is the bend of the scalability law without coherency, 40 nearly a corner."""
 _SMALLEST = 1e-6
@@ -30,9 +30,9 @@ _OUTLIER = 1.5
 """Robust standard deviations beyond which a trial counts less (Huber)."""
 _REWEIGHINGS = 2
 _NO_SQUARES = 1e-10
-"""Sums of squares below are rounding: of a term that does not vary, which has the coefficient 0."""
+"""Smaller sums of squares are rounding: those of a term that does not vary, which has the coefficient 0."""
 _KEPT_LOADS = 8
-"""Sets of loads of which the grids are kept, 50 kB each: those of one sweep, which grow in stages."""
+"""Sets of loads whose grids are kept, 50 kB each: those of one sweep, which grow in stages."""
 _CONFIDENCE = 0.95
 
 
@@ -115,7 +115,7 @@ def fit_curves(observed: Observations, *, with_drift: bool) -> Curves:
 
 def _huber(deviations: Floats) -> Floats:
     sizes = np.abs(deviations)
-    # np.median takes ten times as long for so few.
+    # np.median takes ten times as long for a few values.
     scale = max(1.4826 * statistics.median(sizes.tolist()), math.sqrt(_SMALLEST))
     return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(sizes, 1e-12)), np.float64)
 
@@ -139,7 +139,7 @@ class _Kind(Struct, frozen=True, eq=False):
 
 @functools.lru_cache(maxsize=_KEPT_LOADS)
 def _kinds(loads: tuple[float, ...]) -> tuple[_Kind, ...]:
-    """Make the grids of the kinds that so many loads can tell apart, the richest last.
+    """Make the grids of the kinds that a number of loads can tell apart, the richest last.
 
     They depend on the loads alone: what is measured again and again needs them once.
     """
@@ -184,13 +184,13 @@ class _Sums:
         self.y: Floats = np.bincount(of_trial, weights * y) - self._t * (self._y_and_t / self._squares_of_t)
         """Product of each load with the throughputs."""
         self.squares = float(weights @ y**2) - self._y_and_t**2 / self._squares_of_t
-        """Of the throughputs."""
+        """Sum of the squares of the throughputs."""
         self.products: Floats = (
             np.diag(self._weight)
             - np.outer(self._weight, self._weight / self._total)
             - np.outer(self._t, self._t / self._squares_of_t)
         )
-        """Of each load with each other."""
+        """Sums of the products of each load with each other."""
 
     def level_and_drift(self, curves: Floats) -> tuple[Floats, Floats]:
         """Find both for curves without them; shape (curves, loads)."""

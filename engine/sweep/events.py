@@ -28,7 +28,7 @@ class RecordedSweep(Struct, frozen=True):
     """A recorded sweep at one moment."""
 
     plan: SweepPlan
-    """Its axes and limits over the default job: what was measured is in `points`, the job in the events of the load."""
+    """Axes and limits over the default job; what was measured is in `points`, the job in the events of the load."""
     points: SweepPoints
     ended: str
     """"complete", "stopped", or why the load ended; empty while it goes on."""

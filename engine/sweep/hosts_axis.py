@@ -37,7 +37,7 @@ class HostScaling(Struct, frozen=True):
     """Numbers of hosts under otherwise equal values."""
 
     name: str
-    """Of those values, such as "qd=16"; empty without."""
+    """Name of those values, such as "qd=16"; empty without."""
     steps: tuple[ScalingStep, ...]
 
     @property

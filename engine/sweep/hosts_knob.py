@@ -9,9 +9,9 @@ from engine.job.knobs import Knob, Knobs
 from engine.job.knobs.kinds import WholeNumber
 
 MOST_HOSTS = 100_000
-"""For axes of recordings, whose fleet is not there."""
+"""Most hosts of axes of recordings, whose fleet is not there."""
 _FIRST = 0
-"""Its position in lists: before all knobs."""
+"""Position in lists: before all knobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,6 @@ class HostsKnob(Knob):
 
 
 def hosts_knob(count: int) -> HostsKnob:
-    """Make the knob of a fleet of so many hosts."""
+    """Make the knob of a fleet with a number of hosts."""
     kind = WholeNumber(1, count, "{} to {}, the hosts of the fleet")
     return HostsKnob("hosts", _FIRST, "hosts", kind, "Hosts that drive the load.", id="hosts", default=count)

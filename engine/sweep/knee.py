@@ -34,9 +34,9 @@ _FALL = math.log(1.05)
 _NEAR_HIGHEST = math.log(1 / 0.97)
 """How far below the highest throughput a lower load may lie and be preferred."""
 _LEFT_GAIN = math.log2(1.8)
-"""Up to the left inflection a doubled load gains at least 80 %."""
+"""Gain of a doubled load up to the left inflection, 80 % or more."""
 _RIGHT_GAIN = math.log2(1.05)
-"""From the right inflection on it gains less than 5 %."""
+"""Gain of a doubled load from the right inflection on, less than 5 %."""
 _UNSETTLED = 0.25
 """Share of trials that never settled, above which nothing is concluded."""
 _DENSE_PER_OCTAVE = 16
@@ -50,7 +50,7 @@ _NOISY = 0.25
 _NOISY_SPREAD = 0.05
 """Likewise of the usual spread of a load, which repeats may show although each measurement was precise."""
 _MOST_ERROR = 0.30
-"""Of a fit: where measurements are farther from any curve, its optima are chance."""
+"""Largest error of a fit: where measurements are farther from any curve, its optima are chance."""
 
 
 class Shape(StrEnum):
@@ -61,7 +61,7 @@ class Shape(StrEnum):
     """Rises to a peak and falls."""
     FLAT = "flat"
     RISING = "rising"
-    """To the end of the axis, without a knee."""
+    """Throughput rises to the end of the axis, without a knee."""
     FALLING = "falling"
     """Has its highest throughput at the lowest load."""
     WARMING = "warming up"
@@ -94,7 +94,7 @@ class Answer(Struct, frozen=True):
     within: tuple[tuple[Limit, Optimum | None], ...] = ()
     """Highest throughput within each limit; None where no load keeps it."""
     highest: Optimum | None = None
-    """Lowest load within 3 % of the highest throughput; of a flat curve its lowest load, which is the one to use."""
+    """Lowest load within 3 % of the highest throughput; for a flat curve its lowest load, which is the one to use."""
     left: float | None = None
     """Load up to which a doubled load gains at least 80 %; None where there is none such."""
     right: float | None = None

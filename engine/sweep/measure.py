@@ -28,13 +28,13 @@ _WINDOW_S = 0.02
 _JUDGE_WINDOWS = 12
 """How many windows pass from one judgement to the next."""
 _GAP_S = 2.0
-"""A window this long: the process was stopped, or the machine; the measurement begins anew."""
+"""A window this long means that the process or the machine was stopped; the measurement begins again."""
 _MOST_SETTLING_S = 15.0
 """How long I/Os of before may take; a point that begins later still has measured nothing."""
 _SETTLING_POLL_S = 0.005
 _ATTEMPTS = 3
 _ROUNDS = 100
-"""As many completed I/Os per I/O in flight, and those that outlast the epoch hardly count."""
+"""Completed I/Os per I/O in flight with which those that outlast the epoch hardly count."""
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
 
 
@@ -120,7 +120,7 @@ class PointMeter(Struct, frozen=True):
     def _drop_cache(self, knobs: Knobs) -> None:
         """Turn to direct I/O for a moment: it writes back and drops what is cached of targets that may be written.
 
-        Of other targets the cache is left alone: it may be of use to others.
+        The cache of other targets is left alone: it may be of use to others.
         """
         try:
             self.load.turn(replace(knobs, mode=Mode.DIRECT))
@@ -139,7 +139,7 @@ class PointMeter(Struct, frozen=True):
                 return
 
     def _series(self) -> _Series:
-        """Measure until the figures are good enough; begin anew while they move one way and time is left."""
+        """Measure until the figures are good enough; begin again while they move one way and time is left."""
         begun_s: float | None = None
         while True:
             self.watch.begin()
@@ -192,7 +192,7 @@ class PointMeter(Struct, frozen=True):
         return deviation is not None and deviation > LITTLE_HOLDS / 2
 
     def _add_windows(self, windows: _Windows, *bounds_s: float) -> None:
-        """Add as many windows as are judged together, fewer where a time is over at which something may end."""
+        """Add as many windows as are judged together, fewer where a time is over at which the measurement may end."""
         for _ in range(_JUDGE_WINDOWS):
             if self.ended() or self.load.wait(_WINDOW_S):
                 raise EndedError

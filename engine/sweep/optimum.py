@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 _MOST_SET_BACK = 0.10
-"""As iocost-tune caps it."""
+"""Largest set-back, as iocost-tune caps it."""
 
 
 class CurveReading(Struct, frozen=True):
@@ -23,14 +23,14 @@ class Optimum(Struct, frozen=True):
     """A load to use."""
 
     at: CurveReading
-    """After the set-back."""
+    """Reading after the set-back."""
     found: float
     """The load before it."""
     low: float
-    """Of the 95 % interval of `found`."""
+    """Lower end of the 95 % interval of `found`."""
     high: float
     ios: int | None = None
-    """That the latency rests on where a limit is kept: those at the measured load that is nearest."""
+    """I/Os on which the latency rests where a limit is kept: those at the nearest measured load."""
 
     @property
     def whole_load(self) -> int:

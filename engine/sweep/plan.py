@@ -37,9 +37,9 @@ class Curve(Struct, frozen=True):
 
     index: int
     knobs: Knobs
-    """With the lowest load."""
+    """Knobs with the lowest load."""
     values: tuple[tuple[Knob, Any], ...]
-    """Of the other axes."""
+    """Values of the other axes."""
     search: Search
 
     @property

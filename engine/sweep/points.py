@@ -25,7 +25,7 @@ class LeftOut(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What became of it."""
+        """What became of the point."""
         return f"failed: {self.reason}" if self.reason else "skipped"
 
 
@@ -33,7 +33,7 @@ class SweepPoints(Struct, frozen=True):
     """All points at one moment; never changed."""
 
     trials: tuple[tuple[Trial, ...], ...]
-    """By curve."""
+    """Trials by curve."""
     left_out: tuple[LeftOut, ...] = ()
     measuring: Point | None = None
 

@@ -13,7 +13,7 @@ from engine.sweep.trial import Trial
 
 _CONFIDENCE = 0.95
 _LEAST_FREEDOM = 3
-"""With fewer repeats their spread is chance: Student's t would make any of them look noisy."""
+"""Fewest degrees of freedom: with fewer the spread is chance, and Student's t would make any of them look noisy."""
 
 
 class Repeats(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Repeats(Struct, frozen=True):
         return cls(math.sqrt(squares / freedom), freedom)
 
     def half_width(self, measurements: int) -> float:
-        """Half of the 95 % interval of the mean of so many measurements, as a share of it; 1 at most."""
+        """Half of the 95 % interval of the mean of a number of measurements, as a share of it; 1 at most."""
         return min(t_quantile(_CONFIDENCE, self.freedom) * self.deviation / math.sqrt(measurements), 1.0)
 
 

@@ -14,7 +14,7 @@ from engine.sweep.knee import Answer, answer
 from engine.sweep.trial import SearchStage, Trial
 
 _REPEATS = 2
-"""Of every load of the ladder around the knee, the lowest and the highest; one of all others."""
+"""Measurements of each load around the knee, of the lowest and the highest; all others have one."""
 
 
 _POSITIONS: dict[str, int] = {stage: position for position, stage in enumerate(SearchStage)}
@@ -24,7 +24,7 @@ class Search(Struct, frozen=True):
     """The search along one axis; a pure function of what was measured, so that it goes on from a file."""
 
     loads: tuple[int, ...]
-    """Ascending; of the ladder."""
+    """Loads of the ladder, ascending."""
     seed: int = 1
     bisects: bool = True
     """Whether loads between those of the ladder can be set."""

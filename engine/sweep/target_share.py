@@ -32,7 +32,7 @@ class HottestTarget(Struct, frozen=True):
 
     target: TargetShare
     cost_pct: float
-    """By how much the mean latency of all I/Os would be lower without its lag."""
+    """Share of the mean latency of all I/Os that its lag causes."""
 
 
 def target_shares(epoch: EpochResult) -> tuple[TargetShare, ...]:

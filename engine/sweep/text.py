@@ -24,7 +24,7 @@ class PointSummary(Struct, frozen=True):
     load: float
     trials: tuple[Trial, ...]
     repeats: Repeats | None = None
-    """Of all loads of the curve."""
+    """Repeats of all loads of the curve."""
 
     @classmethod
     def of(cls, load: float, trials: Sequence[Trial], repeats: Repeats | None = None) -> PointSummary:

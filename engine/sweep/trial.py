@@ -55,12 +55,12 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     latency_ns: Figure
     """Mean."""
     half_width: Figure = 0.0
-    """Of the 95 % interval of `iops`, as a share of it."""
+    """Half-width of the 95 % interval of `iops`, as a share of it."""
     latencies_ns: Mapping[str, Figure] = field(default_factory=dict)
     """p50, p90, p99, p99.9 and max, where there are enough I/Os."""
     bytes_per_s: Figure = 0.0
     start_s: Figure = 0.0
-    """From the start of the sweep."""
+    """Time from the start of the sweep."""
     duration_s: Figure = 0.0
     ios: Count = 0
     errors: Count = 0
@@ -71,7 +71,7 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     failing: tuple[str, ...] = ()
     """Targets whose I/Os failed meanwhile; such a trial is in no curve."""
     stage: _StageName = ""
-    """Of the search, in which it was measured."""
+    """Stage of the search in which it was measured."""
     targets: tuple[TargetShare, ...] = ()
     """Each target of a load with several; empty where trials of an earlier version are read."""
     average_peak_ns: Figure | None = None
@@ -83,11 +83,11 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     engine_cpus: Figure | None = None
     """CPUs that the engine's threads used."""
     engine_share: Figure | None = None
-    """Of the time of the engine's threads that they used; None where that says nothing of their speed."""
+    """Share of their time that the engine's threads used; None where that says nothing of their speed."""
     engine_waiting_share: Figure | None = None
-    """Of that time, in which they were ready and waited for a processor (engine/results/waiting.py)."""
+    """Share of that time that they were ready and waited for a processor (engine/results/waiting.py)."""
     host_busy_pct: Figure | None = None
-    """Of all processors, for any process."""
+    """Busy share of all processors, for any process."""
     devices: Observed | None = None
     """What the devices below the targets did meanwhile; None if they were not sampled."""
 

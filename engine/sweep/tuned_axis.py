@@ -12,9 +12,9 @@ from engine.tune.registry import find_tunable
 from engine.tune.tunable import Tunable
 
 PREFIX = "tune."
-"""Of the names of such axes."""
+"""Prefix of the names of such axes."""
 _LAST = 1000
-"""Their position in lists: after all knobs."""
+"""Position in lists: after all knobs."""
 
 
 @dataclass(frozen=True, slots=True)

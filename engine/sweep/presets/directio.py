@@ -14,7 +14,7 @@ from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyTable, lis
 
 _BLOCK_BYTES = 1 << 20
 _MEMORY_SHARE = 1 / 8
-"""Of the memory, that the buffers of all threads may take."""
+"""Share of the memory that the buffers of all threads may take."""
 _THREADS = (1, 10, 100, 1000)
 _PUBLISHED = {
     ("write", 1000.0): ("direct write, 1,000 threads", "about 230 MB/s per node"),
@@ -25,7 +25,7 @@ _CACHED = "buffered writes are done once they are in the page cache; what is wri
 
 
 def _threads(host: HostSize) -> list[int]:
-    """Threads of the study that have room for a buffer each, and at most so many."""
+    """Threads of the study that have room for a buffer each, up to a number."""
     most = max(int(host.memory_bytes * _MEMORY_SHARE / _BLOCK_BYTES), 1)
     return sorted({min(count, most) for count in _THREADS})
 

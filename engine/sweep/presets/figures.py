@@ -43,7 +43,7 @@ def _host_cpu(point: PresetPoint) -> float | None:
 
 
 def _completed(value: float, point: PresetPoint) -> float | None:
-    """Return a figure of the I/Os; None where none completed, as of a thousand threads on a slow disk."""
+    """Return a figure of the I/Os; None where none completed, as with a thousand threads on a slow disk."""
     return value if point.trial.ios else None
 
 
@@ -62,7 +62,7 @@ def _cache_hit_pct(point: PresetPoint) -> float | None:
 def _memory_pct(point: PresetPoint) -> float | None:
     """Share of the bytes of a cached load that its disks did not move meanwhile; None where that is not known.
 
-    Disks also move the bytes of others: it is at least so much.
+    Disks also move the bytes of others: the share is at least this.
     """
     way = {0.0: "write", 100.0: "read"}.get(point.knobs.read_pct)
     disks = (point.trial.devices or {}).get("disks")
@@ -89,7 +89,7 @@ FLOWS = StudyFigure(
 )
 DEPTH = StudyFigure(StudyColumn("queue_depth", "QD"), lambda point: float(point.knobs.queue_depth))
 THREADS = StudyFigure(StudyColumn("threads", "threads"), lambda point: float(point.knobs.queue_depth))
-"""Of the engine `threads`, where each has one I/O outstanding."""
+"""Threads of the engine `threads`, where each has one I/O outstanding."""
 DIRECTION = StudyFigure(StudyColumn("direction", "direction"), direction)
 MODE = StudyFigure(StudyColumn("mode", ""), lambda point: point.knobs.mode.value)
 READ_PCT = StudyFigure(StudyColumn("read_pct", "read %"), lambda point: point.knobs.read_pct)
@@ -112,8 +112,8 @@ CPU_PER_GB = StudyFigure(
 NOTE = StudyFigure(StudyColumn("note", ""), _note)
 
 MEMORY = StudyFigure(StudyColumn("memory_pct", "memory %"), _memory_pct)
-"""Of a cached mode: at least so much of it was the page cache and not the disks."""
+"""Least share of a cached mode that came from the page cache and not from the disks."""
 CACHE_HIT = StudyFigure(StudyColumn("cache_hit_pct", "cache hit %", 1), _cache_hit_pct)
-"""Of caches that the host knows: bcache, dm-cache, dm-writecache, ARC."""
+"""Hit rate of caches that the host knows: bcache, dm-cache, dm-writecache, ARC."""
 DETAIL = (IOPS, SPREAD, MB_PER_S, CHECK, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 """What is shown of every point."""

@@ -1,4 +1,4 @@
-"""A load before and after a command that turns a cache on, as of IBM AIX 7.2 flash cache with NDISK64 (2017)."""
+"""A load before and after a command that turns a cache on, as in IBM AIX 7.2 flash cache with NDISK64 (2017)."""
 
 from __future__ import annotations
 

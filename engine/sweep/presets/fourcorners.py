@@ -16,7 +16,7 @@ from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, St
 _RANDOM_BLOCK = "8k"
 _RANDOM, _SEQUENTIAL = "random", "sequential"
 _DISKS_OF_A_HOST = 4
-"""Scratch files of each host where no target is named: the study recommends so many datastores at least."""
+"""Scratch files of each host where no target is named: the study recommends at least as many datastores."""
 _PUBLISHED: Mapping[tuple[Cell, ...], tuple[str, str]] = {
     (1.0,): ("1 VM, 1 disk", "73,040 IOPS 8K average over the mix"),
     (2.0,): ("1 VM, 2 disks", "128,420 IOPS (+75.8 %)"),
@@ -45,7 +45,7 @@ class _ScaleStudy(Struct, frozen=True):
     sizes: tuple[StudyFigure, ...]
     published: Mapping[tuple[Cell, ...], tuple[str, str]]
     flows: StudyFigure | None = None
-    """By what the average is divided; None: it is not."""
+    """Figure by which the average is divided; None: it is not."""
 
     def tables(self, points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
         """Average over the mix by size, then each share of reads."""

@@ -29,7 +29,7 @@ class PresetOutcome(Struct, frozen=True):
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """The tables of the study, without those of which nothing was measured."""
+        """The tables of the study, without those for which nothing was measured."""
         named = zip(self.plan.parts, self.results, strict=False)
         points = [point for (part, _), result in named for point in preset_points(part.name, result)]
         return tuple(table for table in self.plan.preset.tables(points) if table.rows) if points else ()

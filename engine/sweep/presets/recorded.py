@@ -49,7 +49,7 @@ def recorded_study(parts: Sequence[RecordedSweep]) -> PresetOutcome | None:
 
 
 def _study_of(plan: SweepPlan) -> Preset | None:
-    """Find the study of a plan, that over hosts where their number is an axis."""
+    """Find the study of a plan; it is the one over hosts where their number is an axis."""
     hosts = next((axis.values for axis in plan.axes if axis.knob.id == "hosts"), None)
     if hosts is None:
         return PRESETS.get(plan.preset)

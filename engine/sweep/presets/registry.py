@@ -32,7 +32,7 @@ def preset_named(name: str) -> Preset:
 
 
 def fleet_preset(name: str, hosts: int) -> Preset:
-    """Find a preset over so many hosts.
+    """Find a preset over a number of hosts.
 
     Raises:
         UsageError: there is none of this name.

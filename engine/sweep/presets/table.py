@@ -95,7 +95,7 @@ class Pivot(Struct, frozen=True):
     published: tuple[tuple[str, ...], ...] = ()
 
     def table(self, points: Sequence[PresetPoint]) -> StudyTable:
-        """Arrange points; of several for one cell the last counts."""
+        """Arrange points; the last of several for one cell counts."""
         heads = dict.fromkeys(self.across.of(point) for point in points)
         cells = {(self._row(point), self.across.of(point)): point for point in points}
         rows = []
