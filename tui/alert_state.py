@@ -1,4 +1,4 @@
-"""What is raised now, for header and dialog: of the rules of a live host, or of the events of a recording."""
+"""What is raised now, for header and dialog, by the rules of a live host or the events of a recording."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RaisedAlerts(Struct, frozen=True):
 
 
 class AlertState:
-    """Alerts of the source on the screen; of an earlier moment, and in a recording, those of its events."""
+    """Alerts of the source on the screen; for an earlier moment, and in a recording, those of its events."""
 
     def __init__(self, service: AlertService | None, events: EventHistory, *, seekable: bool) -> None:
         self._service = service

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.tune.held import HeldChanges
 
 MOST_PEAKS = 40
-"""Of those that are listed, drawn on the timeline, and stepped through."""
+"""Most peaks that are listed, drawn on the timeline, and stepped through."""
 INTERVALS_PER_PEAK = 10
 """Least intervals for each peak that is drawn on the timeline and stepped through."""
 
@@ -91,7 +91,7 @@ class AppState(AppInput, kw_only=True, eq=False):
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
     _kept_peaks: tuple[tuple[int, int], list[int]] = ((0, 0), [])
-    """Those of a live host, and the range that they are of: it moves once a sample, the display with every key."""
+    """Peaks of a live host, and their range, which moves once a sample, while the display moves with every key."""
 
     def drives(self, screen: ScreenEntry | None) -> bool:
         """Whether the keys of a load drive one on a screen: that of the fleet on its hosts, else that of this host."""

@@ -68,7 +68,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
 """Actions of the app, which work on every screen."""
 
 ACTIONS: tuple[Action, ...] = (*ANYWHERE_ACTIONS, *chain.from_iterable(entry.actions for entry in SCREENS))
-"""In the order of the help screen."""
+"""Actions in the order of the help screen."""
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 BY_METHOD: Mapping[str, Action] = {action.method: action for action in ACTIONS}

@@ -27,7 +27,7 @@ class ScreenEntry(Struct, frozen=True):
     keys: str
     """Default keys in Textual's names, separated by commas; none for a page that other screens open: it has no tab."""
     view: str
-    """Its class as `module:name` below `tui.screens`; made with the state of the app where the screen has a tab."""
+    """Class as `module:name` below `tui.screens`; made with the state of the app where the screen has a tab."""
     actions: tuple[Action, ...] = ()
     """What can be done on this screen."""
     shortcuts: tuple[Action, ...] = ()
@@ -304,6 +304,6 @@ SCREENS = (
     SHEET,
     NFS,
 )
-"""In the order of help."""
+"""Screens in the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

@@ -55,7 +55,7 @@ class LiveTransport:
         self._moved: Callable[[], object] = lambda: None
 
     def follow(self, kept: KeptFrames, moved: Callable[[], object]) -> None:
-        """Step through these frames; `moved` is called when another one is to be shown."""
+        """Step through these frames; `moved` is called when another one will be shown."""
         self._kept, self._moved = kept, moved
 
     @property

@@ -161,7 +161,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
             self.paint()
 
     def _is_due(self) -> bool:
-        """Whether a frame is to be drawn: in a lite view of a live host, few are."""
+        """Whether to draw a frame: in a lite view of a live host few are drawn."""
         transport, now_s = self.app_state.transport, time.monotonic()
         skips = self.app_state.density is Density.LITE and not transport.seekable and not self.app_state.is_rewound
         if skips and now_s < self._painted_s + LITE_PERIOD_S:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Command = Callable[[], object]
 
 GROUPS = ("Table", "Knobs", "Screens", "View", "Time", "Session", "Settings")
-"""Of the palette, in order, after the group of the screen itself."""
+"""Groups of the palette, in order, after that of the screen itself."""
 _SETTINGS = frozenset({"view.theme", "view.settings", "session.sooner", "session.later", "session.tags"})
 
 

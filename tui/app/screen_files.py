@@ -26,7 +26,7 @@ class SavedScreen(Struct, frozen=True):
 
     @property
     def contents(self) -> tuple[str, str]:
-        """In the order of SUFFIXES."""
+        """Files in the order of SUFFIXES."""
         return self.svg, self.text
 
 

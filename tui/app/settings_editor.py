@@ -70,7 +70,7 @@ class SettingsEditor:
         yield ShownSetting(
             "keys",
             f"{len(settings.keys)} changed",
-            # Of two actions with one key one has it: what was given is in force all the same.
+            # One of two actions with one key has it: what was given is in force all the same.
             self._named("keys"),
             "Keys of actions. Read again when the file changes.",
             '[keys] with lines such as session.pause = "p"',

@@ -35,7 +35,7 @@ class SettingsInForce:
     def __init__(self, app: LunscopeApp, settings: Settings) -> None:
         self._app, self._state = app, app.app_state
         self.now = settings
-        """What the files say now, of each setting the last value that was right."""
+        """What the files say now: the last right value of each setting."""
         self.at_start = settings
         """In force for those that are not taken up later."""
         self.alerts = app.app_state.alert_service

@@ -20,7 +20,7 @@ SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
 class MomentMoved(Message, bubble=False):
-    """Another frame of a live host is to be shown; of keys that repeat, only the last one draws."""
+    """Another frame of a live host will be shown; of keys that repeat, only the last one draws."""
 
     def can_replace(self, message: Message) -> bool:
         """Any pending one asks for the same."""

@@ -32,7 +32,7 @@ def sum_up(
 ) -> int:
     """Print the result and the outstanding I/Os of the last load; returns the exit code.
 
-    Of the events those that came while it ran are printed below it, by cause. Where sweeps or searches were started
+    The events that came while it ran are printed below it, by cause. Where sweeps or searches were started
     from the screen, what they say is printed instead.
     With I/Os outstanding this ends the process instead, as a normal exit would wait for them.
     """

@@ -50,7 +50,7 @@ class FleetSweepWork(Struct, frozen=True):
     partial: bool
     """Whether to go on without hosts that do not answer at the beginning."""
     trials: Path | None = None
-    """Where each measurement is kept; further plans have a file each beside it."""
+    """File in which each measurement is kept; further plans have a file each beside it."""
 
     @property
     def writes(self) -> bool:
@@ -66,11 +66,11 @@ class FleetMeasured(Struct, frozen=True):
     hosts: tuple[str, ...]
     missing: Mapping[str, str]
     spreads_ns: Sequence[int]
-    """Between the first and the last host, of each start."""
+    """Time between the first and the last host, for each start."""
 
     @property
     def document(self) -> Document:
-        """Write what is said of the hosts beside the results, as JSON."""
+        """Write what the results say of the hosts, as JSON."""
         return {
             "hosts": list(self.hosts),
             "partial": bool(self.missing),

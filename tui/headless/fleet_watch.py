@@ -17,7 +17,7 @@ from tui.headless.signals import stop_on_signal
 
 
 def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_json: bool) -> int:
-    """Print so many intervals, from the first in which every host has answered or failed; None: until a signal.
+    """Print a number of intervals, from the first in which every host has answered or failed; None: until a signal.
 
     A host that answers but sends no samples is waited for 5 s, one that does not answer 10 s, and is named on stderr.
 

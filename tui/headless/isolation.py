@@ -38,7 +38,7 @@ class IsolationLimits(Struct, frozen=True):
 
 
 class IsolationOrder(Struct, frozen=True):
-    """What is to be measured, on which host, by whom."""
+    """What to measure, on which host, and who asks."""
 
     plan: IsolationPlan
     hierarchy: LimitHierarchy

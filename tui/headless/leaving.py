@@ -31,7 +31,7 @@ _REAP_S = 1.0
 _END_S = 3.0
 """How long a child has to end after the last counted signal."""
 _SETTLE_S = 0.05
-"""Within this time a signal to the process group has reached all its members."""
+"""Time in which a signal to the process group has reached all its members."""
 
 _exit_code_fd: int | None = None
 """Pipe for the exit code, if this process is such a child."""
@@ -43,7 +43,7 @@ class OwnProcess(Struct, frozen=True, eq=False):
     remember_terminal: Callable[[], Callable[[], None]]
     """Called before a child is started; what it returns is called if that is killed."""
     watch: Watch
-    """Of the main thread; a child has one of its own."""
+    """Watch of the main thread; a child has one of its own."""
 
 
 def go_on_in_child() -> None:

@@ -33,7 +33,7 @@ DEFAULT_PORT = 29100
 _UNIX = "unix:"
 _PORT = re.compile(r":[0-9]*$")
 MOST_CONNECTIONS = 32
-"""At a time; for another one the oldest is closed."""
+"""Most connections at a time; another one closes the oldest."""
 MOST_ANSWERS = 8
 """Made at a time: each takes a sample."""
 SOCKET_MODE = 0o660
@@ -143,8 +143,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def is_for_us(self, host: str) -> bool:
         """Whether the Host header of a request is ours, so that no page in a browser reads it by a name of its own.
 
-        Only addresses of this host alone are asked for by such a page (DNS rebinding); of others the operator gave it
-        names that are not known here.
+        Such a page asks for addresses of this host alone only (DNS rebinding); the operator gave others names that are
+        not known here.
         """
         if not self._checks_host or not host:
             return True
@@ -155,7 +155,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             return False
 
     def get_app(self) -> Any:  # noqa: ANN401 (as the base class)
-        """Return the application, which makes so many answers at a time."""
+        """Return the application, which makes a number of answers at a time."""
         app = super().get_app()
         assert app is not None
 

@@ -8,17 +8,17 @@ import threading
 import time
 
 HEAD_S = 5.0
-"""Until the whole request must have come, however its bytes are spread."""
+"""Time until the whole request must have come, however its bytes are spread."""
 WHOLE_S = 30.0
-"""Until the whole answer must have been taken."""
+"""Time until the whole answer must have been taken."""
 _LEAST_S = 1.0
-"""A connection that is younger is not ended for another one; of the others first those without a request."""
+"""A younger connection is not ended for another one; those without a request are ended first."""
 
 
 class OpenRequests:
     """Ends connections that are overdue, and one where another would be too many.
 
-    A timeout of the socket counts for each byte anew: with one byte a second a client would keep a place for hours.
+    A timeout of the socket begins again with each byte: with one byte a second a client would keep a place for hours.
     """
 
     def __init__(self, most: int) -> None:

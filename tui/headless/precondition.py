@@ -49,7 +49,7 @@ class Preconditioned(Struct, frozen=True):
 
 
 class Preconditioning(Struct, frozen=True):
-    """What is to be written, and the load that is measured after it."""
+    """What to write, and the load that is measured after it."""
 
     job: JobSpec
     measured: JobSpec

@@ -53,7 +53,7 @@ class PresetAsked(Struct, frozen=True):
     toggle: str | None
     """A shell command between the parts."""
     warnings: tuple[str, ...]
-    """Of the job file."""
+    """Warnings of the job file."""
     precondition: bool = False
     """Whether targets are written to before anything is measured."""
     on_screen: Callable[[PresetPlan, PresetFiles, Permissions, Watching], int] | None = None

@@ -35,7 +35,7 @@ from tui.options.watching import Watching, open_source, recording_exit
 
 
 class Rates(Struct, frozen=True):
-    """The open loop that is to be measured."""
+    """The open loop to measure."""
 
     plan: RatePlan
     trials: TrialFile[RateTrial] | None = None

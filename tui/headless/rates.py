@@ -31,14 +31,14 @@ from tui.options.watching import Watching
 
 OPEN_WORDS = "then an open loop at 10 % to 100 % of the highest throughput of each curve"
 _SUFFIX = ".open"
-"""Of the file of the open loop, where --trials has the closed loops as well."""
+"""Suffix of the file of the open loop, where --trials has the closed loops as well."""
 
 
 class RatesAsked(Struct, frozen=True):
     """What the command line says of the search."""
 
     axes: tuple[SweepAxis, ...]
-    """Of closed loops; the search is made for each combination of those that make no load."""
+    """Axes of closed loops; the search is made for each combination of those that make no load."""
     limits: tuple[Limit, ...]
     goal: RateGoal
     rates: RateRange | None

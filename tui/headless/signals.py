@@ -16,9 +16,9 @@ _POLL_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IMPATIENT = 3
-"""After this many signals the process exits at once."""
+"""Signals after which the process exits at once."""
 SAME_S = 0.5
-"""Within this time a signal is counted once: one sent to a process group also arrives forwarded."""
+"""Time in which a signal is counted once: one sent to a process group also arrives forwarded."""
 
 
 class EndingSignals:

@@ -78,7 +78,7 @@ class HeadlessRun(DrivenRun):
         return min(max(self._turns[0].at_s + self._late_s - self._control.status.elapsed_s, 0.0), _POLL_S)
 
     def _turn_what_is_due(self) -> None:
-        """Turn, each step being as long as it is to be from when its knobs are in force."""
+        """Turn; each step is as long as the file says, from when its knobs are in force."""
         while self._turns and self._turns[0].at_s + self._late_s <= self._control.status.elapsed_s:
             turn, knobs = self._turns[0], self._control.status.knobs
             assert knobs is not None

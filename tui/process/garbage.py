@@ -10,7 +10,7 @@ from contextlib import contextmanager
 YOUNG_OBJECTS = 20_000
 """New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
 COLLECTIONS_UNTIL_OLDER = 3
-"""After so many collections of the youngest generation the next one is collected too, and so on (gc.set_threshold).
+"""Collections of the youngest generation after which the next one is collected too, and so on (gc.set_threshold).
 
 Dialogs and drawn lines are garbage in cycles that survives the first collection; with Python's ten it piles up for
 minutes.
@@ -18,7 +18,7 @@ minutes.
 MOST_UNTIL_FULL = 8
 """The same for all objects while screens are shown: some 500,000 new objects, or 60 MB."""
 IDLE_S = 0.3
-"""After so long without a key a pause of a tenth of a second is not felt."""
+"""Time without a key after which a pause of a tenth of a second is not felt."""
 
 
 @contextmanager

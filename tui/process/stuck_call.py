@@ -1,4 +1,4 @@
-"""Names the file that lunscope itself waits for: a filesystem that does not answer keeps a call for ever.
+"""Names the file that lunscope itself waits for: a filesystem that does not answer keeps a call without end.
 
 Targets of loads are named by the load (engine/backend/outstanding.py). Everything else, a job, a recording, the
 settings, is opened by the main thread, and any of it may be on a network filesystem. The kernel says in which call the
@@ -47,7 +47,7 @@ _OF_DESCRIPTORS = {
     "x86_64": {"read": (0, 17), "write": (1, 18), "fsync": (74, 75), "truncate": (77,)},
     "aarch64": {"read": (63, 67), "write": (64, 68), "fsync": (82, 83), "truncate": (46,)},
 }
-"""Those whose first argument is a descriptor."""
+"""Calls whose first argument is a descriptor."""
 _PATHS = {
     (machine, number): (what, index)
     for machine, calls in _OF_PATHS.items()
@@ -61,7 +61,7 @@ _DESCRIPTORS = {
     for number in numbers
 }
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
-"""They may be silent as long as they want."""
+"""Devices that may be silent as long as they want."""
 
 
 class ThreadMoment(Struct, frozen=True):

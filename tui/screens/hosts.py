@@ -94,7 +94,7 @@ class HostsView(View):
         self._show_load()
 
     def _iops(self) -> float | None:
-        """Of one host: its knobs are turned."""
+        """Return the rate of one host: its knobs are turned."""
         iops, load = load_iops(self.app_state), self.driven
         hosts = len(load.status.targets) if load is not None else 0
         return None if iops is None or not hosts else iops / hosts

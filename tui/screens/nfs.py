@@ -40,7 +40,7 @@ _PANELS = (
 
 
 class NfsView(View):
-    """A row per mount and operation; below, of the mount under the cursor, what limits it and its transports."""
+    """A row per mount and operation; below, what limits the mount under the cursor, and its transports."""
 
     ENTRY = ENTRY
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(ENTRY.actions)
@@ -74,7 +74,7 @@ class NfsView(View):
         self.query_one("#transports", Grid).waiting = "no transports"
 
     def latency_subject(self) -> LatencySubject | None:
-        """Return the calls of the row under the cursor: of a transport if that grid has the focus."""
+        """Return the calls of the row under the cursor; those of a transport if that grid has the focus."""
         transports = self.query_one("#transports", Grid)
         if transports.has_focus and transports.cursor_key is not None:
             return nfs_subject(NFS_TRANSPORTS.table, transports.cursor_key)

@@ -123,7 +123,7 @@ class OverviewScreen(View):
         yield TextLine(" ", id="host", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:
-        """Grids, verdict, charts, host; of a frame that is shown again, as after a key of the charts, only these."""
+        """Show grids, verdict, charts and host; only charts if a frame is shown again, as after one of their keys."""
         shown = frame, self.size, self.app_state.density
         if self._tabled != shown:
             self._tabled = shown

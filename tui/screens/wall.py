@@ -101,7 +101,7 @@ class DiskTiles(Struct, frozen=True):
         unit = {Unit.PERCENT: "%", Unit.MILLISECONDS: "ms", Unit.PER_SECOND: "/s"}.get(column.unit, "")
         title = f"{column.title} " if column.unit is Unit.COUNT else ""
         text = column.format(self.disks.value(field_id, row))
-        # Without a title "-" says nothing of what is not known: "0 - 0/s" would be a range.
+        # Without a title "-" does not tell what is not known: "0 - 0/s" would be a range.
         return "" if text == MISSING_TEXT else f"{title}{text}{unit}"
 
 

@@ -20,7 +20,7 @@ class IsolationRow(Struct, frozen=True):
     factors: tuple[float | None, ...]
     """Isolation factor of each second; None where it is not known."""
     low_factor: float | None
-    """Their 5th percentile."""
+    """5th percentile of the factors."""
     is_now: bool = False
 
     @property

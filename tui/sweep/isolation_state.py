@@ -23,7 +23,7 @@ class IsolationState(Struct, frozen=True):
     refused: str = ""
     """Why it did not begin."""
     part: str = ""
-    """Which of several measurements it is."""
+    """Words that say which of several measurements it is."""
 
     @property
     def ended(self) -> str:

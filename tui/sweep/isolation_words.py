@@ -13,7 +13,7 @@ from tui.sweep.state import SweepPhase
 from tui.sweep.words import fitting_text, left_text, not_complete_text
 
 _PARTS = ("; the aggressor", " (", ", has ", " at every", "; ")
-"""Where a verdict can end: what follows is in the view answer."""
+"""Texts at which a verdict can end: what follows is in the view answer."""
 
 
 def isolation_progress_text(state: IsolationState) -> str:

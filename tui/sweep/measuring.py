@@ -38,7 +38,7 @@ class Ended(Protocol):
 
 
 class SetKnobs(Struct, frozen=True):
-    """Knobs that are to be set."""
+    """Knobs to set."""
 
     name: str
     knobs: Knobs
@@ -61,7 +61,7 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
         self.controller, self.part = controller, part
         self._job, self._first, self._trials = job, first, trials
         self._lock = threading.Lock()
-        """Of what is wanted, and of the end that takes it."""
+        """Guards what is wanted, and the end that takes it."""
         self._phase = SweepPhase.WAITING
         self._wanted: SetKnobs | None = None
         self._message = self._ended = ""

@@ -1,4 +1,4 @@
-"""A preset as measurements behind the screen, and what is said of it before it is chosen."""
+"""A preset as measurements behind the screen, and what the screen says before it is chosen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PresetOffer(Struct, frozen=True):
     needs: str
     """What it needs of the operator, or why it cannot run on these targets."""
     plan: PresetPlan | None
-    """With all writes allowed; None if it cannot run."""
+    """Plan with all writes allowed; None if it cannot run."""
 
 
 def preset_offers(job: JobSpec) -> list[PresetOffer]:
@@ -74,7 +74,7 @@ def writes_only(preset: Preset, job: JobSpec) -> bool:
 
 
 def preset_group(plan: PresetPlan, controller: LoadController, command: str, files: PresetFiles) -> SessionGroup:
-    """Make the parts of a preset, of which those that were measured before are complete already.
+    """Make the parts of a preset; those that were measured before are complete already.
 
     Raises:
         LunscopeError: a file cannot be used.

@@ -37,7 +37,7 @@ class RateRow(Struct, frozen=True):
     point: RatePoint
     trials: tuple[RateTrial, ...]
     classes: tuple[LimitClass, ...] = ()
-    """By limit; empty on the way to the maximum."""
+    """Classes by limit; empty on the way to the maximum."""
     words: str = ""
 
     def figure(self, name: str) -> float | None:
@@ -60,7 +60,7 @@ class CurveFigures(Struct, frozen=True):
     grid: RateGrid | None
     """None while the maximum of the load is not known."""
     rows: tuple[RateRow, ...]
-    """With rising rate."""
+    """Rows with rising rate."""
     passing: tuple[tuple[float | None, float | None], ...] = ()
     """Bounds by limit as the pass that the search is in has them: they may still move."""
 

@@ -15,7 +15,7 @@ class RateState(Struct, frozen=True):
 
     plan: RatePlan
     trials: tuple[tuple[RateTrial, ...], ...]
-    """By combination."""
+    """Trials by combination."""
     phase: SweepPhase
     now: RatePoint | None = None
     """Being tried."""
@@ -28,7 +28,7 @@ class RateState(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Targets that failed, one line each."""
     part: str = ""
-    """Which of several measurements it is."""
+    """Words that say which of several measurements it is."""
 
     @property
     def done(self) -> int:

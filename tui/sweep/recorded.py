@@ -36,7 +36,7 @@ def _state(found: RecordedMeasurement, tables: Iterator[tuple[str, ...]]) -> Sta
 
 
 def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:
-    """Yield for each sweep the tables of its study; nothing for one that is of none."""
+    """Yield for each sweep the tables of its study; nothing for one without a study."""
     for parts in studies(sweeps):
         study = recorded_study(parts)
         lines = () if study is None else tuple(outcome_lines(study))

@@ -38,7 +38,7 @@ class PointRow(Struct, frozen=True):
 
     point: Point
     values: tuple[str, ...]
-    """By axis."""
+    """Values by axis."""
     state: PointState
     reason: str = ""
     """Why it failed."""
@@ -138,7 +138,7 @@ def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:
 
 
 def interval(answer: Answer | None) -> tuple[float, float]:
-    """Return the interval that is marked: of the best balance, else of the highest throughput; empty without both."""
+    """Return the marked interval: that of the best balance, else of the highest throughput; empty without both."""
     best = None if answer is None else answer.balance or answer.highest
     return (1.0, 0.0) if best is None else (best.low, best.high)
 

@@ -44,9 +44,9 @@ class SweepState(Struct, frozen=True):
     notes: tuple[str, ...] = field(default=())
     """Targets that failed and points that were left out, one line each."""
     part: str = ""
-    """Which of several measurements it is."""
+    """Words that say which of several measurements it is."""
     study: tuple[str, ...] = ()
-    """Of a recording: the tables of the study that it is a part of."""
+    """Tables of the study that a recording is a part of."""
 
     @property
     def is_complete(self) -> bool:

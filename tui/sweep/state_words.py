@@ -14,13 +14,13 @@ from tui.sweep.words import MARKS, progress_text, reason_text, wish_text
 
 
 class StateWords(Struct, frozen=True):
-    """What is said of a measurement, in one line each."""
+    """What the screen says of a measurement, in one line each."""
 
     progress: str
     reason: str
     """Why it ended; empty before."""
     wish: str
-    """What was asked of it and is not done yet."""
+    """What the operator asked for and is not done yet."""
     legend: str
     """What the marks of its table mean."""
 

@@ -17,7 +17,7 @@ from tui.text.format import format_quantity
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64, or a recording of one, shows it"
 STUDY_POINTS = "points of a study: its tables are in the view answer"
 _SHORT_CELLS = 36
-"""Up to this a reason is said beside the progress."""
+"""Cells up to which a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
 
 

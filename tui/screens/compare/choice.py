@@ -17,7 +17,7 @@ DELTAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class CompareChoice(Struct):
-    """Owned by the screen; without a choice the newest two epochs that last are compared, anew with each turn."""
+    """Owned by the screen; without a choice the newest two epochs that last are compared, again with each turn."""
 
     a: Part | None = None
     b: Part | None = None

@@ -34,7 +34,7 @@ class TimePart(Struct, frozen=True):
 
     @property
     def times(self) -> str:
-        """Its ends by the clock."""
+        """Ends of the part by the clock."""
         return f"{clock_text(self.start_ns)}-{'now' if self.end_ns is None else clock_text(self.end_ns)}"
 
 

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 _ROUNDINGS = {None: Rounding.CLOCK, Unit.BYTES: Rounding.BINARY, Unit.BYTES_PER_SECOND: Rounding.BINARY}
-"""By unit; None is for seconds. All others are decimal."""
+"""Roundings by unit; None is for seconds. All others are decimal."""
 
 
 def _axis(unit: Unit | None, *values: Floats, is_log: bool = False, from_zero: bool = False) -> PlotAxis:

@@ -84,7 +84,7 @@ def _size(found: FieldComparison) -> float:
 
 
 def side_text(name: str, side: Side, part: object) -> str:
-    """Describe a side: its title, its time, how many intervals of which length."""
+    """Describe a side: its title, its time, the number and length of its intervals."""
     parts = [f"{name} {safe_text(side.text)}"]
     if isinstance(part, TimePart):
         parts.append(part.times)
@@ -96,7 +96,7 @@ def side_text(name: str, side: Side, part: object) -> str:
 
 
 def _measured_text(side: Side) -> str:
-    """Count the intervals, and say of what time they are known where that is not all of it."""
+    """Count the intervals, and say for which time they are known where that is not all of it."""
     if not side.intervals:
         return f"result of a {side.kind}"
     text = f"{side.intervals:,} x {three_digits(side.interval_s)} s"

@@ -41,7 +41,7 @@ class IntervalSource(Protocol):
 
 
 class CompareRequest(Struct, frozen=True):
-    """What is to be compared; equal ones have equal results."""
+    """What to compare; equal ones have equal results."""
 
     a: Part
     b: Part
@@ -93,7 +93,7 @@ class CompareWork:
         self._asked: CompareRequest | None = None
         self._closed = False
         self._hurry = threading.Event()
-        """Set when something else is to be compared."""
+        """Set when the screen asks for something else."""
         self._kept: OrderedDict[object, _Kept] = OrderedDict()
         self._sides: OrderedDict[object, Side] = OrderedDict()
 

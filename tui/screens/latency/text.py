@@ -32,7 +32,7 @@ _DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Dire
 _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
 _SECTOR_WIDTH = 11
 _PID_WIDTH, _COMMAND_WIDTH = 7, 15
-"""Of the largest PID, and of the longest command (TASK_COMM_LEN of the kernel)."""
+"""Widths of the largest PID, and of the longest command (TASK_COMM_LEN of the kernel)."""
 _SLOW_COLUMNS = (
     f"{'device':<10} {'op':<7} {'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}"
     f" {'PID':>{_PID_WIDTH}} {'process':<{_COMMAND_WIDTH}}{'sector':>{_SECTOR_WIDTH}}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     """A load of this host, or one over the hosts of a fleet."""
 
 TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in row.keys}
-"""By the part of the action id after `knob.`."""
+"""Keys by the part of the action id after `knob.`."""
 
 
 SIZES = tuple(StepSize)
@@ -61,7 +61,7 @@ class LoadKeys:
         self.step_size = StepSize.NORMAL
 
     def _to_the_present(self) -> None:
-        """Leave the past: what a key does to the load is to be seen."""
+        """Leave the past, so that one sees what a key does to the load."""
         if isinstance(self._state.transport, LiveTransport):
             self._state.transport.resume()
 

@@ -81,7 +81,7 @@ class Confirming(Protocol):
     """A load whose targets are written once their names were typed."""
 
     def question(self, path: str) -> WriteQuestion:
-        """Look at a target that is to be written; blocks as long as it does."""
+        """Look at a target that the load wants to write; blocks as long as it does."""
 
     def confirm(self, question: WriteQuestion) -> None:
         """Take the name that was typed."""

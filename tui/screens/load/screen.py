@@ -58,7 +58,7 @@ STATUS_PERIOD_S = 0.2
 PANELS = (LOAD_LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
 FEWEST_GRID_LINES = 5
-"""Of the grid of targets: titles, units, and three of its rows."""
+"""Lines of the grid of targets: titles, units, and three of its rows."""
 
 
 class LoadScreen(View):
@@ -66,7 +66,7 @@ class LoadScreen(View):
 
     ENTRY = LOAD
     AUTO_FOCUS = "#targets_grid"
-    """Without it Textual would focus the form, which is hidden, and style all of it twice."""
+    """Textual would else focus the form, which is hidden, and style all of it twice."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(LOAD.actions),
         Binding("escape", "leave_form", "Back to the knobs", show=False),
@@ -155,7 +155,7 @@ class LoadScreen(View):
         self._show_state()
 
     def _draw(self, chart: Chart, series: Series | None, panel: Panel) -> None:
-        """Draw a chart; before the first load nothing is to come, so that it does not wait."""
+        """Draw a chart; before the first load no figures will come, so that it does not wait."""
         if series is None and not self.app_state.is_rewound and not self.app_state.transport.seekable:
             draw_nothing(chart, "no load yet")
         else:

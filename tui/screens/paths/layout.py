@@ -25,9 +25,9 @@ class PathLayout(Struct, frozen=True, eq=False):
     parents: NDArray[np.intp]
     branch: NDArray[np.bool_]
     states: tuple[PathState, ...]
-    """Of the paths."""
+    """States of the paths."""
     levels: NDArray[np.intp]
-    """Their levels."""
+    """Levels of those states."""
 
     @property
     def group_count(self) -> int:

@@ -93,7 +93,7 @@ class SheetView(View):
         self.refresh_view()
 
     def show_frame(self, frame: Frame) -> None:
-        """Write the sheet anew if anything in it changed; it stays if its subject vanished."""
+        """Write the sheet again if anything in it changed; it stays if its subject vanished."""
         sheet = self.sheet(frame)
         title = self.query_one("#sheet-title", TextLine)
         if sheet is None:

@@ -76,7 +76,7 @@ class SheetSource:
         return replace(sheet, sections=(*sheet.sections[:1], *sections, *sheet.sections[1:]))
 
     def totals(self, subject: CountSubject, frame: Frame) -> LevelTotals | str:
-        """Return the totals of a subject since it was cleared, of a recording at the frame; or why there are none."""
+        """Return the totals of a subject since it was cleared, in a recording at the frame; or why there are none."""
         if self._recorded is None:
             return self._state.history.totals.totals(subject) or _NOT_CLEARED
         mark = cleared_at(self._state.events.all(), subject, frame.time_ns)

@@ -149,7 +149,7 @@ class TreeScreen(View):
         return _history_of(self._node())
 
     def load_device(self) -> str | None:
-        """Return the path, LUN or device under the cursor; of a mount the device that carries it."""
+        """Return the path, LUN or device under the cursor; for a mount the device that carries it."""
         node = self._node()
         return None if node is None or node.kind not in _DEVICES else node.of
 

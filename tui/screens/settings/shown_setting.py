@@ -31,7 +31,7 @@ class ShownSetting(Struct, frozen=True):
     """One line of the dialog."""
 
     name: str
-    """As in the file, or as the option is called."""
+    """Name as in the file, or as the option is called."""
     value: str
     origin: Origin
     help: str

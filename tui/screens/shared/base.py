@@ -70,7 +70,7 @@ class View(LaidOutOnce[None]):
         self.take_styles_for_new()
         self.app_state = app_state
         self._grid_choices: dict[str, GridChoices] = {}
-        """Of its grids, by the name they are kept by."""
+        """Choices for the grids, by the name they are kept by."""
         self._write_timer: Timer | None = None
         self._rest_timer: Timer | None = None
         self._cursor_moved_s = 0.0
@@ -113,7 +113,7 @@ class View(LaidOutOnce[None]):
 
     @property
     def page_subject(self) -> object:
-        """What it is about, of the things that views of its class can be about."""
+        """The thing that it is about, among those that views of its class can be about."""
         return None
 
     @property

@@ -98,7 +98,7 @@ def _stack(series: Series, panel: Panel) -> Stack | None:
 def span_to_show_ns(known_ns: int, app_state: AppState) -> int:
     """Choose a time range for all that is known, up to the one set.
 
-    It grows in large steps: in between curves only move, of which the terminal is sent little.
+    It grows in large steps: in between curves only move, for which the terminal is sent little.
     """
     span_ns = _FIRST_SPAN_INTERVALS * app_state.interval_s * 1e9
     while span_ns < min(known_ns, app_state.span_ns):

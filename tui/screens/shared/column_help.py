@@ -31,7 +31,7 @@ _LABEL = 10
 
 
 def field_of(table: str, field_id: str) -> Field | None:
-    """Find the field of a column: of its table, or of those whose figures a tree or a group shows."""
+    """Find the field of a column in its table, or in those whose figures a tree or a group shows."""
     tables = (table, *_OTHER_TABLES)
     return next((field for name in tables for field in fields_of(name) if field.id == field_id), None)
 

@@ -61,7 +61,7 @@ def pinned_rows(keys: Sequence[str], rows: Rows, topology: Topology | None) -> t
 
 
 class PinnedFinder:
-    """Finds pinned rows among those of a table, of which there may be many thousand."""
+    """Finds pinned rows among those of a table, which may be many thousand."""
 
     def __init__(self, rows: Rows, topology: Topology) -> None:
         self._rows = rows

@@ -11,14 +11,14 @@ from tui.screens.shared.base import View
 from tui.textual_internals.screens import Stack, close_covered, stacks_of
 
 MOST_PAGES = 8
-"""Above the screens of all tabs: each keeps its widgets, about half a megabyte."""
+"""Most pages above the screens of all tabs: each keeps its widgets, about half a megabyte."""
 
 
 def open_page(app: App[Any], page: View) -> None:
     """Show a page above the current screen; one with the same subject that is open already is returned to.
 
-    Who goes round in a circle, as from a disk to its processes and from one of them to the disk, must not pile up
-    pages, each of which takes a key to leave. Of too many, the oldest of the tab with most is closed.
+    Going round in a circle, as from a disk to its processes and from one of them to the disk, must not pile up pages:
+    each takes a key to leave. If there are too many, the oldest of the tab with most is closed.
     """
     stack = app.screen_stack
     for at, screen in enumerate(stack):

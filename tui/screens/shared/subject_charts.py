@@ -17,7 +17,7 @@ from tui.text.safe import disk_labels
 from tui.widgets.chart.widget import Chart
 
 _TAIL = replace(TAIL, fields=("p99_ms", "max_ms"))
-"""Beside a chart of await."""
+"""Series beside a chart of await."""
 PANELS = (AWAIT, _TAIL, IOPS, THROUGHPUT, IN_FLIGHT)
 _LINES_AROUND = 4
 """Half of the lines of a screen besides table and charts."""

@@ -20,7 +20,7 @@ from tui.widgets.sweep.plot import SweepPlot
 from tui.widgets.sweep.table import SweepTable
 
 _MOST_LINES = 14
-"""Of the map and of the lanes beside the others."""
+"""Most lines of the map and of the lanes beside the others."""
 
 
 class CurvesBody(SweepBody):

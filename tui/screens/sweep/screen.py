@@ -46,7 +46,7 @@ STATUS_PERIOD_S = 0.2
 _LARGE = (140, 40)
 """Size from which all views are shown at once."""
 _TABLES: Mapping[type[object], type[Widget]] = {RateState: RateTable, IsolationState: IsolationTable}
-"""What takes the focus, by kind of state; of a sweep it is SweepTable."""
+"""What takes the focus, by kind of state; for a sweep it is SweepTable."""
 _STARTS = frozenset({"sweep.rate", "sweep.preset"})
 """Actions that need no measurement."""
 _OF_RUNNING = frozenset({"sweep.pause", "sweep.skip", "sweep.stop"})
@@ -76,7 +76,7 @@ class SweepScreen(SweepStarts):
         self._idle: frozenset[str] = frozenset()
         """Actions without keys on the key line that was drawn last."""
         self._kind: type[object] = SweepState
-        """Of the state that was drawn last."""
+        """Type of the state that was drawn last."""
         self._report = ""
         """Why something was not begun, or what it cannot do."""
 

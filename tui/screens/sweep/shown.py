@@ -51,7 +51,7 @@ class ShownMeasurement:
 
     @property
     def number_text(self) -> str:
-        """Its number of all, where it is not the last; otherwise empty."""
+        """Number of the measurement among all, where it is not the last; otherwise empty."""
         count = len(self.states())
         return "" if self._number is None or self._number >= count - 1 else f"({self._number + 1} of {count}) "
 

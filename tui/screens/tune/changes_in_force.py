@@ -30,7 +30,7 @@ class ChangesInForce(TextLine):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the time of a change is over, so that the values are to be read again."""
+        """Whether the time of a change is over, so that the values must be read again."""
         return any(_seconds_left(one) == 0 for one in self._held)
 
     @on(TuneEffectFound)

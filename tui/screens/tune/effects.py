@@ -33,7 +33,7 @@ class TuneEffectFound(Message, bubble=False):
 
 
 class TuneEffects:
-    """Effects of the events that were asked for; of a recording they are those up to the moment shown."""
+    """Effects of the events that were asked for; in a recording those up to the moment shown."""
 
     def __init__(self, app_state: AppState, receiver: Widget) -> None:
         self._state = app_state

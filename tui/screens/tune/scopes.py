@@ -21,7 +21,7 @@ class TuneScope(Struct, frozen=True):
     words: str
     """Safe to print."""
     names: tuple[str, ...]
-    """As `lunscope tune --on` takes them."""
+    """Names as `lunscope tune --on` takes them."""
 
 
 def scopes_at(

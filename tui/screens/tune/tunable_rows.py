@@ -55,7 +55,7 @@ class TunableRow(Struct, frozen=True):
 
     @property
     def targets(self) -> int:
-        """On how many targets it is."""
+        """Number of targets that have it."""
         return sum(len(alike.names) for alike in self.values)
 
     @property
