@@ -22,6 +22,7 @@ STARTS = ("block_io_start", "block_getrq")
 """Events of the start of an I/O, of which older kernels have the second only."""
 ENDS = ("block_rq_issue", "block_rq_complete")
 BUFFER_KB = 16_384
+_KERNEL = int(os.uname().release.partition(".")[0])
 
 LINE = re.compile(
     r"(?P<seconds>\d+)\.(?P<micros>\d{6}): (?P<event>block_\w+): (?P<major>\d+),(?P<minor>\d+) (?P<kind>\S+) "
@@ -72,8 +73,9 @@ class Between:
 
     @property
     def queue_us(self) -> tuple[Times, Times]:
-        """Least and most of each I/O; new kernels take the time of the start when the logs have been told of it."""
-        return self.first.issue_us - self.last.start_us, self.last.issue_us - self.first.queued_us
+        """Least and most of each I/O. Linux 7 takes the time of the start after the event: there is no least there."""
+        least = np.zeros_like(self.first.issue_us) if _KERNEL >= 7 else self.first.queue_us
+        return least, self.last.issue_us - self.first.queued_us
 
     @property
     def busy_us(self) -> tuple[int, int]:
