@@ -138,9 +138,9 @@ def test_ios_that_interrupt_each_other_are_those_of_the_event_log(kernel: str) -
 def compare(document: dict[str, Any]) -> None:
     """One log was told of each event before the tracer and one after it, however long the CPU stood still between."""
     seen, truth, losses = document["seen"], document["truth"], document["losses"]
-    lost = sum(losses[name] for name in ("table_full", "unseen", "stale", "healed"))
     ios = truth["reads"] + truth["writes"]
-    assert truth["lost"] == lost == 0, {name: count for name, count in losses.items() if count}
+    # Others may have lost I/Os, as those that were under way when the programs were attached.
+    assert truth["lost"] == seen["lost_in_driver_ns"] == seen["in_flight_now"] == 0, document
     assert truth["ios_of_last"] == ios
     assert document["timed"] == [truth["reads"], truth["writes"]] * 2, document
     assert losses["overtaken"] == seen["uncounted"] == 0
