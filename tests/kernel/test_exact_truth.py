@@ -50,6 +50,8 @@ APART_US = 0.1
 BUSY_SHARE = 0.01
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
 BUCKET = 0.0625
+ENOUGH = 1000
+"""I/Os, for the last of these."""
 PERCENTS = (50.0, 99.0, 99.9)
 
 
@@ -153,24 +155,48 @@ def whole_run(watched: Watched, load: Load) -> tuple[Seen, Truth]:
     ],
 )
 def test_every_io_is_timed_as_the_kernel_logs_it(load: Load, watched: Watched) -> None:
-    seen, truth = whole_run(watched, load)
-    for direction, (count, written) in {"read": ("reads", False), "write": ("writes", True)}.items():
+    found = []
+    for _ in range(ATTEMPTS):
+        seen, truth = whole_run(watched, load)
+        check_counts(watched, load, seen, truth)
+        off = [*times_off(load, seen, truth), *busy_off(watched, seen, truth)]
+        if not off:
+            return
+        found.append(off)
+    # On a busy host interrupts come between the two clocks of an event, but not in every run.
+    pytest.fail(f"microseconds: {found}")
+
+
+def check_counts(watched: Watched, load: Load, seen: Seen, truth: Truth) -> None:
+    for name, written in (("read", False), ("write", True)):
         of_direction = truth.write == written
-        ios = int(of_direction.sum())
-        assert seen.columns[count] == ios
-        assert seen.columns[f"{direction}_bytes"] == truth.bytes[of_direction].sum()
-        for kind, times_us in (("queue", truth.queue_us), ("service", truth.service_us)):
-            mean_us = seen.columns[f"{kind}_{direction}_ns"] / 1e3 / max(ios, 1)
-            wanted_us = times_us[of_direction].sum() / max(ios, 1)
-            slack_us = load.start_us if kind == "queue" else APART_US + by_chance_us(ios) / max(ios, 1)
-            assert mean_us == pytest.approx(wanted_us, rel=SHARE, abs=slack_us), (kind, direction)
+        assert seen.columns[f"{name}s"] == of_direction.sum()
+        assert seen.columns[f"{name}_bytes"] == truth.bytes[of_direction].sum()
     if watched.tracer.form()[1]:
-        wanted_us = pytest.approx(truth.busy_us, rel=BUSY_SHARE, abs=by_chance_us(truth.busy_spans))
-        assert seen.columns["busy_ns"] / 1e3 == wanted_us
         assert 1 <= seen.columns["in_driver_peak"] <= load.knobs.queue_depth
     else:
         assert seen.columns["in_driver_peak"] == MISSING
     assert seen.columns["in_flight_now"] == seen.columns["in_driver_now"] == 0
+
+
+def times_off(load: Load, seen: Seen, truth: Truth) -> Iterator[str]:
+    """Mean times that are not those of the log."""
+    for direction, written in (("read", False), ("write", True)):
+        of_direction = truth.write == written
+        ios = max(int(of_direction.sum()), 1)
+        for kind, times_us in (("queue", truth.queue_us), ("service", truth.service_us)):
+            mean_us = seen.columns[f"{kind}_{direction}_ns"] / 1e3 / ios
+            wanted_us = float(times_us[of_direction].sum()) / ios
+            slack_us = load.start_us if kind == "queue" else APART_US + by_chance_us(ios) / ios
+            if mean_us != pytest.approx(wanted_us, rel=SHARE, abs=slack_us):
+                yield f"{kind} {direction}: {mean_us} of the tracer, {wanted_us} of the log"
+
+
+def busy_off(watched: Watched, seen: Seen, truth: Truth) -> Iterator[str]:
+    busy_us = seen.columns["busy_ns"] / 1e3
+    wanted_us = pytest.approx(truth.busy_us, rel=BUSY_SHARE, abs=by_chance_us(truth.busy_spans))
+    if watched.tracer.form()[1] and busy_us != wanted_us:
+        yield f"busy: {busy_us} of the tracer, {truth.busy_us} of the log"
 
 
 def test_the_largest_latency_is_that_of_the_log(watched: Watched) -> None:
@@ -194,7 +220,9 @@ def percentiles_off(seen: Seen, truth: Truth) -> list[str]:
         of_direction = truth.write == written
         for part, times_us in (("queue", truth.queue_us), ("service", truth.service_us)):
             bucket, count = seen.cells[TRACE_SERIES.index(f"{part}_{direction}")]
-            assert count.sum() == of_direction.sum() > 1000
+            assert count.sum() == of_direction.sum()
+            if count.sum() <= ENOUGH:
+                return [f"only {count.sum()} I/Os"]
             cells = RowCells(SCALE, np.zeros(len(bucket), np.uint32), bucket, count)
             found_us = percentiles_ns(cells, 1, PERCENTS)[:, 0] / 1e3
             wanted_us = np.percentile(times_us[of_direction], PERCENTS, method="inverted_cdf")
