@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,18 +17,14 @@ from engine.isolation.plan import IsolationPlan, plan_isolation
 from engine.isolation.runner import IsolationRunner
 from engine.isolation.study import IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.job.spec import JobSpec, Permissions
-from engine.running.control import LoadControl
 from engine.strict_json import dump_json
 from engine.study.trial_file import TrialFile
 from engine.text import safe_text
-from tui.headless.leaving import go_on_in_child, leave
-from tui.headless.measuring import MeasuredRun, Sampling
-from tui.headless.monitor import READING_S
+from tui.headless.leaving import go_on_in_child
+from tui.headless.measuring import Bench, MeasuredRun, measure_loads
 from tui.headless.preset import PresetAsked
-from tui.headless.signals import EndingSignals
-from tui.headless.sweep import LAST_SAMPLE_S
 from tui.headless.watched_loads import exit_code
-from tui.options.watching import Watching, open_source, recording_exit
+from tui.options.watching import Watching
 
 
 class IsolationLimits(Struct, frozen=True):
@@ -99,55 +96,39 @@ def run_isolation(job: JobSpec, asked: IsolationAsked, permissions: Permissions,
 class HeadlessIsolation(MeasuredRun[IsolationPoint, IsolationStudy]):
     """Takes a plan from the preparation of the victim to the last point."""
 
-    def __init__(
-        self,
-        order: IsolationOrder,
-        control: LoadControl,
-        sampling: Sampling,
-        signals: EndingSignals,
-        watching: Watching,
-    ) -> None:
-        super().__init__(control, sampling, signals, order.plan.victim.knobs, order.kept)
+    def __init__(self, order: IsolationOrder, bench: Bench, sysfs: Path) -> None:
+        super().__init__(bench, order.plan.victim.knobs, order.kept)
         # On a terminal the line of progress names the point.
         say = (lambda _text: None) if sys.stderr.isatty() else _say
         plan, done = order.plan, () if order.kept is None else tuple(order.kept.done)
-        note = control.note_load
+        control = bench.control
         self.runner: IsolationRunner = IsolationRunner(
-            plan, control, order.hierarchy, watching.sysfs, keep=self._keep, done=done, note=note, say=say
+            plan, control, order.hierarchy, sysfs, keep=self._keep, done=done, note=control.note_load, say=say
         )
 
 
 def _run(order: IsolationOrder, watching: Watching) -> int:
-    control = LoadControl()
-    with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        sampling = Sampling.of(source, control, watching)
-        monitor = sampling.monitor
-        isolation = HeadlessIsolation(order, control, sampling, signals, watching)
-        code = 0
+    study: IsolationStudy | None = None
+    failure: LunscopeError | None = None
+
+    def measure(bench: Bench) -> int:
+        nonlocal study, failure
+        isolation = HeadlessIsolation(order, bench, watching.sysfs)
         try:
-            monitor.start()
             load = isolation.drive(order.plan.victim, order.permissions)
-            if recording is not None:
-                monitor.wait_for_next(min(watching.interval_s, LAST_SAMPLE_S) + READING_S)
-            code = exit_code(load, control.status.state, signals)
-        except LunscopeError as error:
-            _say(str(error))
-            code = error.exit_code
         finally:
-            monitor.close()
-        failure = isolation.runner.failure
+            study, failure = isolation.result, isolation.runner.failure
+        return exit_code(load, bench.control.status.state, bench.signals)
+
+    def show(bench: Bench) -> int:
         if failure is not None:
             _say(str(failure))
-            code = code or failure.exit_code
-        study = isolation.result
-        if study is not None:
-            if study.points:
-                _print(study, sampling.watch.host(), as_json=order.as_json)
-            code = code or int(not study.is_complete)
-        if control.outstanding:
-            leave(code or 1)
-        return recording_exit(recording, code)
+        if study is not None and study.points:
+            _print(study, bench.sampling.watch.host(), as_json=order.as_json)
+        code = 0 if failure is None else failure.exit_code
+        return code or int(study is not None and not study.is_complete)
+
+    return measure_loads(watching, measure, show)
 
 
 def _say(line: str) -> None:

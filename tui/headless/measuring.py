@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
+import click
 from msgspec import Struct
 
 from collectors.advice.point_watch import DeviceWatch
@@ -18,14 +20,16 @@ from engine.running.control import LoadControl
 from engine.study.runner import StudyRunner
 from engine.study.trial_file import Trial, TrialFile
 from engine.text import safe_text
-from tui.headless.monitor import Monitor
+from tui.headless.leaving import leave
+from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import HeadlessRun
-from tui.options.watching import Watching
+from tui.options.watching import Watching, open_source, recording_exit
 
 _POLL_S = 0.05
 _REPORT_S = 0.5
 _LINE_CELLS = 72
+_LAST_SAMPLE_S = 2.0
 _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
 
@@ -47,20 +51,48 @@ class Sampling(Struct, frozen=True):
         return cls(monitor, watch)
 
 
+class Bench(Struct, frozen=True):
+    """What loads are measured with, one after the other."""
+
+    control: LoadControl
+    sampling: Sampling
+    signals: EndingSignals
+
+
+def measure_loads(watching: Watching, measure: Callable[[Bench], int], show: Callable[[Bench], int]) -> int:
+    """Measure loads while this host is sampled, then show what there is; returns the exit code.
+
+    `measure` and `show` return theirs, the first that is not 0 counts. What `measure` raises is said in one line.
+    """
+    control = LoadControl()
+    with EndingSignals() as signals:
+        source, recording = open_source(watching, control)
+        bench = Bench(control, Sampling.of(source, control, watching), signals)
+        monitor = bench.sampling.monitor
+        try:
+            monitor.start()
+            code = measure(bench)
+            if recording is not None:
+                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
+        except LunscopeError as error:
+            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            code = error.exit_code
+        finally:
+            monitor.close()
+        shown = show(bench)
+        code = code or shown
+        if control.outstanding:
+            leave(code or 1)
+        return recording_exit(recording, code)
+
+
 class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
     """Takes a load from its preparation to the last trial."""
 
-    def __init__(
-        self,
-        control: LoadControl,
-        sampling: Sampling,
-        signals: EndingSignals,
-        first: Knobs,
-        trials: TrialFile[Trial] | None,
-    ) -> None:
-        super().__init__(control, sampling.monitor, signals, report_progress)
-        self._control, self._signals, self._first, self._trials = control, signals, first, trials
-        self._watch = sampling.watch
+    def __init__(self, bench: Bench, first: Knobs, trials: TrialFile[Trial] | None) -> None:
+        super().__init__(bench.control, bench.sampling.monitor, bench.signals, report_progress)
+        self._control, self._signals, self._first, self._trials = bench.control, bench.signals, first, trials
+        self._watch = bench.sampling.watch
         self.runner: StudyRunner[Any, Trial, Result]
         self._trouble: LunscopeError | None = None
         self.result: Result | None = None

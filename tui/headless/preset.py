@@ -10,12 +10,11 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from engine.errors import LunscopeError, StoppedError, UsageError
+from engine.errors import StoppedError, UsageError
 from engine.isolation.study import NAME as ISOLATION
 from engine.isolation.study import SOURCE, TITLE
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import JobSpec, Permissions
-from engine.running.control import LoadControl
 from engine.strict_json import dump_json
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.presets.command import run_command
@@ -26,18 +25,16 @@ from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS, preset_named
 from engine.sweep.runner import SweepResult
 from engine.text import safe_text
-from tui.headless.leaving import go_on_in_child, leave
-from tui.headless.measuring import Sampling
-from tui.headless.monitor import READING_S
+from tui.headless.leaving import go_on_in_child
+from tui.headless.measuring import Bench, measure_loads
 from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
 from tui.headless.watched_loads import exit_code
 from tui.options.job import with_scratch_targets
-from tui.options.watching import Watching, open_source, recording_exit
+from tui.options.watching import Watching
 
 LIST = "list"
-_LAST_SAMPLE_S = 2.0
 
 
 class PresetAsked(Struct, frozen=True):
@@ -128,47 +125,38 @@ def _refuse_what_has_no_effect(asked: PresetAsked) -> None:
 
 
 def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked, files: PresetFiles) -> int:
-    control = LoadControl()
     results = list[SweepResult]()
-    with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        sampling = Sampling.of(source, control, watching)
-        monitor = sampling.monitor
-        code = 0
-        try:
-            monitor.start()
-            for index, (_, part) in enumerate(plan.parts):
-                if asked.toggle and index == len(plan.parts) - 1 and not files.has_begun(index):
-                    _toggle(asked.toggle, signals)
-                order = SweepOrder(part, permissions, asked.as_json, files.file(index))
-                sweep = HeadlessSweep(order, control, sampling, signals)
-                done = sweep.result_if_done()
-                if done is not None:
-                    results.append(done)
-                    continue
+
+    def measure(bench: Bench) -> int:
+        code, control, signals = 0, bench.control, bench.signals
+        for index, (_, part) in enumerate(plan.parts):
+            if asked.toggle and index == len(plan.parts) - 1 and not files.has_begun(index):
                 try:
-                    load = sweep.drive(part.armed, permissions)
-                finally:
-                    results += [] if sweep.result is None else [sweep.result]
-                code = code or exit_code(load, control.status.state, signals)
-                if signals.wait(0) is not None or control.outstanding:
-                    break
-            if recording is not None:
-                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
-        except StoppedError:
-            code = 128 + (signals.wait(0) or 0)
-        except LunscopeError as error:
-            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
-            code = error.exit_code
-        finally:
-            monitor.close()
-        if results:
-            outcome = PresetOutcome(plan, tuple(results), control.status.targets)
-            _print(outcome, sampling.watch.host(), as_json=asked.as_json)
-            code = code or int(not outcome.is_complete)
-        if control.outstanding:
-            leave(code or 1)
-        return recording_exit(recording, code)
+                    _toggle(asked.toggle, signals)
+                except StoppedError:
+                    return 128 + (signals.wait(0) or 0)
+            sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, files.file(index)), bench)
+            done = sweep.result_if_done()
+            if done is not None:
+                results.append(done)
+                continue
+            try:
+                load = sweep.drive(part.armed, permissions)
+            finally:
+                results.extend([] if sweep.result is None else [sweep.result])
+            code = code or exit_code(load, control.status.state, signals)
+            if signals.wait(0) is not None or control.outstanding:
+                break
+        return code
+
+    def show(bench: Bench) -> int:
+        if not results:
+            return 0
+        outcome = PresetOutcome(plan, tuple(results), bench.control.status.targets)
+        _print(outcome, bench.sampling.watch.host(), as_json=asked.as_json)
+        return int(not outcome.is_complete)
+
+    return measure_loads(watching, measure, show)
 
 
 def _toggle(command: str, signals: EndingSignals) -> None:

@@ -11,27 +11,22 @@ from collectors.advice.finding import Finding, finding_lines, findings_document
 from collectors.advice.of_rates import findings_of_rates
 from collectors.advice.of_sweep import findings_of_sweep
 from collectors.advice.point_text import point_lines
-from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.document import open_loop, rate_document
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
-from engine.running.control import LoadControl
 from engine.strict_json import dump_json
 from engine.study.trial_file import TrialFile
 from engine.sweep.document import sweep_document
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
 from engine.text import safe_text
-from tui.headless.leaving import leave
-from tui.headless.measuring import MeasuredRun, Sampling
-from tui.headless.monitor import READING_S
-from tui.headless.signals import EndingSignals
-from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder
+from tui.headless.measuring import Bench, MeasuredRun, measure_loads
+from tui.headless.sweep import HeadlessSweep, SweepOrder
 from tui.headless.watched_loads import HeadlessRun, exit_code
-from tui.options.watching import Watching, open_source, recording_exit
+from tui.options.watching import Watching
 
 
 class Rates(Struct, frozen=True):
@@ -55,10 +50,10 @@ class RateOrder(Struct, frozen=True):
 class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
     """Takes a plan from the preparation of its load to the last trial."""
 
-    def __init__(self, rates: Rates, control: LoadControl, sampling: Sampling, signals: EndingSignals) -> None:
-        super().__init__(control, sampling, signals, rates.plan.first, rates.trials)
+    def __init__(self, rates: Rates, bench: Bench) -> None:
+        super().__init__(bench, rates.plan.first, rates.trials)
         done = () if rates.trials is None else tuple(rates.trials.done)
-        watch = sampling.watch
+        control, watch = bench.control, bench.sampling.watch
         self.runner = RateRunner(rates.plan, control, self._keep, done, note=control.note_load, watch=watch)
 
 
@@ -77,36 +72,20 @@ def run_rates(order: RateOrder, watching: Watching) -> int:
 
     Returns the exit code; a load that cannot be prepared or started is said in one line.
     """
-    control, outcome = LoadControl(), _Outcome()
-    with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        sampling = Sampling.of(source, control, watching)
-        monitor = sampling.monitor
-        loads = _Loads(order, control, sampling, signals)
-        try:
-            monitor.start()
-            loads.drive_all(outcome)
-            if recording is not None:
-                monitor.wait_for_next(min(watching.interval_s, LAST_SAMPLE_S) + READING_S)
-        except LunscopeError as error:
-            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
-            outcome.code = error.exit_code
-        finally:
-            monitor.close()
-        is_complete = _print(order, outcome)
-        code = outcome.code or int(not is_complete)
-        if control.outstanding:
-            leave(code or 1)
-        return recording_exit(recording, code)
+    outcome = _Outcome()
+
+    def measure(bench: Bench) -> int:
+        _Loads(order, bench).drive_all(outcome)
+        return outcome.code
+
+    return measure_loads(watching, measure, lambda _bench: int(not _print(order, outcome)))
 
 
 class _Loads(Struct, frozen=True):
     """Drives the closed loops and the open one, one after the other."""
 
     order: RateOrder
-    control: LoadControl
-    sampling: Sampling
-    signals: EndingSignals
+    bench: Bench
 
     def drive_all(self, outcome: _Outcome) -> None:
         """Measure as much as there is, into the outcome.
@@ -116,7 +95,7 @@ class _Loads(Struct, frozen=True):
         """
         closed = self.order.closed
         if closed is not None:
-            sweep = HeadlessSweep(closed, self.control, self.sampling, self.signals)
+            sweep = HeadlessSweep(closed, self.bench)
             try:
                 self._drive(sweep, closed.plan.armed, outcome)
             finally:
@@ -124,7 +103,7 @@ class _Loads(Struct, frozen=True):
             if outcome.closed is None or not outcome.closed.is_complete:
                 return
         rates = self.order.rates(outcome.closed)
-        search = HeadlessRateSearch(rates, self.control, self.sampling, self.signals)
+        search = HeadlessRateSearch(rates, self.bench)
         try:
             self._drive(search, rates.plan.armed, outcome)
         finally:
@@ -132,8 +111,9 @@ class _Loads(Struct, frozen=True):
 
     def _drive(self, load: HeadlessRun, job: JobSpec, outcome: _Outcome) -> None:
         result = load.drive(job, self.order.permissions)
-        outcome.targets, outcome.host = self.control.status.targets, self.sampling.watch.host()
-        outcome.code = outcome.code or exit_code(result, self.control.status.state, self.signals)
+        status = self.bench.control.status
+        outcome.targets, outcome.host = status.targets, self.bench.sampling.watch.host()
+        outcome.code = outcome.code or exit_code(result, status.state, self.bench.signals)
 
 
 def _print(order: RateOrder, outcome: _Outcome) -> bool:
