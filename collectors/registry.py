@@ -33,8 +33,15 @@ _LISTED = {
 }
 """Module below `collectors.tables` and name of the subject of each table, in display order."""
 
+_MEASURED = {
+    "sweep_points": "study.subjects:SWEEP_POINTS",
+    "rate_points": "study.subjects:RATE_POINTS",
+    "isolation_points": "study.subjects:ISOLATION_POINTS",
+}
+"""What studies measure, likewise: no sample has it."""
+
 TABLES = tuple(_LISTED)
-"""Tables in display order."""
+"""Tables of samples, in display order."""
 
 
 @functools.cache
@@ -44,14 +51,14 @@ def subject_of(table: str) -> Subject:
     Raises:
         KeyError: there is none.
     """
-    module, _, name = _LISTED[table].partition(":")
+    module, _, name = (_MEASURED.get(table) or _LISTED[table]).partition(":")
     subject: Subject = getattr(import_module(f"collectors.tables.{module}"), name)
     return subject
 
 
 def fields_of(table: str) -> tuple[Field, ...]:
     """All fields of a frame table, in order; none for an unknown table."""
-    return subject_of(table).fields if table in _LISTED else ()
+    return subject_of(table).fields if table in _LISTED or table in _MEASURED else ()
 
 
 def get_field(table: str, field_id: str) -> Field:

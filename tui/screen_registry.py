@@ -211,6 +211,7 @@ SWEEP = _entry(
     Action("sweep.sort", "Sort by the next column", "o", "Sort"),
     Action("sweep.reverse", "Reverse the order", "O"),
     Action("sweep.figure", "Next figure of the map (IOPS, mean, p99), or next limit of a search", "m"),
+    tables=("sweep_points", "rate_points", "isolation_points"),
 )
 
 COMPARE = _entry(

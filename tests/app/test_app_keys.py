@@ -20,6 +20,7 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.sweep.points import Point
 from tests.app.key_stage import JOB, Press, Setting, Stage, go_back, on_setting, setting_of, state_of
+from tests.app.point_rows import point_grid, points_shown
 from tests.app.rate_states import StillRates
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, shown_position, skip, until
@@ -51,7 +52,6 @@ from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
-from tui.widgets.sweep.table import SweepTable
 
 Case = Callable[[Stage], Awaitable[None]]
 
@@ -568,15 +568,14 @@ async def next_curve(stage: Stage) -> None:
 
 async def sorts(stage: Stage) -> None:
     await stage.press()
-    await until(stage.pilot, lambda: "▲IOPS" in screen_text(stage.pilot))
+    await until(stage.pilot, lambda: "IOPS▼" in screen_text(stage.pilot))
 
 
 async def reverses(stage: Stage) -> None:
-    table = stage.app.screen.query_one(SweepTable)
-    assert table.cursor_row is not None
-    before = [row.point for row in table._rows]
+    table = point_grid(stage.pilot)
+    before = [row.point for row in points_shown(table)]
     await stage.press()
-    assert [row.point for row in table._rows] == before[::-1]
+    assert [row.point for row in points_shown(table)] == before[::-1]
 
 
 async def next_figure(stage: Stage) -> None:

@@ -19,13 +19,13 @@ from engine.job.spec import JobSpec, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.isolation_states import ALL, StillIsolation, with_isolation
+from tests.app.point_rows import point_grid, points_shown
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.asked_isolation import asked_isolation
 from tui.sweep.state import SweepPhase
-from tui.widgets.sweep.isolation_table import IsolationTable
 
 SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
@@ -100,20 +100,19 @@ async def test_cursor_follows_what_is_measured_until_it_is_moved(control: LoadCo
     session = StillIsolation(control)
     async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
         await play(pilot, source, 2)
-        table = pilot.app.screen.query_one(IsolationTable)
-        await until(pilot, lambda: table.cursor_row is not None and table.cursor_row.number == 6)
+        table = point_grid(pilot)
+        await until(pilot, lambda: table.row is not None and table.row.number == 6)
         session.shown = StillIsolation(control, 7).shown
-        await until(pilot, lambda: table.cursor_row is not None and table.cursor_row.number == 7)
+        await until(pilot, lambda: table.row is not None and table.row.number == 7)
         await pilot.press("up", "up")
         session.shown = StillIsolation(control, 8).shown
         await until(pilot, lambda: "8/14 points" in screen_text(pilot))
-        assert table.cursor_row is not None
-        assert table.cursor_row.number == 5
+        assert table.row is not None
+        assert table.row.number == 5
         await pilot.press("c")
-        assert table.cursor_row.number == 1, "the first point with the next cap, which is the first again"
-        await pilot.press(*"ooooo")
-        await pilot.press("O")
-        await until(pilot, lambda: table._rows[0].number == 3)
+        assert table.row.number == 1, "the first point with the next cap, which is the first again"
+        await pilot.press("o", "o", "o")
+        await until(pilot, lambda: points_shown(table)[0].number == 3)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from tests.app.sweep_states import StillSession, with_sweep
 from tui.app.app import LunscopeApp
 from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
+from tui.screens.sweep.rates import RateBody
 from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.rate_rows import curve_figures
 from tui.sweep.rate_session import RateSession
@@ -30,7 +31,6 @@ from tui.sweep.rate_state import RateState
 from tui.sweep.series import group_of
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase
-from tui.widgets.sweep.rate_table import RateTable
 
 SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
@@ -159,8 +159,6 @@ async def test_next_limit_comes_to_the_front(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=StillRates(control, 30)), SMALL) as pilot:
         await play(pilot, source, 2)
-        table = pilot.app.screen.query_one(RateTable)
-        await until(pilot, lambda: table._front == 0)
         await pilot.press("m", "v")
         await until(pilot, lambda: "mean (ms) over rate (I/Os per s)" in screen_text(pilot))
 
@@ -276,7 +274,7 @@ async def test_search_is_started_from_the_screen_and_stopped(control: LoadContro
         await pilot.press("9", "r")
         await until(pilot, lambda: isinstance(pilot.app.screen, Dialog))
         await pilot.press("ctrl+u", *"p99<=900ms rate=50..400 qd=8", "enter")
-        await until(pilot, lambda: pilot.app.screen.query(RateTable) and "now rate=" in screen_text(pilot))
+        await until(pilot, lambda: pilot.app.screen.query(RateBody) and "now rate=" in screen_text(pilot))
         session = pilot.app.app_state.sweeps.current  # type: ignore[attr-defined]
         assert isinstance(session, RateSession)
         assert session.plan.curves[0][1].queue_depth == 8

@@ -21,12 +21,39 @@ class IsolationRow(Struct, frozen=True):
     """Isolation factor of each second; None where it is not known."""
     low_factor: float | None
     """5th percentile of the factors."""
+    is_isolated: bool = True
+    """Whether the victim stays within its limit."""
     is_now: bool = False
+    marks = ""
+
+    @property
+    def key(self) -> str:
+        """What it is, while its figures change."""
+        return str(self.number)
+
+    @property
+    def sentence(self) -> str:
+        """Name in words of a sentence."""
+        return point_name(self.point.aggressor, self.point.cap)
 
     @property
     def name(self) -> str:
-        """In words of a sentence."""
-        return point_name(self.point.aggressor, self.point.cap)
+        """The cap and the block size of the aggressor."""
+        load = self.point.aggressor
+        return "alone" if load is None else f"{self.point.cap.text} {load.block}"
+
+    @property
+    def words(self) -> str:
+        """How many seconds are measured, while they are."""
+        return f"now {len(self.point.seconds)} s" if self.is_now else "" if self.is_isolated else "not isolated"
+
+    @property
+    def rank(self) -> float:
+        """1 for the point being measured, 2 for one that is not isolated."""
+        return 1.0 if self.is_now else 0.0 if self.is_isolated else 2.0
+
+    def cell(self, _field_id: str) -> None:
+        """All cells are figures."""
 
     def figure(self, name: str) -> float | None:
         """Return a figure of the point; latencies in ms."""
@@ -65,17 +92,14 @@ def _p99(row: IsolationRow) -> float | None:
 
 
 _FIGURES: Mapping[str, Callable[[IsolationRow], float | None]] = {
-    "number": lambda row: float(row.number),
-    "qd": _depth,
-    "other": lambda row: row.point.aggressor_iops,
+    "queue_depth": _depth,
+    "aggressor_iops": lambda row: row.point.aggressor_iops,
     "iops": _iops,
     "skipped": _skipped,
-    "mean": _mean,
-    "p99": _p99,
-    "factor": lambda row: row.low_factor,
+    "mean_ms": _mean,
+    "p99_ms": _p99,
+    "isolation_p5": lambda row: row.low_factor,
 }
-ISOLATION_SORT_KEYS = ("number", "qd", "other", "iops", "mean", "p99", "factor")
-"""What the rows can be sorted by."""
 
 
 def isolation_rows(state: IsolationState) -> list[IsolationRow]:
@@ -87,14 +111,9 @@ def isolation_rows(state: IsolationState) -> list[IsolationRow]:
 def _row(study: IsolationStudy, number: int, point: IsolationPoint, *, is_now: bool) -> IsolationRow:
     baseline = study.baseline
     factors = () if baseline is None else tuple(baseline.factor(second) for second in point.seconds)
-    return IsolationRow(number, point, factors, study.factor(point), is_now)
-
-
-def sorted_isolation_rows(rows: Sequence[IsolationRow], key: str, *, descending: bool) -> list[IsolationRow]:
-    """Sort; rows without the figure come last."""
-    known = [(value, row) for row in rows if (value := row.figure(key)) is not None]
-    known.sort(key=lambda each: (-each[0] if descending else each[0], each[1].number))
-    return [row for _, row in known] + [row for row in rows if row.figure(key) is None]
+    low = study.factor(point)
+    is_isolated = low is None or point.aggressor is None or low * study.within >= 1
+    return IsolationRow(number, point, factors, low, is_isolated, is_now)
 
 
 def caps_of(rows: Sequence[IsolationRow]) -> tuple[Cap, ...]:

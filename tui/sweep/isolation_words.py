@@ -75,13 +75,13 @@ def isolation_answer_text(state: IsolationState) -> Iterator[str]:
 
 def isolation_point_text(row: IsolationRow, width: int) -> str:
     """Write the figures of a point, as many as fit, none of them cut."""
-    parts = [row.name]
+    parts = [row.sentence]
     for name, title, digits in (
-        ("other", "aggressor {} IOPS", 0),
+        ("aggressor_iops", "aggressor {} IOPS", 0),
         ("iops", "victim {} IOPS", 0),
-        ("mean", "mean {} ms", 3),
-        ("p99", "p99 {} ms", 3),
-        ("factor", "isolation p5 {}", 2),
+        ("mean_ms", "mean {} ms", 3),
+        ("p99_ms", "p99 {} ms", 3),
+        ("isolation_p5", "isolation p5 {}", 2),
     ):
         value = row.figure(name)
         parts += [] if value is None else [title.format(f"{value:,.{digits}f}")]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from collectors.tables.study.subjects import METRICS
 from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.grid import RateGrid
@@ -18,6 +19,9 @@ from engine.rate_search.search import RateSearch, is_carried
 from engine.rate_search.trial import RateStage, RateTrial
 from engine.sweep.limit import Limit
 from tui.sweep.rate_state import RateState
+
+_TRYING = "trying"
+CLASS_WORDS = {LoadClass.LOWER: "lower", LoadClass.UPPER: "UPPER", LoadClass.UNDECIDED: "?"}
 
 
 class LimitClass(Struct, frozen=True):
@@ -39,17 +43,42 @@ class RateRow(Struct, frozen=True):
     classes: tuple[LimitClass, ...] = ()
     """Classes by limit; empty on the way to the maximum."""
     words: str = ""
+    marks = ""
+
+    @property
+    def key(self) -> str:
+        """What it is, while its figures change."""
+        return f"{self.point.curve}:{self.point.rate!r}"
+
+    @property
+    def name(self) -> str:
+        """The rate per second."""
+        return f"{self.point.rate:,.0f}"
+
+    @property
+    def rank(self) -> float:
+        """1 for the rate that is tried, 2 where targets failed."""
+        is_now = self.words.startswith(_TRYING)
+        return 1.0 if is_now else 2.0 if any(trial.failing for trial in self.trials) else 0.0
+
+    def cell(self, field_id: str) -> tuple[str, float] | None:
+        """Class of the rate for a limit, by its number."""
+        if not self.classes:
+            return "", math.nan
+        found = self.classes[int(field_id)]
+        word = CLASS_WORDS[found.found]
+        text = f"[{word}]" if found.is_bound else f" {word} "
+        return f"{text:<8}{found.kept}/{found.trials}", found.kept / max(found.trials, 1)
 
     def figure(self, name: str) -> float | None:
-        """Return the rate, IOPS, a latency in ms, or the number of trials; medians."""
+        """Return IOPS or the number of trials, or a latency in ms by its field or its name in limits; medians."""
         match name:
-            case "rate":
-                return self.point.rate
             case "iops":
                 return statistics.median(trial.iops for trial in self.trials) if self.trials else None
-            case "count":
+            case "trials":
                 return float(len(self.trials))
-        known = [trial.latencies_ns[name] for trial in self.trials if name in trial.latencies_ns]
+        metric = METRICS.get(name, name)
+        known = [trial.latencies_ns[metric] for trial in self.trials if metric in trial.latencies_ns]
         return statistics.median(known) / 1e6 if known else None
 
 
@@ -87,7 +116,7 @@ def curve_figures(state: RateState, curve: int) -> CurveFigures:
     here = rows.get(now)
     again = "" if here is None else " again"
     rest = "" if here is None or not here.words else f", {here.words}"
-    words = f"trying{again}{rest}"
+    words = f"{_TRYING}{again}{rest}"
     rows[now] = RateRow(now, here.trials if here else (), here.classes if here else (), words)
     return CurveFigures(found.answers, found.grid, tuple(rows[point] for point in sorted(rows)), found.passing)
 
@@ -155,14 +184,3 @@ def _words(trials: Sequence[RateTrial]) -> str:
     notes += [f"{skipped:,} skipped"] if skipped else []
     notes += ["backlog grows"] if not all(trial.is_sustained for trial in trials) else []
     return ", ".join(notes)
-
-
-RATE_SORT_KEYS = ("rate", "iops", "mean", "p99", "p99.9")
-"""What the rows can be sorted by."""
-
-
-def sorted_rate_rows(rows: Sequence[RateRow], key: str, *, descending: bool) -> list[RateRow]:
-    """Sort; rows without the figure come last."""
-    known = [(value, row) for row in rows if (value := row.figure(key)) is not None]
-    known.sort(key=lambda each: (-each[0] if descending else each[0], each[1].point))
-    return [row for _, row in known] + [row for row in rows if row.figure(key) is None]

@@ -9,10 +9,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from engine.sweep.axes import shown
+from collectors.tables.study.subjects import METRICS
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
-from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
 from engine.sweep.repeats import Repeats
 from engine.sweep.text import PointSummary
@@ -37,16 +36,35 @@ class PointRow(Struct, frozen=True):
     """One point."""
 
     point: Point
-    values: tuple[str, ...]
-    """Values by axis."""
+    name: str
+    """Such as "stripe_width=2 qd=16"."""
     state: PointState
     reason: str = ""
     """Why it failed."""
     summary: PointSummary | None = None
     """None while nothing was measured."""
-    marks: str = ""
+    optima: str = ""
+    """Marks of the optima that are here."""
     is_in_interval: bool = False
     """Whether it lies in the 95 % interval of the best balance, or else of the highest throughput."""
+
+    @property
+    def key(self) -> str:
+        """What it is, while its figures change."""
+        return f"{self.point.curve}:{self.point.load}"
+
+    @property
+    def marks(self) -> str:
+        """Marks of the interval and of the optima."""
+        return f"{'|' if self.is_in_interval else ' '}{self.optima:<3} "
+
+    @property
+    def rank(self) -> float:
+        """1 for the point being measured, 2 for one that failed."""
+        return _RANKS.get(self.state, 0.0)
+
+    def cell(self, _field_id: str) -> None:
+        """All cells are figures."""
 
     @property
     def words(self) -> str:
@@ -60,11 +78,11 @@ class PointRow(Struct, frozen=True):
         return f"{self.state.value}{again}" + (f", {notes}" if notes else "")
 
     def figure(self, name: str) -> float | None:
-        """Return IOPS, B/s, a latency in ms, I/Os outstanding, percentages, or the number of measurements."""
+        """Return a figure by its field, or a latency in ms by the name that limits have for it."""
         if self.summary is None:
             return None
         read = _FIGURES.get(name)
-        return self.summary.latency_ms(name) if read is None else read(self.summary)
+        return self.summary.latency_ms(METRICS.get(name, name)) if read is None else read(self.summary)
 
 
 def _little_pct(summary: PointSummary) -> float | None:
@@ -73,13 +91,14 @@ def _little_pct(summary: PointSummary) -> float | None:
     return 100 * max(known, key=abs) if known else None
 
 
+_RANKS = {PointState.MEASURING: 1.0, PointState.FAILED: 2.0}
 _FIGURES: Mapping[str, Callable[[PointSummary], float | None]] = {
     "iops": lambda summary: summary.iops,
-    "bytes": lambda summary: statistics.median(trial.bytes_per_s for trial in summary.trials),
-    "outstanding": lambda summary: statistics.median(trial.in_flight for trial in summary.trials),
-    "little": _little_pct,
-    "noise": lambda summary: 100 * summary.spread,
-    "count": lambda summary: float(len(summary.trials)),
+    "bytes_per_s": lambda summary: statistics.median(trial.bytes_per_s for trial in summary.trials),
+    "in_flight": lambda summary: statistics.median(trial.in_flight for trial in summary.trials),
+    "little_pct": _little_pct,
+    "noise_pct": lambda summary: 100 * summary.spread,
+    "trials": lambda summary: float(len(summary.trials)),
 }
 """All but the latencies."""
 
@@ -98,7 +117,6 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
     loads = sorted({*curve.search.loads, *measured, *left_out, *(() if now is None else (now,))})
     marks = {} if answer is None else _marks(answer, measured)
     low, high = interval(answer)
-    others = _others(state.plan, index)
     for load in loads:
         summary = summaries.get(load)
         if load == now:
@@ -109,9 +127,11 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
             became = PointState.FAILED if left_out[load] else PointState.SKIPPED
         else:
             became = PointState.WAITING
-        values = tuple(str(load) if value is None else value for value in others)
+        point = Point(index, load)
         inside = summary is not None and low <= load <= high
-        yield PointRow(Point(index, load), values, became, left_out.get(load, ""), summary, marks.get(load, ""), inside)
+        yield PointRow(
+            point, state.plan.point_name(point), became, left_out.get(load, ""), summary, marks.get(load, ""), inside
+        )
 
 
 @functools.lru_cache(maxsize=2048)
@@ -121,12 +141,6 @@ def _summaries(trials: tuple[Trial, ...]) -> dict[int, PointSummary]:
         by_load.setdefault(round(trial.load) if trial.load else 1, []).append(trial)
     repeats = Repeats.of(trials)
     return {load: PointSummary.of(load, of_load, repeats) for load, of_load in by_load.items()}
-
-
-def _others(plan: SweepPlan, curve: int) -> tuple[str | None, ...]:
-    """Values of a curve by axis; None for the load."""
-    others = {knob.key: shown(knob, value) for knob, value in plan.curves[curve].values}
-    return tuple(others.get(axis.knob.key) for axis in plan.axes)
 
 
 def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:
@@ -152,16 +166,3 @@ def _marks(answer: Answer, measured: Sequence[int]) -> dict[int, str]:
             if mark not in marks.get(nearest, ""):
                 marks[nearest] = marks.get(nearest, "") + mark
     return marks
-
-
-SORT_KEYS = ("point", "iops", "bytes", "mean", "p50", "p99", "p99.9", "outstanding", "little", "noise")
-"""What the rows can be sorted by."""
-
-
-def sorted_rows(rows: Sequence[PointRow], key: str, *, descending: bool) -> list[PointRow]:
-    """Sort; rows without the figure come last."""
-    if key == SORT_KEYS[0]:
-        return list(reversed(rows)) if descending else list(rows)
-    known = [(value, number, row) for number, row in enumerate(rows) if (value := row.figure(key)) is not None]
-    known.sort(key=lambda each: (-each[0] if descending else each[0], each[1]))
-    return [row for _, _, row in known] + [row for row in rows if row.figure(key) is None]

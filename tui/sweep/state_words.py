@@ -32,7 +32,7 @@ def state_words(state: State) -> StateWords:
             wish = "" if state.wanted is None else f"on end: {state.plan.point_name(state.wanted)}"
             return StateWords(rate_progress_text(state), reason_text(state), wish, _rate_legend(state))
         case IsolationState():
-            legend = "iso p5: p99 alone / p99 beside, 5th percentile of the seconds  ! not isolated"
+            legend = "iso p5: p99 alone / p99 beside, 5th percentile of the seconds"
             if state.study.figure is FactorOf.MEAN:
                 legend = legend.replace("p99", "mean")
             return StateWords(isolation_progress_text(state), reason_text(state), "", legend)

@@ -148,7 +148,7 @@ def point_text(state: SweepState, row: PointRow, width: int) -> str:
     for metric in ("mean", "p99", "p99.9", "p50"):
         value = row.summary.latency_ms(metric)
         parts.append("" if value is None else f"{metric} {value:.3f} ms")
-    parts.append(f"{format_quantity(row.figure('bytes') or 0.0, Unit.BYTES_PER_SECOND, 5)}B/s")
+    parts.append(f"{format_quantity(row.figure('bytes_per_s') or 0.0, Unit.BYTES_PER_SECOND, 5)}B/s")
     parts.append(safe_text(row.words))
     return fitting_text(filter(None, parts), width)
 

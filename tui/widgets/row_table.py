@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from textual import events
@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.text.glyphs import glyphs_of
-from tui.widgets.spans import Spanned, Spans
+from tui.widgets.spans import Spanned
 
 Row = TypeVar("Row")
 
@@ -48,17 +47,6 @@ class RowTable(Spanned, Generic[Row], can_focus=True, inherit_bindings=False):
     def cursor_row(self) -> Row | None:
         """Row under the cursor; None without rows."""
         return self._rows[self._cursor] if self._cursor < len(self._rows) else None
-
-    def title_spans(self, titles: Iterable[tuple[str, str, int]], sort: tuple[str, bool]) -> Spans:
-        """Write titles (name, title, width) right-aligned, the one that sorts with an arrow."""
-        key, descending = sort
-        glyphs = glyphs_of(self)
-        arrow = glyphs.descending if descending else glyphs.ascending
-        spans: list[tuple[str, str]] = []
-        for name, title, width in titles:
-            text = f"{arrow}{title}"[-max(width, len(title)) :] if name == key else title
-            spans.append((f"{text.rjust(width)} ", "sorted" if name == key else "head"))
-        return spans
 
     def put_rows(self, rows: Sequence[Row]) -> None:
         """Take new rows in their order."""

@@ -1,18 +1,19 @@
-"""What the bodies of the sweep screen share: one view or all of them, and the order of the rows."""
+"""What the bodies of the sweep screen share: one view or all of them, and the points."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from tui.widgets.sweep.point_grid import PointGrid
+
 
 class SweepBody(Vertical):
-    """Keeps which view is shown where there is no room for all, and by what the table is sorted."""
+    """Keeps which view is shown where there is no room for all."""
 
     VIEWS: ClassVar[tuple[str, ...]]
-    SORT_KEYS: ClassVar[tuple[str, ...]]
     PREFIX: ClassVar[str] = ""
     """What the ids of the views begin with."""
 
@@ -21,7 +22,6 @@ class SweepBody(Vertical):
         self._view = self.VIEWS[0]
         self._offered = self.VIEWS
         """Views that have something to show."""
-        self._sort, self._descending = self.SORT_KEYS[0], False
 
     def view_widget(self, view: str) -> Widget:
         """Return the widget that shows a view."""
@@ -38,10 +38,7 @@ class SweepBody(Vertical):
         if widget.can_focus:
             widget.focus()
 
-    def next_sort(self) -> None:
-        """Sort by the next column."""
-        self._sort = self.SORT_KEYS[(self.SORT_KEYS.index(self._sort) + 1) % len(self.SORT_KEYS)]
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        self._descending = not self._descending
+    @property
+    def grid(self) -> PointGrid[Any]:
+        """The points."""
+        return self.query_one(PointGrid)

@@ -10,14 +10,14 @@ from textual.containers import Vertical
 from engine.sweep.knee import Answer
 from engine.sweep.points import Point
 from tui.screens.sweep.body import SweepBody
-from tui.sweep.rows import SORT_KEYS, PointRow, point_rows, sorted_rows
+from tui.sweep.rows import PointRow, point_rows
 from tui.sweep.state import SweepState
 from tui.sweep.words import answer_text, curve_name, point_text, verdict_text
 from tui.widgets.sweep.answer import AnswerText
 from tui.widgets.sweep.heat import SweepMap, map_grid
 from tui.widgets.sweep.lanes import TargetLanes
 from tui.widgets.sweep.plot import SweepPlot
-from tui.widgets.sweep.table import SweepTable
+from tui.widgets.sweep.point_grid import PointGrid
 
 _MOST_LINES = 14
 """Most lines of the map and of the lanes beside the others."""
@@ -27,7 +27,6 @@ class CurvesBody(SweepBody):
     """Draws a state; it keeps what was chosen: view, order. What it draws belongs to the curve under the cursor."""
 
     VIEWS = ("table", "plot", "map", "targets", "answer")
-    SORT_KEYS = SORT_KEYS
 
     DEFAULT_CSS = """
     CurvesBody { layout: horizontal; }
@@ -46,7 +45,7 @@ class CurvesBody(SweepBody):
     def compose(self) -> ComposeResult:
         """Table and answer on the left, drawings on the right."""
         with Vertical(id="sweep_left"):
-            yield SweepTable(id="table")
+            yield PointGrid[PointRow]("sweep_points", name_title="Point", id="table")
             yield AnswerText(id="answer")
         with Vertical(id="sweep_right"):
             yield SweepPlot(id="plot")
@@ -58,9 +57,7 @@ class CurvesBody(SweepBody):
     ) -> None:
         """Draw a sweep; `study` are the tables of the preset that it is a part of."""
         rows = point_rows(state, answers)
-        keys = tuple(axis.knob.key for axis in state.plan.axes)
-        ordered = sorted_rows(rows, self._sort, descending=self._descending)
-        self.query_one(SweepTable).show(ordered, keys, (self._sort, self._descending))
+        self.grid.show_points(rows)
         row = self.row
         self._curve = 0 if row is None else min(row.point.curve, len(answers) - 1)
         self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)), list(study))
@@ -105,16 +102,17 @@ class CurvesBody(SweepBody):
     @property
     def row(self) -> PointRow | None:
         """The point under the cursor."""
-        return self.query_one(SweepTable).cursor_row
+        row: PointRow | None = self.grid.row
+        return row
 
     @property
     def chosen(self) -> tuple[object, ...]:
         """What was chosen: the drawing depends on it."""
-        return self._view, self._sort, self._descending, self.row and self.row.point
+        return self._view, self.row and self.row.point
 
     def go_to(self, point: Point) -> None:
         """Move the cursor to a point."""
-        self.query_one(SweepTable).go_to(point)
+        self.grid.move_to_key(f"{point.curve}:{point.load}")
 
     def next_figure(self) -> None:
         """Show the next figure on the map."""

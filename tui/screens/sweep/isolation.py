@@ -6,25 +6,19 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tui.screens.sweep.body import SweepBody
-from tui.sweep.isolation_rows import (
-    ISOLATION_SORT_KEYS,
-    IsolationRow,
-    isolation_rows,
-    sorted_isolation_rows,
-)
+from tui.sweep.isolation_rows import IsolationRow, isolation_rows
 from tui.sweep.isolation_state import IsolationState
 from tui.sweep.isolation_words import isolation_answer_text, isolation_point_text, isolation_verdict_text
 from tui.sweep.state import RUNNING_PHASES
 from tui.widgets.sweep.answer import AnswerText
 from tui.widgets.sweep.isolation_plot import FIGURES, IsolationPlot, IsolationSeconds
-from tui.widgets.sweep.isolation_table import IsolationTable
+from tui.widgets.sweep.point_grid import PointGrid
 
 
 class IsolationBody(SweepBody):
     """Draws a state; it keeps what was chosen: figure, view, order."""
 
     VIEWS = ("table", "plot", "seconds", "answer")
-    SORT_KEYS = ISOLATION_SORT_KEYS
     PREFIX = "isolation_"
 
     DEFAULT_CSS = """
@@ -45,7 +39,7 @@ class IsolationBody(SweepBody):
         """Table and answer on the left, plots on the right."""
         with Horizontal():
             with Vertical(id="isolation_left"):
-                yield IsolationTable(id="isolation_table")
+                yield PointGrid[IsolationRow]("isolation_points", name_title="Cap", id="isolation_table")
                 yield AnswerText(id="isolation_answer")
             with Vertical(id="isolation_right"):
                 yield IsolationPlot(id="isolation_plot")
@@ -54,23 +48,21 @@ class IsolationBody(SweepBody):
     def show(self, state: IsolationState, *, is_large: bool) -> None:
         """Draw a curve."""
         rows, least = isolation_rows(state), 1 / state.study.within
-        ordered = sorted_isolation_rows(rows, self._sort, descending=self._descending)
-        table = self.query_one(IsolationTable)
-        table.show(ordered, least, (self._sort, self._descending))
-        self._follow(table, state, rows)
-        row = table.cursor_row
+        self.grid.show_points(rows)
+        self._follow(state, rows)
+        row = self.row
         self.query_one(IsolationPlot).show(rows, state.study, self._figure, row)
         self.query_one(IsolationSeconds).show(row, least)
         self.query_one(AnswerText).show(list(isolation_answer_text(state)))
         self._lay_out(is_large=is_large)
 
-    def _follow(self, table: IsolationTable, state: IsolationState, rows: list[IsolationRow]) -> None:
-        row = table.cursor_row
+    def _follow(self, state: IsolationState, rows: list[IsolationRow]) -> None:
+        row = self.row
         if self._placed is not None and row is not None and row.number != self._placed:
             self._has_moved = True
         if rows and not self._has_moved and state.phase in RUNNING_PHASES:
             self._placed = rows[-1].number
-            table.go_to(self._placed)
+            self.grid.move_to_key(str(self._placed))
 
     def _lay_out(self, *, is_large: bool) -> None:
         for view in self.VIEWS:
@@ -86,12 +78,13 @@ class IsolationBody(SweepBody):
     @property
     def row(self) -> IsolationRow | None:
         """The point under the cursor."""
-        return self.query_one(IsolationTable).cursor_row
+        row: IsolationRow | None = self.grid.row
+        return row
 
     @property
     def chosen(self) -> tuple[object, ...]:
         """What was chosen: the drawing depends on it."""
-        return self._figure, self._view, self._sort, self._descending, self.row and self.row.number
+        return self._figure, self._view, self.row and self.row.number
 
     def next_figure(self) -> None:
         """Draw the next figure over the load."""
@@ -104,4 +97,4 @@ class IsolationBody(SweepBody):
         numbers = sorted(firsts.values())
         if row is not None and numbers:
             here = row.number
-            self.query_one(IsolationTable).go_to(next((each for each in numbers if each > here), numbers[0]))
+            self.grid.move_to_key(str(next((each for each in numbers if each > here), numbers[0])))

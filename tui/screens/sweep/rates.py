@@ -13,14 +13,16 @@ from engine.rate_search.plan import RatePoint
 from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
 from tui.screens.sweep.body import SweepBody
-from tui.sweep.rate_rows import RATE_SORT_KEYS, CurveFigures, RateRow, curve_figures, sorted_rate_rows
+from tui.sweep.rate_rows import CurveFigures, RateRow, curve_figures
 from tui.sweep.rate_state import RateState
 from tui.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text
 from tui.widgets.sweep.answer import AnswerText
+from tui.widgets.sweep.point_grid import PointGrid, SaidColumn
 from tui.widgets.sweep.rate_bounds import RateBounds
 from tui.widgets.sweep.rate_plot import ClosedCurve, RatePlot
-from tui.widgets.sweep.rate_table import RateTable
 
+_CLASS = 12
+"""Cells of a class: its word, and how many trials kept the limit."""
 _METRICS = ("p99", "mean", "p50", "p99.9")
 """Figures of the plot where there is no limit."""
 
@@ -29,7 +31,6 @@ class RateBody(SweepBody):
     """Draws a state; it keeps what was chosen: combination, limit, view, order."""
 
     VIEWS = ("table", "plot", "answer")
-    SORT_KEYS = RATE_SORT_KEYS
     PREFIX = "rate_"
 
     DEFAULT_CSS = """
@@ -52,7 +53,7 @@ class RateBody(SweepBody):
         yield RateBounds(id="rate_bounds")
         with Horizontal():
             with Vertical(id="rate_left"):
-                yield RateTable(id="rate_table")
+                yield PointGrid[RateRow]("rate_points", name_title="Rate/s", texts_at=1, id="rate_table")
                 yield AnswerText(id="rate_answer")
             with Vertical(id="rate_right"):
                 yield RatePlot(id="rate_plot")
@@ -75,16 +76,14 @@ class RateBody(SweepBody):
         self._lay_out(is_large=is_large)
 
     def _show_table(self, state: RateState, here: CurveFigures) -> None:
-        table = self.query_one(RateTable)
-        rows = sorted_rate_rows(here.rows, self._sort, descending=self._descending)
-        limits = tuple(limit.text for limit in state.plan.limits)
-        table.show(rows, limits, self._limit, (self._sort, self._descending))
-        row = table.cursor_row
+        limits = [SaidColumn(str(number), limit.text, _CLASS) for number, limit in enumerate(state.plan.limits)]
+        self.grid.show_points(here.rows, (*limits[self._limit :], *limits[: self._limit]))
+        row = self.row
         if self._placed is not None and row is not None and row.point != self._placed:
             self._has_moved = True
         if here.best is not None and not self._has_moved:
             self._placed = RatePoint(self._curve, here.best)
-            table.go_to(self._placed)
+            self.grid.move_to_key(f"{self._curve}:{here.best!r}")
 
     def _lay_out(self, *, is_large: bool) -> None:
         for view in self.VIEWS:
@@ -103,13 +102,14 @@ class RateBody(SweepBody):
     @property
     def row(self) -> RateRow | None:
         """The rate under the cursor."""
-        return self.query_one(RateTable).cursor_row
+        row: RateRow | None = self.grid.row
+        return row
 
     @property
     def chosen(self) -> tuple[object, ...]:
         """What was chosen: the drawing depends on it."""
         here = self._curve, self._limit, self._metric, self._view
-        return *here, self._sort, self._descending, self.row and self.row.point
+        return *here, self.row and self.row.point
 
     def next_limit(self, state: RateState) -> None:
         """Put the next limit in front; without limits, draw the next figure."""

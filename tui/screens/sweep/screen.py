@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import on
@@ -10,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
 from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
@@ -35,18 +33,13 @@ from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase, SweepState
 from tui.sweep.state_words import StateWords, state_words
 from tui.sweep.words import NO_SWEEP
+from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
-from tui.widgets.row_table import RowTable
 from tui.widgets.sweep.heat import SweepMap
-from tui.widgets.sweep.isolation_table import IsolationTable
-from tui.widgets.sweep.rate_table import RateTable
-from tui.widgets.sweep.table import SweepTable
 
 STATUS_PERIOD_S = 0.2
 _LARGE = (140, 40)
 """Size from which all views are shown at once."""
-_TABLES: Mapping[type[object], type[Widget]] = {RateState: RateTable, IsolationState: IsolationTable}
-"""What takes the focus, by kind of state; for a sweep it is SweepTable."""
 _STARTS = frozenset({"sweep.rate", "sweep.preset"})
 """Actions that need no measurement."""
 _OF_RUNNING = frozenset({"sweep.pause", "sweep.skip", "sweep.stop"})
@@ -179,7 +172,7 @@ class SweepScreen(SweepStarts):
         self.query_one("#point").set_class(state is None, "-alone")
         if type(state) is not self._kind:
             self._kind = type(state)
-            self.query_one(_TABLES.get(type(state), SweepTable)).focus()
+            self._body(state).grid.focus()
 
     def _draw_body(self, state: State, answers: tuple[Answer | None, ...]) -> tuple[str, str]:
         """Draw tables and plots; returns the verdict, and the point under the cursor."""
@@ -236,7 +229,7 @@ class SweepScreen(SweepStarts):
                 return study_lines(group, controller.status.targets)
         return list(state.study)
 
-    @on(RowTable.RowMoved)
+    @on(Grid.RowHighlighted)
     def _moved(self) -> None:
         self._redraw()
 
@@ -329,10 +322,8 @@ class SweepScreen(SweepStarts):
 
     def action_sweep_sort(self) -> None:
         """Sort by the next column."""
-        self._body(self.shown.state()).next_sort()
-        self._redraw()
+        self._body(self.shown.state()).grid.action_sort(1)
 
     def action_sweep_reverse(self) -> None:
         """Reverse the order."""
-        self._body(self.shown.state()).reverse()
-        self._redraw()
+        self._body(self.shown.state()).grid.action_sort_reverse()

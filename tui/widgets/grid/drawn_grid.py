@@ -204,10 +204,17 @@ class DrawnGrid(Paged):
         return max(0, self.area.height - self._header_height)
 
     def _fitted(self) -> GridLayout:
+        return with_wide_trend(self._laid_out(self._drawn_columns, self.area.width))
+
+    def _laid_out(self, columns: Sequence[GridColumn], width: int) -> GridLayout:
         widest = 0 if self._view.names is None else self._view.names.widest + self._view.arrangement.prefix_width
         name_width = max(widest, len(self._name_title) + 2)
-        columns = [column for column in self._columns if not column.trend_of or self._has_trends]
-        return with_wide_trend(lay_out(columns, self.area.width, name_width, self._first_column, self._name_part))
+        return lay_out(columns, width, name_width, self._first_column, self._name_part)
+
+    @property
+    def _drawn_columns(self) -> Sequence[GridColumn]:
+        """The columns that have something to draw."""
+        return [column for column in self._columns if not column.trend_of or self._has_trends]
 
     @property
     def _has_trends(self) -> bool:

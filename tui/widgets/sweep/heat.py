@@ -174,8 +174,8 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
         lead, room = glyphs.vertical if row.is_in_interval else " ", width - 1
         if point == self._at:
             lead = glyphs.cursor
-        elif row.marks and width == _FIGURE_WIDTH + 2:
-            lead = row.marks[0]
+        elif row.optima and width == _FIGURE_WIDTH + 2:
+            lead = row.optima[0]
         if not value:
             word = {PointState.MEASURING: "now", PointState.SKIPPED: "skip", PointState.FAILED: "fail"}.get(
                 row.state, "."
@@ -186,7 +186,7 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
         if width != _WIDTHS[-1]:
             body = glyphs.heat[level] + format_quantity(value, self._figure[2], _FIGURE_WIDTH).rjust(_FIGURE_WIDTH)
         # The figure is never cut: where there is room for one mark, the best balance is the first.
-        marks = row.marks[: room - len(body)].ljust(room - len(body))
+        marks = row.optima[: room - len(body)].ljust(room - len(body))
         return [(lead, "mark"), (body, f"level-{level}"), (marks, "mark")]
 
 

@@ -21,8 +21,8 @@ from tui.widgets.spans import Spanned, Spans
 
 Floats = NDArray[np.float64]
 _LEAST = (24, 6)
-FIGURES = ("p99", "mean", "factor")
-_TITLES = {"p99": "victim p99 (ms)", "mean": "victim mean (ms)", "factor": "isolation p5"}
+FIGURES = ("p99_ms", "mean_ms", "isolation_p5")
+_TITLES = {"p99_ms": "victim p99 (ms)", "mean_ms": "victim mean (ms)", "isolation_p5": "isolation p5"}
 
 
 class IsolationPlot(Spanned, inherit_bindings=False):
@@ -56,7 +56,7 @@ class IsolationPlot(Spanned, inherit_bindings=False):
         depths = sorted({depth for points in lines.values() for depth, _ in points})
         values = [value for points in lines.values() for _, value in points]
         levels = dict(self._levels(self._study))
-        axis = _axis([*values, *levels.values()], is_share=self._figure == "factor")
+        axis = _axis([*values, *levels.values()], is_share=self._figure == "isolation_p5")
         canvas = Canvas(self.area.height - 3, self.area.width - AXIS_CELLS - 1, glyphs_of(self))
         for text, value in levels.items():
             y = float(axis.at(value))
@@ -73,12 +73,12 @@ class IsolationPlot(Spanned, inherit_bindings=False):
         found: dict[str, list[tuple[float, float]]] = {}
         for row in self._rows:
             value, load = row.figure(self._figure), row.point.aggressor
-            if load is not None and value is not None and (value or self._figure == "factor"):
+            if load is not None and value is not None and (value or self._figure == "isolation_p5"):
                 found.setdefault(_line_of(row), []).append((float(load.queue_depth), value))
         return {name: sorted(points) for name, points in found.items()}
 
     def _levels(self, study: IsolationStudy) -> Iterator[tuple[str, float]]:
-        if self._figure == "factor":
+        if self._figure == "isolation_p5":
             yield "isolated from here", 1 / study.within
         elif study.baseline is not None and self._figure == study.figure.value:
             alone_ms = study.baseline.typical_ns / 1e6
@@ -107,7 +107,7 @@ class IsolationPlot(Spanned, inherit_bindings=False):
 
     def _lines(self, canvas: Canvas, axis: PlotAxis, title: str, depths: Sequence[float]) -> Iterator[Spans]:
         yield [(title, "mark"), ("   o cap of the cursor  + others", "text")]
-        is_share = self._figure == "factor"
+        is_share = self._figure == "isolation_p5"
         yield from plot_lines(self, canvas, axis, _share_label if is_share else _latency_label)
         labels = [(_x(depth, depths), f"{depth:.0f}") for depth in depths]
         yield [(labels_below(labels, canvas.cells), "axis")]
@@ -156,7 +156,7 @@ class IsolationSeconds(Spanned, inherit_bindings=False):
         return self.filled(map(self.strip, self._lines(canvas, axis, row)))
 
     def _lines(self, canvas: Canvas, axis: PlotAxis, row: IsolationRow) -> Iterator[Spans]:
-        yield [(f" isolation of each second, {safe_text(row.name)}", "mark")]
+        yield [(f" isolation of each second, {safe_text(row.sentence)}", "mark")]
         yield from plot_lines(self, canvas, axis, _share_label)
         end = f"{len(row.factors)} s"
         yield [(f"{' ' * (AXIS_CELLS + 1)}1{end.rjust(canvas.cells - 1)}", "axis")]

@@ -1,0 +1,1 @@
+"""Points of studies: what was measured, as rows of figures."""
