@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from threading import Event as StopFlag
@@ -91,6 +91,11 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def taken(self, at: Iterable[int]) -> Rows:
+        """Return those at some positions, in that order."""
+        positions = tuple(at)
+        return Rows(tuple(self.keys[row] for row in positions), tuple(self.names[row] for row in positions))
 
 
 class Table(Struct, frozen=True, eq=False):
@@ -261,6 +266,13 @@ class FrameTable(Struct, frozen=True, eq=False):
         """One figure, NaN where it is missing."""
         column = self.columns.get(field_id)
         return float("nan") if column is None else float(column[row])
+
+    def taken(self, at: Sequence[int] | NDArray[np.intp], rows: Rows | None = None) -> FrameTable:
+        """Return the rows at some positions, in that order; `rows` are these, where the caller keeps them."""
+        chosen = np.asarray(at, np.intp)
+        columns = {field_id: values[chosen] for field_id, values in self.columns.items()}
+        tiers = {field_id: codes[chosen] for field_id, codes in self.tiers.items()}
+        return FrameTable(self.rows.taken(chosen.tolist()) if rows is None else rows, columns, tiers)
 
 
 class Looking(Struct, frozen=True):

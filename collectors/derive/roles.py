@@ -32,8 +32,7 @@ def present_disks(disks: FrameTable, topology: Topology) -> FrameTable:
     if chosen is None:
         return disks
     rows, kept = chosen
-    columns = {field_id: column[kept] for field_id, column in disks.columns.items()}
-    return FrameTable(rows, columns, {field_id: tiers[kept] for field_id, tiers in disks.tiers.items()})
+    return disks.taken(kept, rows)
 
 
 @functools.lru_cache(maxsize=4)
@@ -42,8 +41,7 @@ def _chosen(rows: Rows, topology: Topology) -> tuple[Rows, NDArray[np.intp]] | N
     kept = [position for position, key in enumerate(rows.keys) if _has_size(key, topology)]
     if len(kept) == len(rows):
         return None
-    names = tuple(rows.names[position] for position in kept)
-    return Rows(tuple(rows.keys[position] for position in kept), names), np.array(kept, np.intp)
+    return rows.taken(kept), np.array(kept, np.intp)
 
 
 def _has_size(key: str, topology: Topology) -> bool:
@@ -113,10 +111,7 @@ def roles(rows: Rows, graph: Graph) -> Roles:
 def _taken(rows: Rows, at: Positions) -> Rows:
     if len(at) == len(rows) and (at == np.arange(len(rows))).all():
         return rows
-    positions = at.tolist()
-    return Rows(
-        tuple(rows.keys[position] for position in positions), tuple(rows.names[position] for position in positions)
-    )
+    return rows.taken(at.tolist())
 
 
 def _limits(limits: list[int | None]) -> NDArray[np.float64]:

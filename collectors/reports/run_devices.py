@@ -166,10 +166,7 @@ def _averages(table: str) -> Averages:
 
 
 def _kept(table: FrameTable, users: Users) -> FrameTable:
-    at = rows_below(users, table.rows.keys)
-    rows = Rows(tuple(table.rows.keys[row] for row in at), tuple(table.rows.names[row] for row in at))
-    columns = {field_id: values[at] for field_id, values in table.columns.items()}
-    return FrameTable(rows, columns, {field_id: codes[at] for field_id, codes in table.tiers.items()})
+    return table.taken(rows_below(users, table.rows.keys))
 
 
 def devices_document(devices: RunDevices | None) -> dict[str, object] | None:

@@ -179,14 +179,12 @@ class CgroupsScreen(View):
 def _rows_where(table: FrameTable, wanted: bytes) -> FrameTable:
     """Select rows by a mask; returns the same Rows object while the selection is unchanged."""
     chosen = np.flatnonzero(np.frombuffer(wanted, np.bool_))
-    columns = {field_id: column[chosen] for field_id, column in table.columns.items()}
-    return FrameTable(_chosen_rows(table.rows, wanted), columns)
+    return table.taken(chosen, _chosen_rows(table.rows, wanted))
 
 
 @functools.lru_cache(maxsize=2)
 def _chosen_rows(rows: Rows, wanted: bytes) -> Rows:
-    chosen = np.flatnonzero(np.frombuffer(wanted, np.bool_)).tolist()
-    return Rows(tuple(rows.keys[row] for row in chosen), tuple(rows.names[row] for row in chosen))
+    return rows.taken(np.flatnonzero(np.frombuffer(wanted, np.bool_)).tolist())
 
 
 @functools.lru_cache(maxsize=2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,7 +13,7 @@ from textual.content import Content
 from collectors.field import Unit
 from collectors.latency.nfs_subjects import nfs_subject
 from collectors.latency.subjects import LatencySubject
-from collectors.model import Frame, FrameTable, Rows
+from collectors.model import Frame, FrameTable
 from collectors.tables.nfs.schema import mount_of
 from collectors.tables.nfs.subject import NFS_MOUNTS, NFS_TRANSPORTS
 from collectors.tables.nfs.verdict import nfs_verdicts
@@ -143,6 +142,4 @@ def _labels(table: FrameTable) -> dict[str, str]:
 
 def _of_mount(table: FrameTable, mount: str) -> FrameTable:
     """Rows of the transports of one mount."""
-    at = [row for key, row in table.rows.positions.items() if mount_of(key) == mount]
-    rows = Rows(tuple(table.rows.keys[row] for row in at), tuple(table.rows.names[row] for row in at))
-    return FrameTable(rows, {name: values[np.array(at, np.intp)] for name, values in table.columns.items()})
+    return table.taken([row for key, row in table.rows.positions.items() if mount_of(key) == mount])

@@ -56,14 +56,12 @@ def shown_rows(frame: Frame, scope: Scope) -> FrameTable | None:
         if _belongs(key, scope, doubled)
         and (not scope.cgroup or _is_within(groups.get(_number(table.value("cgroup", row)), ""), scope.cgroup))
     ]
-    chosen = np.array(kept, np.intp)
-    rows = _picked(table.rows, tuple(kept))
-    return FrameTable(rows, {field_id: column[chosen] for field_id, column in table.columns.items()})
+    return table.taken(kept, _picked(table.rows, tuple(kept)))
 
 
 @functools.lru_cache(maxsize=4)
 def _picked(rows: Rows, kept: tuple[int, ...]) -> Rows:
-    return Rows(tuple(rows.keys[row] for row in kept), tuple(rows.names[row] for row in kept))
+    return rows.taken(kept)
 
 
 def _belongs(key: str, scope: Scope, doubled: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, GroupSamples, group_samples, with_group_samples
-from collectors.derive.roles import Positions, Roles, roles
+from collectors.derive.roles import Roles, roles
 from collectors.model import MISSING, Column, FrameTable, HostFacts, Rows, Sample, Table, Tier, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.disk_figures import (
@@ -148,13 +148,13 @@ def block_tables(
             heads, sampled_groups.of([rows.keys[position] for position in part.nvme_heads[silent[part.nvme_heads]]])
         )
     everything = disk_table(rows, intervals, topology, heads)
-    disks = everything if part.disks is rows else _taken(everything, part.disks, part.disk_at)
+    disks = everything if part.disks is rows else everything.taken(part.disk_at, part.disks)
     if not len(part.paths):
         return {"disks": disks}
     sums = group_sums(intervals, part.port_of_row, len(part.ports), elapsed_s, unknown)
     return {
         "disks": disks,
-        "paths": _path_table(_taken(everything, part.paths, part.path_at), part),
+        "paths": _path_table(everything.taken(part.path_at, part.paths), part),
         "hbas": _port_table(sums, part, sampled_groups.of(part.ports.keys), host=topology.host),
     }
 
@@ -199,12 +199,6 @@ def _heads(
     overlapping = sums.most_busy_s - sums.interval.sums["busy_s"] > _SAME_BUSY * elapsed_s
     busy_s = np.where(overlapping, np.nan, sums.interval.sums["busy_s"])
     return DiskInterval(heads, {**sums.interval.sums, "busy_s": busy_s}, sums.interval.peaks)
-
-
-def _taken(table: FrameTable, rows: Rows, at: Positions) -> FrameTable:
-    """Return some rows of a table."""
-    columns = {field_id: values[at] for field_id, values in table.columns.items()}
-    return FrameTable(rows, columns, {field_id: codes[at] for field_id, codes in table.tiers.items()})
 
 
 def _path_table(figures: FrameTable, part: Roles) -> FrameTable:
