@@ -121,6 +121,8 @@ def test_one_cpu_and_many_that_may_come_count_the_same(cpus: tuple[str, str]) ->
         check(rows[name])
 
 
+SKIPPED = 0.01
+"""From Linux 6.1 on the kernel skips a program that it would run while the same one runs on that CPU."""
 BUSY = 0.01
 """A program that is held up on its way to the root makes busy time longer, by less than it was held up."""
 
@@ -139,6 +141,12 @@ def compare(document: dict[str, Any]) -> None:
     """One log was told of each event before the tracer and one after it, however long the CPU stood still between."""
     seen, truth, losses = document["seen"], document["truth"], document["losses"]
     ios = truth["reads"] + truth["writes"]
+    missing = ios - seen["reads"] - seen["writes"]
+    if missing and document["form"][1]:
+        # Interrupts nested so deeply that the kernel skipped both copies: reported, and the log has more than was timed.
+        reported = sum(losses[name] for name in ("table_full", "unseen", "stale", "healed"))
+        assert 0 < missing <= reported <= SKIPPED * ios, document
+        return
     # Others may have lost I/Os, as those that were under way when the programs were attached.
     assert truth["lost"] == seen["lost_in_driver_ns"] == seen["in_flight_now"] == 0, document
     assert truth["ios_of_last"] == ios
