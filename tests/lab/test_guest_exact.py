@@ -143,7 +143,7 @@ def compare(document: dict[str, Any]) -> None:
     ios = truth["reads"] + truth["writes"]
     missing = ios - seen["reads"] - seen["writes"]
     if missing and document["form"][1]:
-        # Interrupts nested so deeply that the kernel skipped both copies: reported, and the log has more than was timed.
+        # The kernel has skipped both copies: that is reported, and the log has more than was timed.
         reported = sum(losses[name] for name in ("table_full", "unseen", "stale", "healed"))
         assert 0 < missing <= reported <= SKIPPED * ios, document
         return
