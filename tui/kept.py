@@ -150,7 +150,7 @@ class RecentTargets:
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self.names: tuple[str, ...] = ()
-        """As the form takes them."""
+        """Targets as the form takes them."""
         if file is not None:
             with suppress(OSError, ValueError):
                 names = load_json(read_small(file))

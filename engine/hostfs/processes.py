@@ -30,7 +30,7 @@ class WritableFile(Struct, frozen=True):
     how: str
     """Participle for "is ... by NAME (pid N)"."""
     name: str = ""
-    """Where the file of a mapping was, for those who may not follow `path`."""
+    """Path of the file of a mapping, for those who may not follow `path`."""
     inode: int = 0
     """Inode that the name must have."""
     protected: Protected | None = None

@@ -38,7 +38,7 @@ class AggressorLoad(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """In words of a sentence."""
+        """The answer in words of a sentence."""
         return f"QD {self.queue_depth}, {self.block}"
 
 

@@ -37,7 +37,7 @@ class LoadStatus(Struct, frozen=True):
 
     state: LoadState = LoadState.IDLE
     job: JobSpec | None = None
-    """With the knobs in force."""
+    """Job with the knobs in force."""
     targets: tuple[str, ...] = ()
     """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
     devices: tuple[tuple[int, ...], ...] = ()

@@ -29,7 +29,7 @@ class ScalingStep(Struct, frozen=True):
 
     @property
     def p99_ms(self) -> float | None:
-        """Of all I/Os of all hosts."""
+        """Percentile of all I/Os of all hosts."""
         return self.summary.latency_ms("p99")
 
 

@@ -28,7 +28,7 @@ class Appearance:
     def __init__(self, app: LunscopeApp, save_folder: Path | None) -> None:
         self._app, self._state = app, app.app_state
         self.save_folder = save_folder
-        """Where the screen is saved, by the settings."""
+        """Folder where the screen is saved, by the settings."""
         self._brief_timer: Timer | None = None
 
     def action_view_longer(self) -> None:

@@ -37,7 +37,7 @@ class SettingsInForce:
         self.now = settings
         """What the files say now: the last right value of each setting."""
         self.at_start = settings
-        """In force for those that are not taken up later."""
+        """Settings of the start, in force for those that are not taken up later."""
         self.alerts = app.app_state.alert_service
         self.changed_here: set[str] = set()
         """Names of the settings of the file that were changed on the screens."""

@@ -32,7 +32,7 @@ class Watching(Struct, frozen=True):
     tier: str = "auto"
     alerts: AlertService | None = None
     metrics_file: Path | None = None
-    """Where the metrics of the load are written."""
+    """File to which the metrics of the load are written."""
 
 
 def recording_exit(recording: RecordingSource | None, code: int) -> int:

@@ -34,7 +34,7 @@ class SaidRow(PointRow, Protocol):
 
     @property
     def words(self) -> str:
-        """What became of it."""
+        """What became of the point."""
 
     @property
     def rank(self) -> float:

@@ -149,7 +149,7 @@ pub struct Aside {
     pub tag: AtomicU32,
 }
 
-/// Of one CPU and level of nesting.
+/// State of one CPU and level of nesting.
 #[repr(C)]
 pub struct Asides {
     nesting: u32,
