@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct, field
@@ -80,8 +80,15 @@ class SweepPlan(Struct, frozen=True):
 
     def point_name(self, point: Point) -> str:
         """Such as "bs=4k qd=16"."""
-        of_load = "" if self.load is None else f"{self.load.knob.key}={point.load}"
-        return " ".join(part for part in (self.curves[point.curve].name, of_load) if part)
+        return self.point_names(point.curve, (point.load,))[0]
+
+    def point_names(self, curve: int, loads: Iterable[int]) -> list[str]:
+        """Name points of a curve; the values of its axes are written once."""
+        name = self.curves[curve].name
+        if self.load is None:
+            return [name for _ in loads]
+        lead = f"{name} {self.load.knob.key}=".lstrip()
+        return [f"{lead}{load}" for load in loads]
 
     @property
     def points(self) -> int:

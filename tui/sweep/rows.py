@@ -45,6 +45,8 @@ class PointRow(Struct, frozen=True):
     """None while nothing was measured."""
     optima: str = ""
     """Marks of the optima that are here."""
+    figures: Mapping[str, float | None] = {}
+    """Figures by field; empty while nothing was measured."""
     is_in_interval: bool = False
     """Whether it lies in the 95 % interval of the best balance, or else of the highest throughput."""
 
@@ -79,16 +81,19 @@ class PointRow(Struct, frozen=True):
 
     def figure(self, name: str) -> float | None:
         """Return a figure by its field, or a latency in ms by the name that limits have for it."""
-        if self.summary is None:
-            return None
-        read = _FIGURES.get(name)
-        return self.summary.latency_ms(METRICS.get(name, name)) if read is None else read(self.summary)
+        if self.summary is None or name in self.figures:
+            return self.figures.get(name)
+        return self.summary.latency_ms(name)
 
 
 def _little_pct(summary: PointSummary) -> float | None:
     """Deviation from Little's law of the measurement where it is largest."""
     known = [trial.little for trial in summary.trials if trial.little is not None]
     return 100 * max(known, key=abs) if known else None
+
+
+def _latency(metric: str, summary: PointSummary) -> float | None:
+    return summary.latency_ms(metric)
 
 
 _RANKS = {PointState.MEASURING: 1.0, PointState.FAILED: 2.0}
@@ -99,8 +104,9 @@ _FIGURES: Mapping[str, Callable[[PointSummary], float | None]] = {
     "little_pct": _little_pct,
     "noise_pct": lambda summary: 100 * summary.spread,
     "trials": lambda summary: float(len(summary.trials)),
+    **{name: functools.partial(_latency, metric) for name, metric in METRICS.items()},
 }
-"""All but the latencies."""
+_NO_FIGURES: Mapping[str, float | None] = {}
 
 
 def point_rows(state: SweepState, answers: Sequence[Answer | None]) -> list[PointRow]:
@@ -117,8 +123,8 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
     loads = sorted({*curve.search.loads, *measured, *left_out, *(() if now is None else (now,))})
     marks = {} if answer is None else _marks(answer, measured)
     low, high = interval(answer)
-    for load in loads:
-        summary = summaries.get(load)
+    for load, name in zip(loads, state.plan.point_names(index, loads), strict=True):
+        summary, figures = summaries.get(load, (None, _NO_FIGURES))
         if load == now:
             became = PointState.MEASURING
         elif summary is not None:
@@ -127,20 +133,18 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
             became = PointState.FAILED if left_out[load] else PointState.SKIPPED
         else:
             became = PointState.WAITING
-        point = Point(index, load)
-        inside = summary is not None and low <= load <= high
-        yield PointRow(
-            point, state.plan.point_name(point), became, left_out.get(load, ""), summary, marks.get(load, ""), inside
-        )
+        inside, reason = summary is not None and low <= load <= high, left_out.get(load, "")
+        yield PointRow(Point(index, load), name, became, reason, summary, marks.get(load, ""), figures, inside)
 
 
 @functools.lru_cache(maxsize=2048)
-def _summaries(trials: tuple[Trial, ...]) -> dict[int, PointSummary]:
+def _summaries(trials: tuple[Trial, ...]) -> dict[int, tuple[PointSummary, Mapping[str, float | None]]]:
     by_load: dict[int, list[Trial]] = {}
     for trial in trials:
         by_load.setdefault(round(trial.load) if trial.load else 1, []).append(trial)
     repeats = Repeats.of(trials)
-    return {load: PointSummary.of(load, of_load, repeats) for load, of_load in by_load.items()}
+    found = ((load, PointSummary.of(load, of_load, repeats)) for load, of_load in by_load.items())
+    return {load: (summary, {name: read(summary) for name, read in _FIGURES.items()}) for load, summary in found}
 
 
 def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:
