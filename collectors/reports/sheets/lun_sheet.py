@@ -11,9 +11,8 @@ from collectors.kernel.hotplug_changes import size_text
 from collectors.paths.groups import lun_name, policy_name, port_name, target_name
 from collectors.paths.queueing import without_paths
 from collectors.paths.state import access_mix, state_of
-from collectors.reports.sheets.history_facts import lun_history
+from collectors.reports.sheets.facts import lun_history, timeout_facts
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetFact, SheetSection, counter_facts, fact
-from collectors.reports.sheets.timeout_facts import timeout_facts
 from collectors.topology.ports import natural
 from engine.text import safe_text
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from collectors.graph import Path, TargetPort, ports_of
 from collectors.paths.groups import lun_name, port_name
-from collectors.reports.sheets.history_facts import path_history_facts
+from collectors.reports.sheets.facts import path_history_facts, timeout_facts
 from collectors.reports.sheets.lun_sheet import NO_DAEMON, NO_TABLE
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetFact, SheetSection, counter_facts, fact
-from collectors.reports.sheets.timeout_facts import timeout_facts
 from engine.text import safe_text
 
 NO_VPD = "the device has no VPD page 83h that names it"

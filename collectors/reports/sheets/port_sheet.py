@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from collectors.graph import Path, Port
 from collectors.paths.groups import port_name, target_name
 from collectors.paths.state import state_of
+from collectors.reports.sheets.facts import timeout_facts
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetFact, SheetSection, counter_facts, fact
-from collectors.reports.sheets.timeout_facts import timeout_facts
 
 _NO_COUNTERS = {
     "ata": "SATA: the kernel has no link counters in sysfs",

@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from collectors.graph import ports_of
 from collectors.model import Frame, Sample, Topology
 from collectors.paths.groups import lun_name
+from collectors.reports.sheets.facts import totals_section
 from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories, path_histories
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetSection
-from collectors.reports.sheets.total_facts import totals_section
 from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
 from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
 from engine.background_call import BackgroundCall
