@@ -13,7 +13,7 @@ from engine.isolation.kept_point import point_document, read_point
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.replacing import replace
 from engine.strict_json import load_json
-from engine.study.events import BEGIN, END, LEFT_OUT, Data, Reading, StudyEvents, from_json
+from engine.study.events import BEGIN, END, LEFT_OUT, Data, StudyEvents, StudyReading, from_json
 
 if TYPE_CHECKING:
     from engine.isolation.plan import IsolationPlan
@@ -87,7 +87,7 @@ def _point(text: str) -> IsolationPoint | None:
         return None
 
 
-def _found(reading: Reading[RecordedIsolation, IsolationPoint]) -> RecordedIsolation:
+def _found(reading: StudyReading[RecordedIsolation, IsolationPoint]) -> RecordedIsolation:
     begun, left_out = reading.plan, tuple(str(data.get("name", "")) for data in reading.left_out)
     study = replace(begun.study, points=tuple(reading.trials[0]), left_out=left_out, ended=reading.ended or "")
     return replace(begun, study=study, is_over=reading.ended is not None)

@@ -16,7 +16,7 @@ from engine.rate_search.search import RateSearch
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.study.decoded import decoded, encoded
-from engine.study.events import BEGIN, END, Data, Reading, StudyEvents, from_json
+from engine.study.events import BEGIN, END, Data, StudyEvents, StudyReading, from_json
 from engine.sweep.limit import Limit
 
 _KEY = "rate_search"
@@ -89,7 +89,7 @@ def _trial(text: str) -> RateTrial | None:
     return from_json(RateTrial, text)
 
 
-def _found(reading: Reading[RatePlan, RateTrial]) -> RecordedRates:
+def _found(reading: StudyReading[RatePlan, RateTrial]) -> RecordedRates:
     return RecordedRates(reading.plan, tuple(map(tuple, reading.trials)), reading.ended or "")
 
 

@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 Value = TypeVar("Value")
 
 
-class Reading(Struct, Generic[Plan, Trial]):
+class StudyReading(Struct, Generic[Plan, Trial]):
     """A study whose events are being read; what is damaged is left out."""
 
     plan: Plan
@@ -46,15 +46,15 @@ class StudyEvents(Struct, Generic[Plan, Trial, Found], frozen=True):
     """Reads the plan and its number of curves; None where this version cannot."""
     trial: Callable[[str], Trial | None]
     """Reads a trial from its text; None where it is none."""
-    found: Callable[[Reading[Plan, Trial]], Found]
+    found: Callable[[StudyReading[Plan, Trial]], Found]
     """Makes what is known of a study."""
 
-    def begun(self, data: Data) -> Reading[Plan, Trial] | None:
+    def begun(self, data: Data) -> StudyReading[Plan, Trial] | None:
         """Read the begin; None where this version cannot."""
         plan = self.plan(data)
-        return None if plan is None else Reading(plan[0], [[] for _ in range(plan[1])])
+        return None if plan is None else StudyReading(plan[0], [[] for _ in range(plan[1])])
 
-    def add(self, reading: Reading[Plan, Trial], data: Data) -> None:
+    def add(self, reading: StudyReading[Plan, Trial], data: Data) -> None:
         """Read what follows the begin."""
         match data[self.key]:
             case "end":
@@ -69,7 +69,7 @@ class StudyEvents(Struct, Generic[Plan, Trial, Found], frozen=True):
 
 def recorded_studies(events: Iterable[Event], kinds: Sequence[StudyEvents[Any, Any, Any]]) -> list[Any]:
     """Read all studies that began among these events, in their order; without those that this version cannot read."""
-    readings: list[tuple[StudyEvents[Any, Any, Any], Reading[Any, Any] | None]] = []
+    readings: list[tuple[StudyEvents[Any, Any, Any], StudyReading[Any, Any] | None]] = []
     for event in events:
         kind = next((each for each in kinds if each.key in event.data), None)
         if kind is None:

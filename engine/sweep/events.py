@@ -12,7 +12,7 @@ from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.study.decoded import encoded
-from engine.study.events import BEGIN, END, LEFT_OUT, Data, Reading, StudyEvents, from_json
+from engine.study.events import BEGIN, END, LEFT_OUT, Data, StudyEvents, StudyReading, from_json
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.limit import Limit
@@ -93,7 +93,7 @@ def _trial(text: str) -> Trial | None:
     return from_json(Trial, text)
 
 
-def _found(reading: Reading[SweepPlan, Trial]) -> RecordedSweep:
+def _found(reading: StudyReading[SweepPlan, Trial]) -> RecordedSweep:
     trials, left_out = tuple(map(tuple, reading.trials)), map(_left_out, reading.left_out)
     known = tuple(each for each in left_out if each is not None and 0 <= each.point.curve < len(trials))
     return RecordedSweep(reading.plan, SweepPoints(trials, known), reading.ended or "")

@@ -16,7 +16,7 @@ _ENGINE = "the engine's clock"
 _OF_TRIALS = "; the median of the trials"
 
 
-class PointRow(Protocol):
+class MeasuredPoint(Protocol):
     """A point with its figures."""
 
     @property
@@ -31,7 +31,7 @@ class PointRow(Protocol):
         """Return a figure by the id of its field; None where it is not known."""
 
 
-def table_of(subject: Subject, rows: Sequence[PointRow]) -> FrameTable:
+def table_of(subject: Subject, rows: Sequence[MeasuredPoint]) -> FrameTable:
     """Make the frame table of points."""
     columns = {
         field.id: np.array([np.nan if (value := row.figure(field.id)) is None else value for row in rows], np.float64)

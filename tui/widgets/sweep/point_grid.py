@@ -12,7 +12,7 @@ from collectors.field import Thresholds, Unit
 from collectors.filtering.expression import Mask
 from collectors.model import FrameTable, Tier
 from collectors.registry import subject_of
-from collectors.tables.study.subjects import PointRow, table_of
+from collectors.tables.study.subjects import MeasuredPoint, table_of
 from engine.replacing import replace
 from engine.text import safe_text
 from tui.text.columns import GridColumn, default_columns
@@ -29,7 +29,7 @@ _SAID = Thresholds(1.0, 2.0)
 """Ranks from which words are coloured: what is measured now, and what failed."""
 
 
-class SaidRow(PointRow, Protocol):
+class SaidRow(MeasuredPoint, Protocol):
     """A point with what is said of it."""
 
     @property
