@@ -21,7 +21,7 @@ from engine.events import Event, EventKind
 from tui.text.columns import grid_columns
 from tui.text.glyphs import UNICODE
 from tui.textual_internals.themed_app import ThemedApp
-from tui.theme.theming import DEFAULT_THEME
+from tui.theming import DEFAULT_THEME
 from tui.widgets.chart.widget import Chart, ChartSeries
 from tui.widgets.grid.table import Grid
 from tui.widgets.heatmap.widget import HeatMap

@@ -61,10 +61,10 @@ from tui.screen_registry import (
 )
 from tui.screens.shared.base import View, view_class
 from tui.screens.tune.form import TuneForm
+from tui.settings import Settings
 from tui.terminal.tty import TerminalUse, Tty
 from tui.textual_internals import driver
 from tui.textual_internals.laid_out import Modal
-from tui.theme.settings import Settings
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 COUNT = 24

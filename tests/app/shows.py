@@ -12,7 +12,7 @@ from textual.widget import Widget
 from collectors.model import FrameTable, Rows
 from tui.text.glyphs import UNICODE, Glyphs
 from tui.textual_internals.themed_app import ThemedApp
-from tui.theme.theming import DEFAULT_THEME
+from tui.theming import DEFAULT_THEME
 
 NO_FOLDER = Path("/nonexistent")
 """No themes of whoever runs the tests."""

@@ -20,10 +20,10 @@ from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
+from tui.settings import Settings
 from tui.sweep.series import Session, SweepSeries, group_of
 from tui.textual_internals.screens import shown_lines
-from tui.theme.settings import Settings
-from tui.theme.theming import DEFAULT_THEME
+from tui.theming import DEFAULT_THEME
 
 SIZES = ((80, 24), (200, 60))
 FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))

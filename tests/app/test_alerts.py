@@ -21,7 +21,7 @@ from tests.app.test_snapshots import played
 from tui.alert_state import recorded_alerts
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 
 RULES = ("slow: disks await_ms>0.01ms for 3s", "never: disks await_ms>1h", "load_total iops>1 for 1s on nothing")
 

@@ -33,8 +33,8 @@ from tui.app.app import LunscopeApp
 from tui.keys import ANYWHERE_ACTIONS, actions_at
 from tui.screen_registry import OVERVIEW, SCREENS, SHEET
 from tui.screens.help.hanging import HangingPage
+from tui.settings import load_settings
 from tui.text.glyphs import GlyphSetting
-from tui.theme.settings import load_settings
 
 MOST_VIEWS = 5
 """That a screen shows one at a time."""

@@ -20,8 +20,8 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tui.kept import Choices
 from tui.keys import ACTIONS
 from tui.screens.shared.column_dialog import ColumnDialog
+from tui.settings import load_settings
 from tui.text.columns import UnitStyle, grid_columns, in_units
-from tui.theme.settings import load_settings
 from tui.widgets.grid.table import Grid
 
 

@@ -12,7 +12,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.kept import Hints
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 from tui.widgets.hint import HintLine
 
 WORDS = "hide this hint"

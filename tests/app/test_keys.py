@@ -15,7 +15,7 @@ from tui.keys import ACTIONS, clashes
 from tui.screen_registry import SCREENS, TABS, ScreenEntry
 from tui.screens.load.actions import TURNS
 from tui.screens.shared.base import view_class
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 
 VIEWS = {entry.id: view_class(entry) for entry in SCREENS}
 

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from tui.text.glyphs import UNICODE
 from tui.textual_internals.themed_app import ThemedApp
-from tui.theme.theming import DEFAULT_THEME
+from tui.theming import DEFAULT_THEME
 from tui.widgets.line_list import LineList
 
 WIDTH, HEIGHT = 30, 5

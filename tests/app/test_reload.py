@@ -20,7 +20,7 @@ from tui.app.settings_watch import SettingsRead, SettingsWatch, stamps
 from tui.app_input import AppInput
 from tui.screens.help.screen import HelpScreen
 from tui.screens.settings.shown_setting import Origin
-from tui.theme.settings import Settings, load_settings, merged
+from tui.settings import Settings, load_settings, merged
 
 THEME = 'name = "mine"\nprimary = "{}"\ndark = true\n'
 

@@ -13,8 +13,8 @@ from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.load.host_guard import WriteQuestion
 from tui.screens.load.confirm_write import ConfirmWrite
+from tui.settings import load_settings
 from tui.textual_internals.screens import shown_lines
-from tui.theme.settings import load_settings
 
 SCREEN = SavedScreen("<svg/>", "text\n")
 

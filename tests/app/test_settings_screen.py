@@ -23,7 +23,7 @@ from tui.app_input import AppInput
 from tui.axis_choice import AxisChoice
 from tui.screens.settings.screen import SettingsDialog
 from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 
 SMALL_TO_LARGE = ((60, 20), *SIZES)
 

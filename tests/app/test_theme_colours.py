@@ -15,7 +15,7 @@ from textual.theme import Theme
 
 from tests.colour_vision import DEFICIENCIES, DEPTHS, Rgb, at_depth, ciede2000, contrast, difference
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
-from tui.theme.theming import bundled_themes
+from tui.theming import bundled_themes
 
 RGB_THEMES = [theme for theme in bundled_themes() if not theme.ansi]
 SAFE = {"lunscope-colourblind", "lunscope-contrast"}

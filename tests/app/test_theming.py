@@ -15,7 +15,7 @@ from textual.widgets import Label
 from tests.app.shows import OneWidget, disks
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE, choose_glyphs
-from tui.theme.theming import (
+from tui.theming import (
     ThemeError,
     bundled_themes,
     default_theme,

@@ -49,7 +49,7 @@ from tests.fake_nfs import RDMA, UDP, FakeMount
 from tests.fake_zfs import kstat_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import damaged, text_damaged
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 
 _JOBS = {
     ".toml": (

@@ -31,8 +31,8 @@ from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
-from tui.theme.settings import Settings
-from tui.theme.theming import DEFAULT_THEME
+from tui.settings import Settings
+from tui.theming import DEFAULT_THEME
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "docs" / "pictures"

@@ -20,8 +20,8 @@ from engine.sweep.presets.registry import PRESETS
 from engine.tune.registry import TUNABLES
 from tests.kernel import test_every_verb
 from tui.cli import VERBS
-from tui.theme.settings import NAMES, SCREEN_NAMES
-from tui.theme.theming import BUNDLED
+from tui.settings import NAMES, SCREEN_NAMES
+from tui.theming import BUNDLED
 
 REPOSITORY = Path(__file__).parents[2]
 ON_SCREENS = {"watch", "replay"}

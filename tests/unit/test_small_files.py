@@ -16,7 +16,7 @@ from engine.job.file import parse_job
 from engine.small_file import MOST_BYTES, FileKindError, read_small
 from engine.toml_text import parse_toml_text
 from tui.kept import Kept
-from tui.theme.settings import load_settings
+from tui.settings import load_settings
 
 
 def _pipe(path: Path) -> None:

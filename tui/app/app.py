@@ -36,9 +36,9 @@ from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.shared.base import View, view_class
+from tui.settings import Settings
 from tui.text.glyphs import choose_glyphs
 from tui.textual_internals.themed_app import ThemedApp
-from tui.theme.settings import Settings
 from tui.transport import LiveTransport, ReplayTransport, transport_of
 
 WAITS_PERIOD_S = 0.25

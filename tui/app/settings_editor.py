@@ -13,8 +13,8 @@ from tui.app.settings_in_force import at_next_start
 from tui.axis_choice import AxisChoice
 from tui.density import Density
 from tui.screens.settings.shown_setting import Origin, ShownSetting
+from tui.settings import GLYPHS
 from tui.text.format import SECOND_NS, span_text
-from tui.theme.settings import GLYPHS
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

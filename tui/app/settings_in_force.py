@@ -11,7 +11,7 @@ from textual.message import Message
 from engine.config import config_folder
 from engine.text import safe_text
 from tui.app.settings_watch import SettingsRead, SettingsWatch
-from tui.theme.settings import Settings, merged
+from tui.settings import Settings, merged
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tui.theme.settings import Settings, load_settings
-from tui.theme.theming import LoadedThemes, user_themes
+from tui.settings import Settings, load_settings
+from tui.theming import LoadedThemes, user_themes
 
 if TYPE_CHECKING:
     from collectors.alerts.settings import AlertSettings

@@ -96,7 +96,7 @@ def _make_app(given: AppInput, theme: str | None, *, mouse: bool) -> LunscopeApp
         from tui.app.app import LunscopeApp  # noqa: PLC0415
         from tui.screen_registry import OVERVIEW  # noqa: PLC0415
         from tui.screens.shared.base import view_class  # noqa: PLC0415
-        from tui.theme.settings import load_settings  # noqa: PLC0415
+        from tui.settings import load_settings  # noqa: PLC0415
 
         view_class(OVERVIEW)
 

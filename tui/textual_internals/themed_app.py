@@ -33,7 +33,7 @@ from tui.textual_internals.frame_update import only_changes
 from tui.textual_internals.message_handlers import search_handlers_once
 from tui.textual_internals.sheets import ThemeSheets
 from tui.textual_internals.true_colours import use_true_colours
-from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
+from tui.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 
 LEAST_LEFT_S = 0.1
 """Enough to start a timer before it expires."""

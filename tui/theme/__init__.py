@@ -1,1 +1,0 @@
-"""Colour themes, settings and the base class of all apps."""
