@@ -20,6 +20,8 @@ class IsolationSession(MeasuringSession[IsolationStudy, IsolationPoint]):
 
     WHAT = "isolation curve"
 
+    runner: IsolationRunner
+
     def __init__(
         self,
         plan: IsolationPlan,
@@ -34,12 +36,7 @@ class IsolationSession(MeasuringSession[IsolationStudy, IsolationPoint]):
         self.plan = plan
         control, done = controller.control, () if kept is None else tuple(kept.done)
         note = control.note_load
-        self._runner = IsolationRunner(plan, control, hierarchy, sysfs, keep=self._keep, done=done, note=note)
-
-    @property
-    def runner(self) -> IsolationRunner:
-        """What measures."""
-        return self._runner
+        self.runner = IsolationRunner(plan, control, hierarchy, sysfs, keep=self._keep, done=done, note=note)
 
     @property
     def least_read_pct(self) -> float:
@@ -49,6 +46,6 @@ class IsolationSession(MeasuringSession[IsolationStudy, IsolationPoint]):
     @property
     def state(self) -> IsolationState:
         """The curve now."""
-        runner, study = self._runner, self._runner.study
+        runner, study = self.runner, self.runner.study
         refused = self._ended if self._phase is SweepPhase.ENDED and not study.ended else ""
         return IsolationState(study, runner.expected, self.phase, runner.now, runner.left_s, refused, self.part)

@@ -54,6 +54,8 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
 
     WHAT = "sweep"
     IN_HAND = "point"
+    runner: StudyRunner[Any, Trial, Result]
+    """What measures; made by the subclass."""
 
     def __init__(
         self, controller: LoadController, job: JobSpec, first: Knobs, trials: TrialFile[Trial] | None, *, part: str
@@ -70,11 +72,6 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
         self._after: Callable[[bool], None] = _nothing_follows
         self._is_followed = False
         self._thread = threading.Thread(target=self._run, name="lunscope-sweep", daemon=True)
-
-    @property
-    @abstractmethod
-    def runner(self) -> StudyRunner[Any, Trial, Result]:
-        """What measures."""
 
     @property
     @abstractmethod

@@ -18,6 +18,8 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
     WHAT = "search for a rate"
     IN_HAND = "trial"
 
+    runner: RateRunner
+
     def __init__(
         self, plan: RatePlan, controller: LoadController, trials: TrialFile[RateTrial] | None = None, *, part: str = ""
     ) -> None:
@@ -25,12 +27,7 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
         self.plan = plan
         done = () if trials is None else tuple(trials.done)
         note, watch = controller.control.note_load, controller.watch
-        self._runner = RateRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
-
-    @property
-    def runner(self) -> RateRunner:
-        """What measures."""
-        return self._runner
+        self.runner = RateRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
 
     @property
     def least_read_pct(self) -> float:
@@ -40,7 +37,7 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
     @property
     def state(self) -> RateState:
         """The search now."""
-        runner, is_over = self._runner, self._phase not in RUNNING_PHASES
+        runner, is_over = self.runner, self._phase not in RUNNING_PHASES
         wanted = self.wanted if isinstance(self.wanted, RatePoint) else None
         return RateState(
             self.plan,

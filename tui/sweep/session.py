@@ -15,6 +15,8 @@ from tui.sweep.state import SweepState
 class SweepSession(MeasuringSession[SweepResult, Trial]):
     """Owns a sweep from its first point to its answer."""
 
+    runner: SweepRunner
+
     def __init__(
         self, plan: SweepPlan, controller: LoadController, trials: TrialFile[Trial] | None = None, *, part: str = ""
     ) -> None:
@@ -22,12 +24,7 @@ class SweepSession(MeasuringSession[SweepResult, Trial]):
         self.plan = plan
         done = () if trials is None else tuple(trials.done)
         note, watch = controller.control.note_load, controller.watch
-        self._runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
-
-    @property
-    def runner(self) -> SweepRunner:
-        """What measures."""
-        return self._runner
+        self.runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
 
     @property
     def least_read_pct(self) -> float:
@@ -37,7 +34,7 @@ class SweepSession(MeasuringSession[SweepResult, Trial]):
     @property
     def state(self) -> SweepState:
         """The sweep now."""
-        runner = self._runner
+        runner = self.runner
         wanted = self.wanted if isinstance(self.wanted, Point) else None
         return SweepState(
             self.plan,
