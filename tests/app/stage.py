@@ -18,6 +18,7 @@ from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
+from tui.history.recorded_past import REFILLS
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.settings import Settings
@@ -107,6 +108,22 @@ async def rewind_to(pilot: Pilot[None], source: ListRecording, position: int) ->
     """Put a recording's cursor on a sample and wait until it is shown."""
     source.seek(source.samples[position].time_ns)
     await until(pilot, lambda: shown_position(pilot, source) == position)
+
+
+async def past_read(pilot: Pilot[None], position: int) -> None:
+    """Wait until the charts have all that a recording holds up to the sample at its cursor; a few steps come first."""
+    await until(pilot, lambda: _steps_held(pilot) > min(position, REFILLS[-1] - 1))
+    await pilot.pause()
+
+
+def _steps_held(pilot: Pilot[None]) -> int:
+    """Steps of the recording that the charts can show up to the cursor."""
+    app = pilot.app
+    assert isinstance(app, LunscopeApp)
+    state = app.app_state
+    assert state.frame
+    series = state.history.series("disks", state.frame.tables["disks"].rows.keys[0], state.frame.time_ns)
+    return 0 if series is None else len(series)
 
 
 async def peaks_read(pilot: Pilot[None]) -> None:

@@ -13,7 +13,7 @@ from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, SIZES, make_app, peaks_read, rewind_to, screen_text, skip, until
+from tests.app.stage import FROZEN, SIZES, make_app, past_read, peaks_read, rewind_to, screen_text, skip, until
 from tests.app.taken import SnapCompare, assert_pictures
 from tui.screens.latency.screen import LatencyScreen
 from tui.text.glyphs import GlyphSetting
@@ -29,6 +29,7 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
     async def run(pilot: Pilot[None]) -> None:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, 90)
+            await past_read(pilot, 90)
             await peaks_read(pilot)
         else:
             await skip(pilot, source, 40)

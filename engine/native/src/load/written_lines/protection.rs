@@ -33,6 +33,8 @@ struct Step {
     thread: AtomicUsize,
     pages: [usize; 4],
     count: AtomicUsize,
+    /// Writes so far.
+    noted: AtomicUsize,
 }
 
 /// What the handlers need; in memory that is not protected, as forked children do not get it.
@@ -57,8 +59,8 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// Notes all writes to protected memory while something is done; also returns what came of it. Once in a process.
-pub fn writes_during<T>(act: impl FnOnce() -> T) -> (Vec<Note>, T) {
+/// Notes all writes to protected memory while something is done, which can ask how many a thread did so far. Once in a process.
+pub fn writes_during(act: impl FnOnce(&dyn Fn(i32) -> usize)) -> Vec<Note> {
     let memory = Memory::new(size_of::<Trap>().next_multiple_of(PAGE)).unwrap();
     let trap = memory.base().cast::<Trap>().as_ptr();
     let ranges = ranges();
@@ -71,7 +73,14 @@ pub fn writes_during<T>(act: impl FnOnce() -> T) -> (Vec<Note>, T) {
     handle(libc::SIGSEGV, on_fault);
     handle(libc::SIGTRAP, on_step);
     protect_all(shown, libc::PROT_READ);
-    let result = act();
+    let steps = &shown.steps;
+    act(&|thread| {
+        let is_of = |step: &&Step| step.thread.load(SeqCst) == thread.unsigned_abs() as usize;
+        steps
+            .iter()
+            .find(is_of)
+            .map_or(0, |step| step.noted.load(SeqCst))
+    });
     shown.over.store(true, SeqCst);
     // A thread within its one instruction may still protect pages, where the kernel could then write nothing for us.
     while shown.steps.iter().any(|step| step.count.load(SeqCst) > 0) {
@@ -82,7 +91,7 @@ pub fn writes_during<T>(act: impl FnOnce() -> T) -> (Vec<Note>, T) {
     let notes = shown.notes[..count].to_vec();
     // A thread may still be in a handler.
     std::mem::forget(memory);
-    (notes, result)
+    notes
 }
 
 /// Private writable memory but for stacks and for what forked children do not get.
@@ -177,6 +186,7 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
     let registers = &mut context.uc_mcontext.gregs;
     let number = trap.next.fetch_add(1, SeqCst);
     let (step, thread) = step(trap);
+    step.noted.fetch_add(1, SeqCst);
     let page = address & !(PAGE - 1);
     let count = step.count.load(SeqCst);
     if count < step.pages.len() {
