@@ -315,10 +315,11 @@ def test_every_key_that_fio_writes_is_there(data: Path) -> None:
 def test_results_are_what_fio_plot_reads(data: Path) -> None:
     folder, scenario = data.parent / "out", data.parent / "s.toml"
     scenario.write_text(
-        f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nqd = 1\nruntime = "2s"\n'
-        '[[turn]]\nat = "1s"\nqd = 8\n'
+        f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nqd = 1\nruntime = "4s"\n'
+        '[[turn]]\nat = "2s"\nqd = 8\n'
     )
-    arguments = ("run", scenario, "--interval", "0.2", "--fio-json", folder)
+    # Two samples of each half are wanted, also from a host that gives this process little time.
+    arguments = ("run", scenario, "--interval", "0.1", "--fio-json", folder)
     done = lunscope(*arguments, "--json", folder=data.parent)
     assert (done.returncode, done.stderr) == (0, "")
     epochs = json.loads(done.stdout)["epochs"]
