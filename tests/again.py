@@ -7,6 +7,7 @@ many failures have another reason.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,8 @@ MOST_PASSED_ALONE = 3
 MOST_RUN_AGAIN = 10
 """More take too long, and do not fail by chance."""
 _TEXT_LENGTH = 200
+_GROUP = re.compile(r"@[^\]]*$")
+"""What pytest-xdist adds to the name of a test that is distributed by groups."""
 
 
 class Failure(Struct, frozen=True):
@@ -50,7 +53,8 @@ class _Keeper:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._failures.setdefault(report.nodeid, Failure(report.nodeid, _reason(report)))
+            test = _GROUP.sub("", report.nodeid)
+            self._failures.setdefault(test, Failure(test, _reason(report)))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self._has_other_trouble |= report.failed

@@ -28,9 +28,9 @@ def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def first_run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+def first_run(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(text)
-    return python(folder, "pytest", "-p", "tests.again", "-n", "2", "--failed-to", "failed")
+    return python(folder, "pytest", "-p", "tests.again", "-n", "2", *options, "--failed-to", "failed")
 
 
 def test_what_failed_is_run_again_alone_and_fails_the_command_if_it_fails_twice(tmp_path: Path) -> None:
@@ -42,6 +42,16 @@ def test_what_failed_is_run_again_alone_and_fails_the_command_if_it_fails_twice(
         "passed alone: test_it.py::test_once: AssertionError: too busy",
         "failed twice: test_it.py::test_always: ValueError: broken",
     }
+
+
+def test_a_test_of_a_group_is_run_again_by_its_own_name(tmp_path: Path) -> None:
+    grouped = TESTS.replace("def test_once", "import pytest\n@pytest.mark.xdist_group('one of a kind')\ndef test_once")
+    assert first_run(tmp_path, grouped, "--dist", "loadgroup").returncode == 0
+    again = python(tmp_path, "tests.again", "failed")
+    assert (again.returncode, again.stdout.splitlines()[-1]) == (
+        0,
+        "passed alone: test_it.py::test_once: AssertionError: too busy",
+    )
 
 
 def test_a_file_that_cannot_be_collected_is_no_failure_of_a_test(tmp_path: Path) -> None:
