@@ -123,8 +123,12 @@ def test_types_that_the_kernel_lacks_are_named_by_setting_or_option(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "nothing").mkdir()
     command = under("/sys/kernel/btf", tmp_path / "nothing")
-    by_setting, by_option = run(command, ("doctor", "--json"), ("doctor", "--json", "--btf", "/nowhere"))
+    other = str(written(tmp_path, "other.btf", "no types"))
+    verb = ("doctor", "--json")
+    by_setting, by_option, missing = run(command, verb, (*verb, "--btf", other), (*verb, "--btf", "/nowhere"))
     checks = [json.loads(done.out)["checks"] for done in (by_setting, by_option)]
     found, refused = (next(one["found"] for one in all_ if one["id"] == "exact time") for all_ in checks)
     assert found.startswith("block tracepoints (raw, arguments without types) can be watched")
-    assert "/nowhere" in refused
+    assert other in refused
+    assert (missing.code, missing.out) == (2, "")
+    assert "/nowhere" in missing.err

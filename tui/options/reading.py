@@ -62,7 +62,7 @@ def btf_option(verb: Verb) -> Verb:
 
     option = click.option(
         "--btf",
-        type=click.Path(),
+        type=click.Path(exists=True, dir_okay=False),
         envvar=TYPES_VARIABLE,
         show_envvar=True,
         metavar="FILE",
