@@ -31,6 +31,25 @@ from engine.syscalls import Statx, statx
 
 _READ_AGAIN_S, _BETWEEN_READS_S = 1.0, 0.02
 """How long the list of a ring is read again that the kernel did not show, or that named what is gone."""
+_FEWEST_READS, _MOST_READING_S = 50, 5.0
+"""Reads in that time; on a host whose processors are busy they take longer, and so does whoever has the ring's lock."""
+
+
+class _Patience:
+    """Waits between two reads until they have taken long enough."""
+
+    def __init__(self) -> None:
+        self._begun_s = time.monotonic()
+        self._reads = 1
+
+    def wait(self) -> bool:
+        """Wait for the next read; whether there is to be one."""
+        waited_s = time.monotonic() - self._begun_s
+        if waited_s > (_READ_AGAIN_S if self._reads >= _FEWEST_READS else _MOST_READING_S):
+            return False
+        time.sleep(_BETWEEN_READS_S)
+        self._reads += 1
+        return True
 
 
 class Writers(Struct):
@@ -114,13 +133,11 @@ def _inode_named(written: WritableFile) -> Statx | None:
 
 def _add_rings(writers: Writers, rings: Sequence[_Ring], pause: Callable[[], None]) -> None:
     """Add what is registered with rings; those that are not shown are read again for a moment."""
-    deadline_s = time.monotonic() + _READ_AGAIN_S
-    waiting = list(rings)
+    patience, waiting = _Patience(), list(rings)
     while waiting := [ring for ring in waiting if not _add_ring(writers, ring)]:
-        if time.monotonic() > deadline_s or not any(ring.fdinfo for ring in waiting):
-            break
         pause()
-        time.sleep(_BETWEEN_READS_S)
+        if not any(ring.fdinfo for ring in waiting) or not patience.wait():
+            break
     writers.unlisted |= {ring.process for ring in waiting}
 
 
@@ -187,11 +204,10 @@ def add_in_flight(writers: Writers, roots: Roots) -> None:
     """Add descriptors on their way through unix sockets; those that cannot be looked at are waited for a moment."""
     own = _own_name(roots)
     processes = [f"{roots.procfs}/{name}" for name in process_ids(roots.procfs) if name != own]
-    deadline_s = time.monotonic() + _READ_AGAIN_S
+    patience = _Patience()
     while waiting := {process: count for process in processes if (count := _add_sent(writers, process))}:
-        if time.monotonic() > deadline_s:
+        if not patience.wait():
             break
-        time.sleep(_BETWEEN_READS_S)
         processes = list(waiting)
     writers.in_flight |= waiting
 
