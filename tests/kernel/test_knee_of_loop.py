@@ -63,6 +63,8 @@ def test_knee_is_at_the_number_of_requests(slow_disk: str) -> None:
     tags = 8
     curve = _swept(slow_disk, tags, "qd=1,4,8,32")
     answer = curve.answer
+    if answer.shape is Shape.UNKNOWN and answer.host_busy_pct is not None:
+        pytest.skip(f"needs processors with time left: {answer.words}, host busy {answer.host_busy_pct:.0f} %")
     assert answer.shape is Shape.KNEE
     assert answer.balance is not None
     assert answer.highest is not None
