@@ -152,13 +152,13 @@ def test_64_targets_keep_their_depth(backend: str, tmp_path: Path) -> None:
         running(backend, targets, knobs_of(depth, stripe_width=64, threads=2)) as engine,
     ):
         eventually(lambda: measuring(engine) and bool((engine.counters()[:, READS] > reads).all()), "I/Os on all")
+        assert (engine.counters()[:, IN_FLIGHT] <= depth).all()
     (epoch,) = engine.epochs()
     assert epoch.start_ns is not None
     assert epoch.end_ns is not None
     outstanding = epoch.counts[:, 0, LATENCY] / (epoch.end_ns - epoch.start_ns)
-    assert outstanding.max() <= depth + 1, outstanding
     if backend == "uring":
-        assert outstanding.min() >= depth - 1, outstanding
+        assert depth - 1 <= outstanding.min() <= outstanding.max() <= depth + 1, outstanding
     else:
+        # What a thousand threads had outstanding at the end takes long to come back: its whole latency counts.
         assert outstanding.mean() >= depth / 2, outstanding
-        assert outstanding.min() >= depth / 5, outstanding
