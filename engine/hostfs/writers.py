@@ -135,9 +135,9 @@ def _add_rings(writers: Writers, rings: Sequence[_Ring], pause: Callable[[], Non
     """Add what is registered with rings; those that are not shown are read again for a moment."""
     patience, waiting = _Patience(), list(rings)
     while waiting := [ring for ring in waiting if not _add_ring(writers, ring)]:
-        pause()
         if not any(ring.fdinfo for ring in waiting) or not patience.wait():
             break
+        pause()
     writers.unlisted |= {ring.process for ring in waiting}
 
 

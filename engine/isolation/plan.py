@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.rate_search.plan import open_depth
 from engine.replacing import replace
-from engine.study.trial_file import TrialKind
+from engine.study.trial_file import TrialKind, identity_of
 from engine.sweep.axes import SweepAxis, parse_axis
 
 POINT_S = 10
@@ -73,7 +72,7 @@ class IsolationPlan(Struct, frozen=True):
         """Changes with whatever makes points of another curve useless for this one."""
         caps = None if self.caps is None else [cap.text for cap in self.caps]
         words = (repr(self.victim), repr(self.loads), repr(caps), str(self.seconds))
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+        return identity_of(*words)
 
     @property
     def words(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 
@@ -19,7 +18,7 @@ from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RATE_TRIALS, RateTrial
 from engine.replacing import replace
-from engine.study.trial_file import TrialKind
+from engine.study.trial_file import TrialKind, identity_of
 from engine.sweep.limit import Limit
 
 DEPTH = 128
@@ -122,7 +121,7 @@ class RatePlan(Struct, frozen=True):
     def identity(self) -> str:
         """Changes with whatever makes trials of another search useless for this one."""
         words = (repr(self.job), repr(self.search), repr(self.curves))
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+        return identity_of(*words)
 
     @property
     def expected_s(self) -> float:

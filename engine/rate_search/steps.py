@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from engine.errors import UsageError
@@ -15,6 +14,7 @@ from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.trial import RateStage, RateTrial
 from engine.replacing import replace
+from engine.study.trial_file import identity_of
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import summaries
 
@@ -49,7 +49,7 @@ class StepPlan(RatePlan, frozen=True):
     def identity(self) -> str:
         """Changes with whatever makes trials of other steps useless for these."""
         words = (repr(self.job), repr(self.rates), repr(self.curves))
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+        return identity_of(*words)
 
     @property
     def expected_s(self) -> float:

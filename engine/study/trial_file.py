@@ -49,6 +49,11 @@ def trial_kind(schema: str, trial: type[Trial]) -> TrialKind[Trial]:
     return TrialKind(schema, read, lambda curve, each: {_CURVE: curve, **encoded(each)})
 
 
+def identity_of(*words: str) -> str:
+    """Make the identity of a plan from all that makes trials of another one useless for it."""
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+
+
 class KeptPlan(Protocol[Trial]):
     """The plan of a study whose trials are kept."""
 
@@ -73,8 +78,7 @@ class TrialFile(Generic[Trial]):
         self.path, self._kind, self._curves = path, plan.trial_kind, plan.curve_count
         self._identity = plan.identity
         if hosts:
-            words = "\0".join((self._identity, *hosts))
-            self._identity = hashlib.sha256(words.encode()).hexdigest()[: len(self._identity)]
+            self._identity = identity_of(self._identity, *hosts)
         self.done: list[tuple[int, Trial]] = []
         """Trials read from it, with the index of their curve."""
         self._host: object = None

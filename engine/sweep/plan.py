@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
-from engine.study.trial_file import TrialKind
+from engine.study.trial_file import TrialKind, identity_of
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.limit import Limit, rule_for
 from engine.sweep.points import Point
@@ -123,7 +122,7 @@ class SweepPlan(Struct, frozen=True):
         if any(curve.search.is_grid for curve in self.curves):
             # The operator chose how long each point is measured.
             words = (*words, repr(self.rule))
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+        return identity_of(*words)
 
     @property
     def words(self) -> str:
