@@ -66,6 +66,7 @@ def test_many_threads_lose_nothing_and_what_is_missing_is_said(
     device = make_loop(SIZE_BYTES)
     with queue_set(device, nomerges="2"), opened(device) as fd:
         before = read_device(tracer, device)
+        tracer.cells()
         target = OpenFile(fd, device, SIZE_BYTES, 4096, writable=True)
         with running("threads", [target], Knobs(queue_depth=THREADS, read_pct=60)) as load:
             eventually(lambda: load.counters()[0, READS] + load.counters()[0, WRITES] > ENOUGH, "I/Os")

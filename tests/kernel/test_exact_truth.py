@@ -45,9 +45,10 @@ START_US = 6.0
 """The kernel reads the clock once for all I/Os that a task starts together (blk_time_get_ns): starts may be early."""
 SHARE = 0.001
 """Of the sums of queue and service time."""
-APART_US = 0.1
-"""What the two clocks of an event lie more apart at the end of an I/O than at its issue, or less, in the mean."""
-BUSY_SHARE = 0.01
+APART_US = 0.4
+"""What the two clocks of an event lie more apart at the end of an I/O than at its issue, or less, in the mean.
+
+The log is written between them: that takes longer where its page or its filter is not in the cache."""
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
 BUCKET = 0.0625
 ENOUGH = 1000
@@ -194,8 +195,8 @@ def times_off(load: Load, seen: Seen, truth: Truth) -> Iterator[str]:
 
 def busy_off(watched: Watched, seen: Seen, truth: Truth) -> Iterator[str]:
     busy_us = seen.columns["busy_ns"] / 1e3
-    wanted_us = pytest.approx(truth.busy_us, rel=BUSY_SHARE, abs=by_chance_us(truth.busy_spans))
-    if watched.tracer.form()[1] and busy_us != wanted_us:
+    slack_us = APART_US * truth.busy_spans + by_chance_us(truth.busy_spans)
+    if watched.tracer.form()[1] and busy_us != pytest.approx(truth.busy_us, rel=SHARE, abs=slack_us):
         yield f"busy: {busy_us} of the tracer, {truth.busy_us} of the log"
 
 
