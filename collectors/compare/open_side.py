@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from collectors.compare.collected import CollectedIntervals
 from collectors.compare.comparison import CompareOptions, wanted_fields
-from collectors.compare.part import PartText
-from collectors.compare.recorded_side import recorded_side
+from collectors.compare.part import PartText, TimeRange, range_of
 from collectors.compare.run_side import is_document, run_side
 from collectors.compare.side import Side
 from collectors.compare.sweep_side import is_trial_file, sweep_side
+from collectors.field import Field
+from collectors.rates import derive
 from collectors.registry import subject_of
+from collectors.session.reader import SessionReader
 from engine.errors import UsageError
+from engine.text import safe_text
 
 TABLES = ("load_total", "load", "disks", "paths", "hbas", "tapes")
 """Tables that are compared if none are named, in this order."""
@@ -58,3 +64,43 @@ def _holding(side: Side, table: str, count: int) -> str:
     names = [row.name for row in side.rows if row.table == table]
     more = ", ..." if count > _NAMES_SHOWN else ""
     return f"{subject_of(table).counted(count)} ({', '.join(names[:_NAMES_SHOWN])}{more})"
+
+
+def recorded_side(text: str, part: PartText, tables: Mapping[str, Sequence[Field]]) -> Side:
+    """Read a part of a recording.
+
+    Raises:
+        UsageError: the part holds no whole interval, or cannot be found.
+        LunscopeError: the file cannot be read.
+    """
+    with SessionReader(part.path) as reader:
+        span = range_of(part, reader)
+        collected = _collected(reader, span, tables)
+        if not collected.intervals or collected.frame is None:
+            raise UsageError(f"{safe_text(text)}: holds no whole interval: give a longer part")
+        growing = not reader.complete and not part.end and not part.epoch
+        return Side(
+            text,
+            "recording",
+            collected.rows(growing=growing),
+            collected.intervals,
+            collected.interval_s,
+            span.start_ns,
+            span.end_ns,
+            span.words,
+            collected.frame.topology.host.tier,
+            growing,
+            reader.notice,
+        )
+
+
+def _collected(reader: SessionReader, span: TimeRange, tables: Mapping[str, Sequence[Field]]) -> CollectedIntervals:
+    collected = CollectedIntervals(tables)
+    for step in reader.steps(reader.index_at(span.start_ns), reader.index_at(span.end_ns)):
+        previous, current = step.previous, step.current
+        if previous is None or previous.time_ns < span.start_ns or current.time_ns > span.end_ns:
+            continue
+        frame = derive(previous, current)
+        if np.isfinite(frame.elapsed_s):
+            collected.add(frame, current.histograms)
+    return collected

@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from engine.errors import RefusedError
-from engine.guard.accounting import accounted_file
-from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
+from engine.guard.claims import Ask, Relative, below, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.content import Content, content_of
 from engine.guard.finding import READ_ONLY, Found, reopen
 from engine.guard.own_writes import is_as_left
@@ -32,6 +32,7 @@ from engine.hostfs.sysblock import BlockDevice, look_up, title
 from engine.hostfs.writers import has_unseen_writer
 from engine.job.sizes import human_size
 from engine.job.spec import Permissions
+from engine.syscalls import statx
 from engine.text import safe_text
 
 _RELEASE_S, _ASK_AGAIN_S = 1.0, 0.01
@@ -248,3 +249,35 @@ def file_words(found: Found) -> str:
     status = found.status
     names = f", known under {status.st_nlink} names (hard links)" if status.st_nlink > 1 else ""
     return f"is an existing file of {human_size(status.st_size)}{names}"
+
+
+def accounted_file(usage: UsageSnapshot, number: int) -> str | None:
+    """Name a file behind a device that grows when a process ends, as that of accounting does; None if there is none.
+
+    It sees files that are known by a path, and accounting of our own pid namespace and those above it.
+    """
+    files = dict(_files_below(usage, number))
+    before = _sizes(files)
+    if not before:
+        return None
+    with suppress(OSError):
+        # A process that ends at once, since no folder can be executed.
+        os.posix_spawn("/", ["/"], {})
+    after = _sizes(files)
+    return next((files[path] for path in before if after.get(path, 0) > before[path]), None)
+
+
+def _files_below(usage: UsageSnapshot, number: int) -> Iterator[tuple[str, str]]:
+    """List the files a device is stored on: how they are reached, and what they are called."""
+    device = look_up(usage.roots.sysfs, number)
+    for each in () if device is None else (device, *below(usage, device)):
+        loop = usage.loop_at(each)
+        yield from ((file.path, loop.backing_path) for file in loop.files if file.path) if loop else ()
+
+
+def _sizes(paths: dict[str, str]) -> dict[str, int]:
+    found = {}
+    for path in paths:
+        with suppress(OSError):
+            found[path] = statx(path).size_bytes
+    return found

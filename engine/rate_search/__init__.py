@@ -1,1 +1,1 @@
-"""The highest rate of an open loop that keeps limits of latency. Pure but for `measure.py` and `runner.py`."""
+"""The highest rate of an open loop that keeps limits of latency. Pure but for `runner.py`."""

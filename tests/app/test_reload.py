@@ -14,9 +14,8 @@ from collectors.alerts.settings import load_alert_settings
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
-from tui.app import settings_watch
 from tui.app.app import LunscopeApp
-from tui.app.settings_watch import SettingsRead, SettingsWatch, stamps
+from tui.app.settings_in_force import SettingsRead, SettingsWatch, stamps
 from tui.app_input import AppInput
 from tui.screens.help.screen import HelpScreen
 from tui.screens.settings.shown_setting import Origin
@@ -28,7 +27,7 @@ THEME = 'name = "mine"\nprimary = "{}"\ndark = true\n'
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the files more often than people need."""
-    monkeypatch.setattr(settings_watch.SettingsWatch.__init__, "__defaults__", (0.02,))
+    monkeypatch.setattr(SettingsWatch.__init__, "__defaults__", (0.02,))
 
 
 def staged(file: Path) -> tuple[LunscopeApp, ListSource]:

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.textual_internals.caches import forget_geometry, leave_out_strip_caches
+from tui.textual_internals.themed_app import forget_geometry, leave_out_strip_caches
 from tui.widgets.grid.table import Grid
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from textual.geometry import Region
 from textual.widget import Widget
 
-from tui.textual_internals.uncovered import uncovered_parts
+from tui.textual_internals.lean_compositor import uncovered_parts
 
 SCREEN = Region(0, 0, 12, 8)
 REGIONS = st.builds(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from collectors.exact.governor import CALM_S, LONGEST_CALM_S, OVER_S, CostRuling, Governor
+from collectors.exact.live_tier import CALM_S, LONGEST_CALM_S, OVER_S, CostRuling, Governor
 from collectors.exact.losses import tracer_table
 from collectors.model import Looking, Rows, Sample, Table
 from collectors.tables.block.derive.looking import ESTIMATED_NS, added_up, looking_lines, looking_of

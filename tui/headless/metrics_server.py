@@ -13,19 +13,25 @@ import socket
 import socketserver
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from msgspec import Struct
 
-from collectors.metrics.client import make_registry
+from collectors.metrics.registry import ALWAYS, LEVELS
 from collectors.metrics.text import CONTENT_TYPE
 from engine.errors import RefusedError, UsageError, unusable, words_of
+from engine.extras import missing_extra
 from engine.text import safe_text, short_text, whole_number
-from tui.headless.open_requests import OpenRequests
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 29100
@@ -229,3 +235,96 @@ def _remove_stale(path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(str(path)) == errno.ECONNREFUSED:
                 path.unlink()
+
+
+HEAD_S = 5.0
+"""Time until the whole request must have come, however its bytes are spread."""
+WHOLE_S = 30.0
+"""Time until the whole answer must have been taken."""
+_LEAST_S = 1.0
+"""A younger connection is not ended for another one; those without a request are ended first."""
+
+
+class OpenRequests:
+    """Ends connections that are overdue, and one where another would be too many.
+
+    A timeout of the socket begins again with each byte: with one byte a second a client would keep a place for hours.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, tuple[bool, float]] = {}
+        """Whether the request of each has come, and when the connection began."""
+
+    def add(self, connection: socket.socket) -> bool:
+        """Note a new connection; False where it is one too many, and none can be ended for it."""
+        now_s = time.monotonic()
+        with self._lock:
+            if len(self._open) >= self._most:
+                oldest = min(self._open, key=self._open.__getitem__)
+                if now_s - self._open[oldest][1] < _LEAST_S:
+                    return False
+                self._end(oldest)
+            self._open[connection] = False, now_s
+        return True
+
+    def has_come(self, connection: socket.socket) -> None:
+        """Note that the request is complete."""
+        with self._lock:
+            if connection in self._open:
+                self._open[connection] = True, self._open[connection][1]
+
+    def remove(self, connection: socket.socket) -> None:
+        """Note that a connection is closed."""
+        with self._lock:
+            self._open.pop(connection, None)
+
+    def end_overdue(self) -> None:
+        """End what takes too long; called often."""
+        now_s = time.monotonic()
+        with self._lock:
+            for connection, (has_come, begun_s) in tuple(self._open.items()):
+                if now_s - begun_s >= (WHOLE_S if has_come else HEAD_S):
+                    self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        del self._open[connection]
+        with contextlib.suppress(OSError):  # the client has closed it
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Families:
+    """Implements the collector protocol of prometheus_client."""
+
+    def __init__(self, text: Callable[[], bytes]) -> None:
+        self._text = text
+
+    def describe(self) -> Iterator[Metric]:
+        """All families that there can be, so that `name[]` finds them."""
+        from prometheus_client.metrics_core import Metric  # noqa: PLC0415 (an extra)
+
+        for level in (*LEVELS, ALWAYS):
+            for family in level.families:
+                yield Metric(family.name.removesuffix("_total"), family.help, str(family.kind))
+
+    def collect(self) -> Iterator[Metric]:
+        """All families with their values."""
+        from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 (an extra)
+
+        yield from text_string_to_metric_families(self._text().decode())
+
+
+def make_registry(text: Callable[[], bytes]) -> CollectorRegistry:
+    """Make a registry of prometheus_client over the exposition.
+
+    Raises:
+        LunscopeError: prometheus_client is not installed.
+    """
+    try:
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise missing_extra("--listen", "prometheus_client", "metrics", "use --textfile") from error
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(text))
+    return registry

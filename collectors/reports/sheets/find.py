@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from collectors.graph import Lun, Path, Port
+from collectors.graph import Lun, Path, Port, TargetPort, ports_of
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Topology
-from collectors.reports.sheets.lun_sheet import lun_sheet
-from collectors.reports.sheets.path_sheet import path_sheet
-from collectors.reports.sheets.port_sheet import port_sheet
-from collectors.reports.sheets.sheet import Sheet, SheetData
+from collectors.paths.groups import lun_name, port_name, target_name
+from collectors.paths.state import state_of
+from collectors.reports.sheets.facts import path_history_facts, timeout_facts
+from collectors.reports.sheets.lun_sheet import NO_DAEMON, NO_TABLE, lun_sheet
+from collectors.reports.sheets.sheet import Sheet, SheetData, SheetFact, SheetSection, counter_facts, fact
 from engine.errors import UsageError
 from engine.text import safe_text, short_text
 
@@ -80,3 +82,136 @@ def _path_names(path: Path) -> frozenset[str]:
 
 def _port_names(port: Port) -> frozenset[str]:
     return frozenset({port.key, port.name, port.address, port.label, *port.members} - {""})
+
+
+NO_VPD = "the device has no VPD page 83h that names it"
+
+
+def path_sheet(path: Path, data: SheetData) -> Sheet:
+    """Make the sheet of a path."""
+    lun = next((lun for lun in data.topology.graph.luns if lun.key == path.lun), None)
+    mapped = lun is not None and lun.multipath == "dm"
+    sections = [
+        SheetSection("Path", tuple(_route(path, data))),
+        SheetSection("Storage", tuple(_storage(path, data))),
+        SheetSection("State", tuple(_state(path, data))),
+    ]
+    if mapped:
+        sections.append(SheetSection("In the map", tuple(_in_map(path))))
+    reason = "the kernel has no error counters for this path"
+    errors = counter_facts(data.tables.get("path_errors"), (path.key,), reason)
+    sections += [
+        SheetSection("Timeouts", tuple(timeout_facts([path]))),
+        SheetSection("Errors", tuple(errors)),
+        SheetSection("History", tuple(path_history_facts(path.name, data.history))),
+    ]
+    return Sheet("path", safe_text(path.name), path.key, tuple(sections))
+
+
+def _route(path: Path, data: SheetData) -> Iterator[SheetFact]:
+    port = ports_of(data.topology.graph).get(path.port)
+    yield fact("name", path.name)
+    yield fact("LUN", "itself" if path.lun == path.key else lun_name(path.lun, data.topology))
+    yield fact("address", path.address)
+    yield fact("HBA port", None if port is None else port_name(port), "it is on no port")
+    yield fact("port address", "" if port is None else port.address or port.parent)
+    yield fact("limit", path.queue_limit, "the driver shows none")
+
+
+def _storage(path: Path, data: SheetData) -> Iterator[SheetFact]:
+    target = next((one for one in data.topology.graph.targets if one.key == path.target), None)
+    yield fact("target port", _target_text(target), "the bus has no target ports")
+    yield fact("array", "" if target is None else target.array, "the bus does not name the owner of its ports")
+    yield fact("port by VPD 83h", path.target_port, NO_VPD)
+    yield fact("relative port", path.relative_port, NO_VPD)
+    yield fact("port group (TPG)", path.port_group, NO_VPD)
+    yield fact("controller", path.controller, "the storage does not identify its controllers")
+
+
+def _target_text(target: TargetPort | None) -> str:
+    return "" if target is None else f"{target.name} {target.label}".rstrip()
+
+
+def _state(path: Path, data: SheetData) -> Iterator[SheetFact]:
+    age = "" if data.states_age_s != data.states_age_s else f" (as of {data.states_age_s:.0f} s ago)"
+    yield fact("device", path.state + age if path.state else "", "the driver has no state")
+    preferred = ", preferred" if path.preferred else ""
+    yield fact("access", path.access + preferred if path.access else "", "no ALUA or ANA")
+    marginal = None if path.marginal is None else "yes" if path.marginal else "no"
+    yield fact("marginal", marginal, "neither multipathd nor the transport reports it")
+
+
+def _in_map(path: Path) -> Iterator[SheetFact]:
+    yield fact("state", path.map_state, NO_TABLE)
+    yield fact("failures", path.failures, NO_TABLE)
+    group = f"{path.group} {path.group_state}".rstrip() if path.group is not None else ""
+    yield fact("group", group, NO_TABLE)
+    yield fact("weight", path.weight, NO_TABLE)
+    yield fact("priority", path.priority, NO_DAEMON)
+    yield fact("checker", f"{path.checker} {path.checker_state}".strip(), NO_DAEMON)
+
+
+_NO_COUNTERS = {
+    "ata": "SATA: the kernel has no link counters in sysfs",
+    "iscsi": "iSCSI: the kernel has no error counters in sysfs; ss(8) shows those of TCP",
+    "virtio": "a virtual port has no link",
+}
+
+
+def port_sheet(port: Port, data: SheetData) -> Sheet:
+    """Make the sheet of an HBA port."""
+    paths = [path for path in data.topology.graph.paths if path.port == port.key]
+    reason = _NO_COUNTERS.get(port.transport, "the driver reports none (FC statistics, SAS phys, NVMe diag)")
+    counters = counter_facts(data.tables.get("port_errors"), (port.key,), reason)
+    path_errors = counter_facts(
+        data.tables.get("path_errors"), [path.key for path in paths], "the kernel has no error counters for its paths"
+    )
+    sections = (
+        SheetSection("HBA port", tuple(_identity(port))),
+        SheetSection("Link", tuple(_link(port))),
+        SheetSection("Paths through it", tuple(_paths(paths)), tuple(_targets(paths, data))),
+        SheetSection("Timeouts of its paths", tuple(timeout_facts(paths)) if paths else ()),
+        SheetSection("Error counters", tuple(counters)),
+        SheetSection("Errors of its paths", tuple(path_errors)),
+    )
+    return Sheet("HBA port", port_name(port), port.key, tuple(one for one in sections if one.facts or one.lines))
+
+
+def _identity(port: Port) -> Iterator[SheetFact]:
+    yield fact("name", port_name(port))
+    yield fact("members", " ".join(port.members))
+    yield fact("transport", port.transport)
+    yield fact("driver", port.driver)
+    yield fact("address", port.address, "the bus has no port names")
+    yield fact("part of", port.parent)
+    if port.transport == "fc":
+        yield fact("node name", port.node_name)
+    if port.subsystem:
+        yield fact("subsystem", port.subsystem)
+        yield fact("serial", port.serial)
+        yield fact("host NQN", port.host_nqn, "PCIe controllers have none")
+    yield fact("limit", port.queue_limit, "the driver shows none")
+
+
+def _link(port: Port) -> Iterator[SheetFact]:
+    yield fact("state", port.state, "the driver has no state")
+    yield fact("rate", port.speed, "the bus reports no rate")
+    if port.transport == "fc":
+        yield fact("supported rates", port.supported_speeds)
+        yield fact("port type", port.port_type)
+        yield fact("fabric address", port.port_id)
+
+
+def _paths(paths: Sequence[Path]) -> Iterator[SheetFact]:
+    words = Counter(state_of(path).word or "state not known" for path in paths)
+    states = ", ".join(f"{count:,} {word}" for word, count in words.most_common())
+    yield fact("paths", f"{len(paths):,}" + (f": {states}" if states else ""))
+    yield fact("LUNs", f"{len({path.lun for path in paths}):,}")
+
+
+def _targets(paths: Sequence[Path], data: SheetData) -> Iterator[str]:
+    counts = Counter(path.target for path in paths)
+    for target in data.topology.graph.targets:
+        if counts[target.key]:
+            of = f" of {target.array}" if target.array else ""
+            yield f"-> {target_name(target)}{of}: {counts[target.key]:,} path{'' if counts[target.key] == 1 else 's'}"

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from msgspec import Struct
+
 from engine.errors import UsageError
-from engine.job.formats.fio_apart import apart
 from engine.job.formats.fio_job import SectionJob, section_job
-from engine.job.formats.fio_read_back import without_read_back
-from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
+from engine.job.formats.fio_sections import FioSection, Given, Option, fio_lines, sections_of
+from engine.job.formats.fio_values import Units, switch, units_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.group import MOST_LOADS, LoadGroup
 from engine.job.scenario import Scenario
@@ -185,3 +186,103 @@ def _warnings(path: str, jobs: Sequence[SectionJob]) -> tuple[str, ...]:
         f"{path}: " + (note if len(names) == len(jobs) else f"[{', '.join(names[:4])}]: {note}")
         for note, names in about.items()
     )
+
+
+_OF_THE_FIRST = ("stonewall", "wait_for_previous", "new_group")
+"""What only the first of them says of all."""
+
+
+def apart(section: FioSection) -> tuple[FioSection, ...]:
+    """Make a section of each clone that begins elsewhere than the others; the section alone if one load does it.
+
+    Raises:
+        UsageError: there are too many of them, or a number cannot be read.
+    """
+    given = Given(section)
+    units = units_of(given)
+    step, clones = given.take("offset_increment"), given.take("numjobs")
+    begin, file = given.take("offset", "fileoffset"), given.take("filename")
+    if (
+        step is None
+        or clones is None
+        or file is None
+        or any(each is not None and "%" in each.text for each in (step, begin))
+    ):
+        return (section,)
+    step_bytes, count = units.integer(step), units.integer(clones)
+    if not step_bytes or count < 2 or not (_is_random(given) or given.take("size") is None):
+        return (section,)
+    if count > MOST_LOADS:
+        raise clones.error(f"{count} clones that begin apart, which are a load each: at most {MOST_LOADS}")
+    return tuple(_clone(section, number, _begin(begin, units) + number * step_bytes, step) for number in range(count))
+
+
+def _is_random(given: Given) -> bool:
+    order = given.take("rw", "readwrite")
+    return order is not None and order.text.startswith("rand")
+
+
+def _begin(option: Option | None, units: Units) -> int:
+    return 0 if option is None else units.integer(option)
+
+
+def _clone(section: FioSection, number: int, begin: int, step: Option) -> FioSection:
+    left_out = ("offset_increment", *(_OF_THE_FIRST if number else ()))
+    kept = [option for option in section.options if option.name not in left_out]
+    own = [Option("numjobs", "1", step.location), Option("offset", f"{begin}b", step.location)]
+    if not any(option.name == "randseed" for option in kept):
+        own.append(Option("randseed", str(JobSpec().seed + number), step.location))
+    return FioSection(section.name, section.location, (*kept, *own))
+
+
+_SAME = ("filename", "directory", "size", "offset", "fileoffset", "verify")
+_OFF = ("0", "none", "null")
+_READS = ("read", "randread")
+_WRITES = ("write", "randwrite")
+
+
+class ReadBack(Struct, frozen=True):
+    """The sections that are driven, and what to say of those that are not."""
+
+    sections: tuple[FioSection, ...]
+    notes: tuple[str, ...] = ()
+
+
+def without_read_back(sections: Sequence[FioSection]) -> ReadBack:
+    """Leave out each section that only checks, behind a stonewall, what the one before wrote without checking it."""
+    kept: list[FioSection] = []
+    notes: list[str] = []
+    for section in sections:
+        if kept and _reads_back(kept[-1], section):
+            writer = kept[-1]
+            checks = Option("do_verify", "1", writer.location)
+            kept[-1] = FioSection(writer.name, writer.location, (*writer.options, checks))
+            notes.append(
+                f"[{section.name}] reads back what [{writer.name}] wrote: that is done by the --verify of "
+                f"[{writer.name}] after its last write, with its own marks and order, and is not measured"
+            )
+        else:
+            kept.append(section)
+    return ReadBack(tuple(kept), tuple(notes))
+
+
+def _reads_back(writer: FioSection, reader: FioSection) -> bool:
+    wrote, reads = Given(writer), Given(reader)
+    if not switch(reads.take("stonewall", "wait_for_previous")) or not switch(reads.take("do_verify"), default=True):
+        return False
+    verify, checked = wrote.seen("verify"), wrote.take("do_verify")
+    leaves_marks = verify is not None and verify.value not in _OFF and checked is not None and not switch(checked)
+    orders = [each.take("rw", "readwrite") for each in (wrote, reads)]
+    words = ["read" if order is None else order.text for order in orders]
+    return (
+        leaves_marks
+        and words[0] in _WRITES
+        and words[1] in _READS
+        and wrote.seen("filename") is not None
+        and all(_text(wrote, name) == _text(reads, name) for name in _SAME)
+    )
+
+
+def _text(given: Given, name: str) -> str | None:
+    option = given.seen(name)
+    return None if option is None else option.text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.derive.percentiles import bucket_bounds_ns
-from collectors.fleet.agent_streams import LineInput
+from collectors.fleet.agent import LineInput
 from collectors.fleet.clocks import KEPT, ClockEstimate
 from collectors.fleet.connect_pace import FIRST, ConnectPace, final_words, was_dropped
 from collectors.fleet.fleet_load import quiet_time_ns

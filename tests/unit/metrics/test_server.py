@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import needs
-from tui.headless import open_requests
+from tui.headless import metrics_server
 from tui.headless.metrics_server import MOST_CONNECTIONS, ListenAddress, serving
 
 pytestmark = [needs.prometheus_client]
@@ -52,7 +52,7 @@ def test_of_another_address_the_names_are_not_known() -> None:
 
 
 def test_patience_is_for_the_request_and_not_for_each_byte(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_requests, "HEAD_S", 0.5)
+    monkeypatch.setattr(metrics_server, "HEAD_S", 0.5)
     begun_s = time.monotonic()
     with _connected(port) as client, contextlib.suppress(OSError):
         client.settimeout(0.05)
@@ -65,7 +65,7 @@ def test_patience_is_for_the_request_and_not_for_each_byte(port: int, monkeypatc
 
 
 def test_clients_that_dribble_take_no_place_from_a_scrape(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_requests, "_LEAST_S", 0.0)
+    monkeypatch.setattr(metrics_server, "_LEAST_S", 0.0)
     with contextlib.ExitStack() as slow:
         for _ in range(2 * MOST_CONNECTIONS):
             slow.enter_context(_connected(port)).sendall(b"GET /m")

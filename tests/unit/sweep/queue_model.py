@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.sweep.knee import Answer, answer
-from engine.sweep.search import Search
+from engine.sweep.plan import Search
 from engine.sweep.trial import SearchStage, Trial
 
 SERVICE_S = 0.0005

@@ -16,7 +16,7 @@ from engine.statistics.warmup import Trend
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
-from engine.sweep.search import Search
+from engine.sweep.plan import Search
 from engine.sweep.text import evidence_lines, summaries
 from engine.sweep.trial import SearchStage, Trial
 from tests.unit.sweep.queue_model import (

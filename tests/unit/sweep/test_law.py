@@ -10,7 +10,7 @@ import pytest
 
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit
-from engine.sweep.search import Search
+from engine.sweep.plan import Search
 from engine.sweep.trial import SearchStage, Trial
 from tests.unit.rate_search.law_device import Law
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import LunscopeError, UsageError
-from engine.tune.held import HeldChange, HeldChanges
+from engine.tune.held import HeldChange, HeldChanges, combine_plans
 from engine.tune.journal import Journal
-from engine.tune.layers import combine_plans
 from engine.tune.plan import SideEffect, TunePlan, Write, parse_settings
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import find_tunable

@@ -14,10 +14,9 @@ from engine.hostfs.sunrpc import SWITCHES, TRANSPORT
 from engine.replacing import replace
 from engine.tune.apply import apply_plan, restore
 from engine.tune.change import TunableChange
+from engine.tune.held import combine_plans
 from engine.tune.journal import Journal
-from engine.tune.layers import combine_plans
-from engine.tune.nfs import NFS, nfs_targets
-from engine.tune.nfs_transports import ADD_ENV, OnlineTransports
+from engine.tune.nfs import ADD_ENV, NFS, OnlineTransports, nfs_targets
 from engine.tune.plan import make_plan
 from engine.tune.record import from_json, to_json
 from engine.tune.scope import Host

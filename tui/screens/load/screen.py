@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,21 +11,28 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid as Cells
 from textual.containers import Vertical
+from textual.timer import Timer
 from textual.widgets import ContentSwitcher
 
 from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
+from engine.errors import LunscopeError
+from engine.guard.answers import GuardAnswer
 from engine.job.describe import knob_changes, uses_policy
+from engine.job.spec import JobSpec, Mode, Permissions, TargetSpec
+from engine.job.target_text import format_target
+from engine.newest_work import PATIENCE_S, NewestWork
 from engine.replacing import replace
+from engine.text import safe_text
 from tui.action import with_actions
 from tui.app_state import AppState
 from tui.history.trends import rows_of
 from tui.keys import bindings_of
 from tui.load.effect import Effect, changes_text
 from tui.load.knob_memory import Flip
-from tui.load.load_controller import BUSY_STATES, LIVE_STATES
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.text import (
     OF_HOSTS,
     REPLAYED,
@@ -37,7 +45,6 @@ from tui.load.text import (
 )
 from tui.screen_registry import LOAD
 from tui.screens.load.actions import LoadKeys
-from tui.screens.load.guard import GuardAnswers
 from tui.screens.load.here import LoadHere
 from tui.screens.load.job_form import JobForm
 from tui.screens.shared.base import View
@@ -48,7 +55,7 @@ from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
-from tui.widgets.guard_panel import GuardPanel
+from tui.widgets.guard_panel import FEW_LINES, MOST_LINES, GuardPanel
 from tui.widgets.knob_slots import SlotLine, compose_knobs
 from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
@@ -236,3 +243,67 @@ def _of_flip(effect: Effect, flip: Flip | None) -> Effect:
         return effect
     changes = [change.text for change in knob_changes(flip.before, flip.after)]
     return replace(effect, text=f"{flip.title}: {effect.text}") if effect.text == changes_text(changes) else effect
+
+
+TYPING_S = 0.3
+"""How long text must stay the same until the guard is asked."""
+ROOMY = 30
+"""Lines of a screen from which the panel may be high."""
+_Asked = tuple[tuple[TargetSpec, ...], "int | None", Mode, Permissions]
+
+
+class GuardAnswers:
+    """Asks the guard about the targets of a job that does not run; shows nothing while one does."""
+
+    def __init__(self, screen: View) -> None:
+        self._screen, self._state = screen, screen.app_state
+        self._asked: _Asked | None = None
+        self._answers: Sequence[GuardAnswer] | None = None
+        self._work = NewestWork("lunscope-guard", PATIENCE_S)
+        self._pause: Timer | None = None
+
+    def forget(self) -> None:
+        """Ask again: what uses a target may have changed meanwhile."""
+        self._asked = None
+
+    def show(self) -> None:
+        """Ask about other targets than before, and show what is known of them."""
+        controller = self._state.controller
+        panel = self._screen.query_one(GuardPanel)
+        is_due = controller is not None and not self._state.is_rewound and not controller.has_load
+        panel.set_class(not is_due, "-off")
+        if controller is None or not is_due:
+            self._asked = None
+            return
+        job = controller.job
+        asked = (job.targets, job.size_bytes, job.knobs.mode, controller.permissions)
+        if asked != self._asked:
+            self._asked, self._answers = asked, None
+            self._ask_soon(controller, job)
+        panel.show(job.targets, self._answers, MOST_LINES if self._screen.size.height >= ROOMY else FEW_LINES)
+
+    def _ask_soon(self, controller: LoadController, job: JobSpec) -> None:
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self._screen.set_timer(TYPING_S, lambda: self._ask(controller, job))
+
+    def _ask(self, controller: LoadController, job: JobSpec) -> None:
+        asked = self._asked
+        if asked is None or asked[0] != job.targets:
+            return
+        permissions = asked[-1]
+
+        def work() -> None:
+            try:
+                answers = controller.guard.answers(job, permissions)
+            except (LunscopeError, OSError) as error:
+                names = " ".join(map(format_target, job.targets))
+                answers = (GuardAnswer(safe_text(names), None, str(error), str(error)),)
+            self._screen.call_later(self._answered, asked, answers)
+
+        self._work.request(work)
+
+    def _answered(self, asked: _Asked, answers: Sequence[GuardAnswer]) -> None:
+        if asked == self._asked and self._screen.is_whole:
+            self._answers = answers
+            self.show()

@@ -5,26 +5,68 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, UsageError
 from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.study import NAME as ISOLATION
 from engine.isolation.study import TITLE as ISOLATION_TITLE
 from engine.job.spec import Arrival, JobSpec
+from engine.rate_search.plan import RatePlan, make_rate_plan, open_depth, parse_rate_range
 from engine.replacing import replace
+from engine.sweep.axes import parse_axis
+from engine.sweep.limit import Limit
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.plans import PresetPlan
 from engine.text import safe_text
 from tui.load.load_controller import LoadController
+from tui.options.job import with_scratch_targets
 from tui.screens.load.confirm_write import ask_name
 from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.screens.shared.dialogs import Dialog
 from tui.sweep import asked_isolation
-from tui.sweep.asked_rates import EXAMPLE, HELP, asked_rates
 from tui.sweep.isolation_session import IsolationSession
 from tui.sweep.preset_group import PresetOffer, least_read_pct, measurable, preset_group, preset_offers, preset_plan
 from tui.sweep.rate_session import RateSession
 from tui.sweep.series import Session, SessionGroup, group_of
+
+EXAMPLE = "p99<=5ms p99.9<=20ms"
+HELP = (
+    "Rate at which I/Os may arrive so that each limit is kept, such as\n\n"
+    f"    {EXAMPLE}\n\n"
+    "mean, p50, p90, p99, p99.9 and max may be limited. "
+    "rate=LOW..HIGH (I/Os per second) bounds the search, "
+    "qd=N the I/Os outstanding per target [128]."
+)
+
+
+def asked_rates(text: str, job: JobSpec) -> RatePlan:
+    """Plan a search of a line of limits, for the job of a load.
+
+    Raises:
+        UsageError: it is no such line, or the job cannot be an open loop.
+    """
+    rates, depth, limits = None, open_depth(job), list[Limit]()
+    for word in text.split():
+        word = word.strip(",")  # noqa: PLW2901 (a list may have commas)
+        found = parse_rate_range(word)
+        if found is not None:
+            rates = found
+        elif word.startswith("qd="):
+            (depth,) = _depths(word)
+        else:
+            limits.append(Limit.parse(word))
+    if not limits:
+        raise UsageError(f"a search for a rate needs a limit, such as {EXAMPLE}")
+    job = with_scratch_targets(measurable(job), 1)
+    return make_rate_plan(replace(job, knobs=replace(job.knobs, queue_depth=depth)), limits, None, rates)
+
+
+def _depths(word: str) -> tuple[int, ...]:
+    axis = parse_axis(word)
+    if len(axis.values) != 1:
+        raise UsageError(f"{word}: one queue depth, such as qd=64")
+    return tuple(axis.values)
+
 
 _STOPS = "The load that runs is stopped first."
 

@@ -7,8 +7,11 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
+from collectors.filtering.fields import FilterField, figures_of
 from collectors.model import FrameTable
-from tui.text.columns import GridColumn, UnitStyle
+from collectors.registry import TABLES, fields_of, subject_of
+from collectors.subject import Active, any_above
+from tui.text.columns import GridColumn, UnitStyle, grid_columns
 from tui.text.glyphs import glyphs_of
 from tui.widgets.grid.filtering import GridFilter
 from tui.widgets.grid.lines import (
@@ -23,7 +26,6 @@ from tui.widgets.grid.lines import (
     unit_line,
     with_wide_trend,
 )
-from tui.widgets.grid.offered import active_of, filter_fields, offered_columns
 from tui.widgets.grid.row_view import RowView
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, Sorting
 from tui.widgets.painted import Paged
@@ -220,3 +222,28 @@ class DrawnGrid(Paged):
     def _has_trends(self) -> bool:
         """Whether histories are drawn: they change more often than all else."""
         return self.trends is not None and not self.screen.has_class("-lite")
+
+
+_DID_IO = any_above("iops", "in_flight")
+
+
+def offered_columns(table: str, columns: Sequence[GridColumn]) -> tuple[GridColumn, ...]:
+    """Columns that can be chosen: those given, then all other fields of the table."""
+    shown = {column.field_id for column in columns}
+    rest = [field.id for field in fields_of(table) if field.id not in shown]
+    return (*columns, *grid_columns(table, rest))
+
+
+def filter_fields(table: str, columns: Sequence[GridColumn]) -> tuple[FilterField, ...]:
+    """Figures that a filter can compare: those of the columns, then all other fields of the table."""
+    # A column of texts without a unit has ranks in place of figures.
+    shown = [column for column in columns if not column.trend_of and (column.unit or not column.as_text)]
+    return (
+        *(FilterField(column.field_id, column.title, column.unit) for column in shown),
+        *figures_of(fields_of(table)),
+    )
+
+
+def active_of(table: str) -> Active:
+    """Return the filter of rows that are not idle."""
+    return subject_of(table).active if table in TABLES else _DID_IO
