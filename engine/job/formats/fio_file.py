@@ -195,6 +195,9 @@ _OF_THE_FIRST = ("stonewall", "wait_for_previous", "new_group")
 def apart(section: FioSection) -> tuple[FioSection, ...]:
     """Make a section of each clone that begins elsewhere than the others; the section alone if one load does it.
 
+    Clones in sequence through parts of one length are one load with streams (fio_extent.py). Those with random order,
+    and those that go on to the end of the file from wherever they begin, are a load each.
+
     Raises:
         UsageError: there are too many of them, or a number cannot be read.
     """
@@ -249,7 +252,11 @@ class ReadBack(Struct, frozen=True):
 
 
 def without_read_back(sections: Sequence[FioSection]) -> ReadBack:
-    """Leave out each section that only checks, behind a stonewall, what the one before wrote without checking it."""
+    """Leave out each section that only checks, behind a stonewall, what the one before wrote without checking it.
+
+    The marks of fio's checksums are not those of --verify, so that a load cannot check what another wrote. A load with
+    --verify reads everything back itself when its last write is done, which is what such a section is for.
+    """
     kept: list[FioSection] = []
     notes: list[str] = []
     for section in sections:
