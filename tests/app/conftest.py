@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from tests.app.stage import SIZES
+from tests.app.stage import SIZES, is_leaving
 
 QUIET_CHECKS = 3
 REPAINT_S = 1 / 40
@@ -104,7 +104,7 @@ async def _handled(pilot: Pilot[Any], timeout: float = PATIENCE_S) -> bool:
 async def _worked_off(app: App[Any]) -> None:
     """Wait until no message waits; those of an app that has ended wait for ever."""
     deadline_s, quiet_checks = time.monotonic() + PATIENCE_S, 0
-    while quiet_checks < QUIET_CHECKS and not app._exit and time.monotonic() < deadline_s:
+    while quiet_checks < QUIET_CHECKS and not is_leaving(app) and time.monotonic() < deadline_s:
         await asyncio.sleep(0.001)
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
         waiting = waiting or any(_has_work(screen) for screen in app.screen_stack[-1:])

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from engine.guard.answers import GuardAnswer
 from engine.job.spec import JobSpec, Permissions
@@ -144,6 +146,26 @@ def shown_position(pilot: Pilot[None], source: ListSource) -> int:
 def screen_text(pilot: Pilot[None]) -> str:
     """Everything on the screen as text."""
     return "\n".join("".join(segment.text for segment in line) for line in shown_lines(pilot.app))
+
+
+def notices(app: App[Any]) -> list[str]:
+    """What the notices say that have not expired."""
+    return [notice.message for notice in app._notifications]
+
+
+def said(app: App[Any], words: str) -> bool:
+    """Whether a notice has these words."""
+    return any(words in notice for notice in notices(app))
+
+
+def is_leaving(app: App[Any]) -> bool:
+    """Whether the app has been told to exit."""
+    return app._exit
+
+
+def drawn_again(widget: Widget) -> set[int]:
+    """Lines of a widget that are to be painted; they are asked for once."""
+    return {y for region in widget._exchange_repaint_regions() for y in region.line_range}
 
 
 async def type_name(pilot: Pilot[Any], name: str) -> None:

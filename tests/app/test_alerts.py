@@ -15,7 +15,7 @@ from collectors.model import Sample, Step
 from engine.events import Event, EventKind
 from engine.replacing import replace
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, said, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.alert_state import recorded_alerts
@@ -117,7 +117,7 @@ async def test_broken_rules_are_notices_and_the_app_starts(tmp_path: Path) -> No
     app = make_app(source, settings=settings)
     async with on_stage(app, SIZES[1]) as pilot:
         await play(pilot, source, 3)
-        assert any("[alerts.rules] bad: disks: no field 'awiat_ms'" in note.message for note in app._notifications)
+        assert said(app, "[alerts.rules] bad: disks: no field 'awiat_ms'")
 
 
 @pytest.mark.parametrize("size", SIZES)

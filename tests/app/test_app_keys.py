@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from engine.events import Event, EventKind
 from engine.job.distribution import Permutation, Zipf
@@ -23,7 +23,20 @@ from tests.app.key_stage import JOB, Press, Setting, Stage, go_back, on_setting,
 from tests.app.point_rows import point_grid, points_shown
 from tests.app.rate_states import StillRates
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, shown_position, skip, until
+from tests.app.stage import (
+    FROZEN,
+    SIZES,
+    is_leaving,
+    make_app,
+    notices,
+    on_stage,
+    play,
+    said,
+    screen_text,
+    shown_position,
+    skip,
+    until,
+)
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.axis_choice import AxisChoice
@@ -66,9 +79,65 @@ def shows(entry: ScreenEntry) -> Case:
     return case
 
 
-async def suspends_nothing_without_a_terminal(stage: Stage) -> None:
+def leads_to(kind: type[Screen[Any]], *words: str, first: Sequence[str] = ()) -> Case:
+    """The key opens a screen that shows these words."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press(*first)
+        await stage.press()
+        assert isinstance(stage.app.screen, kind)
+        await until(stage.pilot, lambda: all(map(" ".join(screen_text(stage.pilot).split()).__contains__, words)))
+
+    return case
+
+
+def opens_and_closes(kind: type[Screen[Any]], *words: str, closed_by: str = "", opener: str = "") -> Case:
+    """The key opens a screen over the overview; it or another key closes it again."""
+
+    async def case(stage: Stage) -> None:
+        if opener:
+            await stage.pilot.press(opener)
+            assert isinstance(stage.app.screen, kind)
+        else:
+            await leads_to(kind, *words)(stage)
+        await stage.pilot.press(closed_by or stage.key)
+        await until(stage.pilot, lambda: isinstance(stage.app.screen, OverviewScreen))
+
+    return case
+
+
+def says(words: str, *first: str) -> Case:
+    """A notice has these words."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press(*first)
+        await stage.press()
+        await until(stage.pilot, lambda: said(stage.app, words))
+
+    return case
+
+
+def has(words: str, *first: str, then_not: bool = False) -> Case:
+    """The key has these words appear where the small window has them not, and vanish again if it goes to and fro."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press(*first)
+        await stage.pilot.pause()
+        assert words not in screen_text(stage.pilot) or stage.app.size == SIZES[1]
+        await stage.press()
+        await until(stage.pilot, lambda: words in screen_text(stage.pilot))
+        if then_not:
+            await stage.press()
+            await until(stage.pilot, lambda: words not in screen_text(stage.pilot))
+
+    return case
+
+
+async def tree_folds(stage: Stage) -> None:
+    await stage.pilot.press("6", "x")
+    assert "0x5006016000000000" in screen_text(stage.pilot)
     await stage.press()
-    assert any("no shell to go back to" in note.message for note in stage.app._notifications)
+    assert "0x5006016000000000" not in screen_text(stage.pilot)
 
 
 async def redraws(stage: Stage) -> None:
@@ -79,39 +148,9 @@ async def redraws(stage: Stage) -> None:
     assert () in drawn, "all of it, not regions"
 
 
-async def help_opens_and_closes(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, HelpScreen)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def tunables_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, TuneDrawer)
-    assert NOT_HERE in " ".join(screen_text(stage.pilot).split())
-    await stage.pilot.press("escape")
-    await until(stage.pilot, lambda: isinstance(stage.app.screen, OverviewScreen))
-
-
-async def alerts_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, AlertsDialog)
-    assert "No rules" in screen_text(stage.pilot)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def settings_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, SettingsDialog)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
 async def quits(stage: Stage) -> None:
     await stage.press()
-    await until(stage.pilot, lambda: stage.app._exit)
+    await until(stage.pilot, lambda: is_leaving(stage.app))
 
 
 async def holds(stage: Stage) -> None:
@@ -123,11 +162,6 @@ async def holds(stage: Stage) -> None:
     await stage.press()
     assert shown_position(stage.pilot, stage.source) == stage.source.released - 1
     assert "LIVE" in screen_text(stage.pilot)
-
-
-async def tags(stage: Stage) -> None:
-    await stage.press()
-    await until(stage.pilot, lambda: any("cannot trace" in note.message for note in stage.app._notifications))
 
 
 async def theme(stage: Stage) -> None:
@@ -148,20 +182,6 @@ async def shorter(stage: Stage) -> None:
     before = stage.app.app_state.span_ns
     await stage.press()
     assert stage.app.app_state.span_ns < before
-
-
-async def details(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, DiskView)
-    assert "mq-deadline" in screen_text(stage.pilot)
-    assert "SN00002" in screen_text(stage.pilot)
-
-
-async def back(stage: Stage) -> None:
-    await stage.pilot.press("enter")
-    assert isinstance(stage.app.screen, DiskView)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
 
 
 async def subject(stage: Stage) -> None:
@@ -215,7 +235,7 @@ async def goes_to_a_typed_time(stage: Stage) -> None:
     await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) == 7)
     await stage.press()
     await stage.pilot.press(*"soon", "enter")
-    await until(stage.pilot, lambda: any("'soon'" in note.message for note in stage.app._notifications))
+    await until(stage.pilot, lambda: said(stage.app, "'soon'"))
     assert shown_position(stage.pilot, stage.source) == 7
 
 
@@ -255,25 +275,21 @@ async def policy_has_nothing_to_choose(stage: Stage) -> None:
 async def axis(stage: Stage) -> None:
     automatic = screen_text(stage.pilot)
     await stage.press()
-    assert any("logarithmic axis" in note.message for note in stage.app._notifications)
+    assert said(stage.app, "logarithmic axis")
     assert screen_text(stage.pilot) != automatic
     await stage.press()
-    assert any("linear axis" in note.message for note in stage.app._notifications)
+    assert said(stage.app, "linear axis")
     await stage.press()
     assert stage.app.app_state.latency_axis is AxisChoice.AUTO
-
-
-def notices(stage: Stage) -> list[str]:
-    return [note.message for note in stage.app._notifications]
 
 
 async def view_changes_and_comes_back(stage: Stage) -> None:
     chart = stage.app.screen.query_one("#charts")
     await stage.press()
-    assert "view: dense" in notices(stage)
+    assert "view: dense" in notices(stage.app)
     assert not stage.app.screen.query_one(KeyLine).display
     await stage.press()
-    assert "view: lite" in notices(stage)
+    assert "view: lite" in notices(stage.app)
     assert not chart.display
     await stage.press()
     assert stage.app.app_state.density is Density.NORMAL
@@ -381,12 +397,6 @@ async def flips(stage: Stage) -> None:
     assert "B*" in screen_text(stage.pilot)
 
 
-async def latency_opens_at_the_ios(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, LatencyScreen)
-    await until(stage.pilot, lambda: "Slowest I/Os" in screen_text(stage.pilot))
-
-
 def on_latencies(expected: str = "", *before: str) -> Case:
     """The key changes what the latency screen shows, and it says so."""
 
@@ -401,38 +411,10 @@ def on_latencies(expected: str = "", *before: str) -> Case:
     return case
 
 
-async def only_the_whole_time_is_known(stage: Stage) -> None:
-    await stage.pilot.press("4")
-    await stage.press()
-    assert any("only the total time" in note.message for note in stage.app._notifications)
-
-
 async def goes_to_the_cursors_moment(stage: Stage) -> None:
     await stage.pilot.press("4", "left", "left")
     await stage.press()
     await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) < 75)
-
-
-async def opens_a_group(stage: Stage) -> None:
-    await stage.pilot.press("5")
-    assert "sdf host0" not in screen_text(stage.pilot)
-    await stage.press()
-    assert "sdf host0" in screen_text(stage.pilot)
-
-
-async def opens_a_branch(stage: Stage) -> None:
-    await stage.pilot.press("6")
-    await stage.press()
-    assert "0x5006016000000000" in screen_text(stage.pilot)
-    await stage.press()
-    assert "0x5006016000000000" not in screen_text(stage.pilot)
-
-
-async def groups(stage: Stage) -> None:
-    await stage.pilot.press("5")
-    assert "+ dm-1 mpath1" in screen_text(stage.pilot)
-    await stage.press()
-    assert "+ host0 fc" in screen_text(stage.pilot)
 
 
 async def only(stage: Stage) -> None:
@@ -441,15 +423,6 @@ async def only(stage: Stage) -> None:
     text = screen_text(stage.pilot)
     assert "sdf host0 fc" in text
     assert "mpath2" not in text
-
-
-async def unfolds(stage: Stage) -> None:
-    await stage.pilot.press("5")
-    assert "sdc host1" not in screen_text(stage.pilot)
-    await stage.press()
-    assert "sdc host1" in screen_text(stage.pilot)
-    await stage.press()
-    assert "sdc host1" not in screen_text(stage.pilot)
 
 
 async def path_details(stage: Stage) -> None:
@@ -469,27 +442,6 @@ async def tree_unfolds_level_by_level(stage: Stage) -> None:
         assert seen in screen_text(stage.pilot)
 
 
-async def tree_folds(stage: Stage) -> None:
-    await stage.pilot.press("6", "x")
-    assert "0x5006016000000000" in screen_text(stage.pilot)
-    await stage.press()
-    assert "0x5006016000000000" not in screen_text(stage.pilot)
-
-
-async def tree_details(stage: Stage) -> None:
-    await stage.pilot.press("6")
-    await stage.press()
-    assert isinstance(stage.app.screen, PortView)
-    assert "0x10000090fa000000" in screen_text(stage.pilot)
-
-
-async def wall_colours(stage: Stage) -> None:
-    await stage.pilot.press("7")
-    assert "c Heat" in screen_text(stage.pilot)
-    await stage.press()
-    assert "c Busy" in screen_text(stage.pilot)
-
-
 async def wall_orders(stage: Stage) -> None:
     await stage.pilot.press("7")
     before = screen_text(stage.pilot)
@@ -501,25 +453,6 @@ async def wall_orders(stage: Stage) -> None:
     await stage.press()
     after = screen_text(stage.pilot)
     assert after.index("nvme0n1") < after.index("mpath3")
-
-
-async def wall_details(stage: Stage) -> None:
-    await stage.pilot.press("7")
-    await stage.press()
-    assert isinstance(stage.app.screen, DiskView)
-
-
-async def cgroup_disk(stage: Stage) -> None:
-    await stage.pilot.press("8")
-    await stage.press()
-    assert isinstance(stage.app.screen, DiskView)
-
-
-async def idle_cgroups(stage: Stage) -> None:
-    await stage.pilot.press("8")
-    assert "/idle.slice" not in screen_text(stage.pilot)
-    await stage.press()
-    assert "/idle.slice" in screen_text(stage.pilot)
 
 
 def asks(what: object) -> Case:
@@ -556,33 +489,11 @@ async def next_part(stage: Stage) -> None:
     await until(stage.pilot, lambda: "(1 of 2)" in screen_text(stage.pilot))
 
 
-async def next_view(stage: Stage) -> None:
-    await stage.press()
-    await until(stage.pilot, lambda: "Latency (ms, log) over IOPS" in screen_text(stage.pilot))
-
-
-async def next_curve(stage: Stage) -> None:
-    await stage.press()
-    await until(stage.pilot, lambda: "[stripe_width=2]" in screen_text(stage.pilot))
-
-
-async def sorts(stage: Stage) -> None:
-    await stage.press()
-    await until(stage.pilot, lambda: "IOPS▼" in screen_text(stage.pilot))
-
-
 async def reverses(stage: Stage) -> None:
     table = point_grid(stage.pilot)
     before = [row.point for row in points_shown(table)]
     await stage.press()
     assert [row.point for row in points_shown(table)] == before[::-1]
-
-
-async def next_figure(stage: Stage) -> None:
-    await stage.pilot.press("v", "v")
-    await until(stage.pilot, lambda: " IOPS  stripe_width down" in screen_text(stage.pilot))
-    await stage.press()
-    await until(stage.pilot, lambda: " mean ms  stripe_width down" in screen_text(stage.pilot))
 
 
 def on_comparison(words: str, before: str = "epoch 0", *first: str) -> Case:
@@ -605,8 +516,7 @@ async def compares_only_the_table(stage: Stage) -> None:
 
 async def marks(stage: Stage) -> None:
     await on_comparison("epoch 0")(stage)
-    said = "mark 1: kept until you leave"
-    await until(stage.pilot, lambda: any(said in note.message for note in stage.app._notifications))
+    await until(stage.pilot, lambda: said(stage.app, "mark 1: kept until you leave"))
 
 
 async def notes(stage: Stage) -> None:
@@ -627,46 +537,6 @@ def interval(seconds: float) -> Case:
     return case
 
 
-async def processes_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, ProcessesView)
-    await stage.pilot.press("escape")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def shows_disks_of_a_process(stage: Stage) -> None:
-    await stage.pilot.press("J")
-    await stage.pilot.pause()
-    await stage.press()
-    assert "1 device with I/O of postgres[101]" in screen_text(stage.pilot)
-
-
-async def all_processes(stage: Stage) -> None:
-    await stage.pilot.press("J")
-    await stage.pilot.pause()
-    await stage.press()
-    assert "with I/O on all devices" in screen_text(stage.pilot)
-
-
-async def back_from_processes(stage: Stage) -> None:
-    await stage.pilot.press("J")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, ProcessesView)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def caches_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, CachesView)
-    await stage.press()
-    assert isinstance(stage.app.screen, CachesView)
-    await stage.pilot.press("escape")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
 async def disk_of_a_cache(stage: Stage) -> None:
     await stage.pilot.press("h")
     await stage.pilot.pause()
@@ -677,55 +547,6 @@ async def disk_of_a_cache(stage: Stage) -> None:
         await stage.pilot.press("down")
     await stage.press()
     assert isinstance(stage.app.screen, DiskView)
-
-
-async def back_from_caches(stage: Stage) -> None:
-    await stage.pilot.press("h")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, CachesView)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def hosts_open_and_close(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, HostsView)
-    await stage.pilot.press("escape")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def no_host_opens_without_a_fleet(stage: Stage) -> None:
-    await stage.pilot.press("f3")
-    await stage.pilot.pause()
-    await stage.press()
-    assert isinstance(stage.app.screen, HostsView)
-
-
-async def back_from_hosts(stage: Stage) -> None:
-    await stage.pilot.press("f3")
-    await stage.pilot.pause()
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def opens_a_sheet(stage: Stage) -> None:
-    await stage.pilot.press("G")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, SheetView)
-
-
-async def sheet_opens_and_closes(stage: Stage) -> None:
-    await opens_a_sheet(stage)
-    await stage.pilot.press("escape")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def back_from_a_sheet(stage: Stage) -> None:
-    await opens_a_sheet(stage)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
 
 
 def clears(level: str, *first: str) -> Case:
@@ -756,35 +577,17 @@ async def unfolds_events(stage: Stage) -> None:
     await until(stage.pilot, lambda: "path sdy of m lost" not in screen_text(stage.pilot))
 
 
-async def nfs_opens_and_closes(stage: Stage) -> None:
-    await stage.press()
-    assert isinstance(stage.app.screen, NfsView)
-    await stage.press()
-    assert isinstance(stage.app.screen, NfsView)
-    await stage.pilot.press("escape")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
-async def back_from_nfs(stage: Stage) -> None:
-    await stage.pilot.press("f4")
-    await stage.pilot.pause()
-    assert isinstance(stage.app.screen, NfsView)
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
-
-
 CASES: dict[str, Case] = {
-    "view.help": help_opens_and_closes,
-    "session.suspend": suspends_nothing_without_a_terminal,
+    "view.help": opens_and_closes(HelpScreen),
+    "session.suspend": says("no shell to go back to"),
     "session.redraw": redraws,
     "session.quit": quits,
     "session.pause": holds,
     **{entry.opener.id: shows(entry) for entry in TABS},
-    "view.ios": latency_opens_at_the_ios,
+    "view.ios": leads_to(LatencyScreen, "Slowest I/Os"),
     "latency.subject": on_latencies("type part of a name"),
     "latency.direction": on_latencies("whole time of reads,"),
-    "latency.part": only_the_whole_time_is_known,
+    "latency.part": says("only the total time", "4"),
     "latency.next_peak": on_latencies("up to p100"),
     "latency.mark": on_latencies("marked 0:01", "left", "left"),
     "latency.panel": on_latencies("Waterfall", "p"),
@@ -795,20 +598,20 @@ CASES: dict[str, Case] = {
     "latency.zoom_off": on_latencies("", "plus", "right_square_bracket"),
     "latency.lines": on_latencies(),
     "latency.seek": goes_to_the_cursors_moment,
-    "paths.open": opens_a_group,
-    "tree.open": opens_a_branch,
-    "paths.group": groups,
+    "paths.open": has("sdf host0", "5"),
+    "tree.open": has("0x5006016000000000", "6", then_not=True),
+    "paths.group": has("+ host0 fc", "5"),
     "paths.only": only,
-    "paths.unfold": unfolds,
+    "paths.unfold": has("sdc host1", "5", then_not=True),
     "paths.details": path_details,
     "tree.unfold": tree_unfolds_level_by_level,
     "tree.fold": tree_folds,
-    "tree.details": tree_details,
-    "wall.field": wall_colours,
+    "tree.details": leads_to(PortView, "0x10000090fa000000", first="6"),
+    "wall.field": has("c Busy", "7"),
     "wall.order": wall_orders,
-    "wall.details": wall_details,
-    "cgroups.disk": cgroup_disk,
-    "cgroups.idle": idle_cgroups,
+    "wall.details": leads_to(DiskView, first="7"),
+    "cgroups.disk": leads_to(DiskView, first="8"),
+    "cgroups.idle": has("/idle.slice", "8"),
     "sweep.use": asks(Point(0, 1)),
     "sweep.rate": opens(Dialog),
     "sweep.preset": opens(Chooser),
@@ -816,11 +619,11 @@ CASES: dict[str, Case] = {
     "sweep.pause": asks("pause"),
     "sweep.skip": asks("skip"),
     "sweep.stop": asks("stop"),
-    "sweep.view": next_view,
-    "sweep.curve": next_curve,
-    "sweep.sort": sorts,
+    "sweep.view": has("Latency (ms, log) over IOPS"),
+    "sweep.curve": has("[stripe_width=2]"),
+    "sweep.sort": has("IOPS▼"),
     "sweep.reverse": reverses,
-    "sweep.figure": next_figure,
+    "sweep.figure": has(" mean ms  stripe_width down", "v", "v"),
     "compare.a": on_comparison("A: which part"),
     "compare.b": on_comparison("B: which part"),
     "compare.mark": marks,
@@ -832,10 +635,10 @@ CASES: dict[str, Case] = {
     "compare.delta": on_comparison("delta 10 %"),
     "session.note": notes,
     "view.theme": theme,
-    "view.alerts": alerts_open_and_close,
-    "view.tune": tunables_open_and_close,
-    "view.settings": settings_open_and_close,
-    "session.tags": tags,
+    "view.alerts": opens_and_closes(AlertsDialog, "No rules"),
+    "view.tune": opens_and_closes(TuneDrawer, NOT_HERE, closed_by="escape"),
+    "view.settings": opens_and_closes(SettingsDialog),
+    "session.tags": says("cannot trace"),
     "session.sooner": interval(0.5),
     "session.later": interval(2.0),
     "view.longer": longer,
@@ -843,8 +646,8 @@ CASES: dict[str, Case] = {
     "view.log": axis,
     "view.density": view_changes_and_comes_back,
     "view.save": saves_the_screen,
-    "view.disk": details,
-    "disk.back": back,
+    "view.disk": leads_to(DiskView, "mq-deadline", "SN00002"),
+    "disk.back": opens_and_closes(DiskView, opener="enter"),
     "view.subject": subject,
     "session.step_back": moves(-1),
     "session.step_forward": moves(1),
@@ -893,23 +696,23 @@ CASES: dict[str, Case] = {
     "knob.distribution_previous": turns(distribution=Permutation()),
     "knob.policy_next": policy_has_nothing_to_choose,
     "knob.policy_previous": policy_has_nothing_to_choose,
-    "view.processes": processes_open_and_close,
-    "processes.open": shows_disks_of_a_process,
-    "processes.every": all_processes,
-    "processes.back": back_from_processes,
-    "view.sheet": sheet_opens_and_closes,
-    "sheet.back": back_from_a_sheet,
+    "view.processes": opens_and_closes(ProcessesView, closed_by="escape"),
+    "processes.open": leads_to(ProcessesView, "1 device with I/O of postgres[101]", first="J"),
+    "processes.every": leads_to(ProcessesView, "with I/O on all devices", first="J"),
+    "processes.back": opens_and_closes(ProcessesView, opener="J"),
+    "view.sheet": opens_and_closes(SheetView, closed_by="escape"),
+    "sheet.back": opens_and_closes(SheetView, opener="G"),
     "sheet.host": clears("host", "G"),
     "session.clear": clears("disk"),
     "events.unfold": unfolds_events,
-    "view.caches": caches_open_and_close,
-    "view.nfs": nfs_opens_and_closes,
-    "nfs.back": back_from_nfs,
+    "view.caches": opens_and_closes(CachesView, closed_by="escape"),
+    "view.nfs": opens_and_closes(NfsView, closed_by="escape"),
+    "nfs.back": opens_and_closes(NfsView, opener="f4"),
     "caches.disk": disk_of_a_cache,
-    "caches.back": back_from_caches,
-    "view.hosts": hosts_open_and_close,
-    "hosts.open": no_host_opens_without_a_fleet,
-    "hosts.back": back_from_hosts,
+    "caches.back": opens_and_closes(CachesView, opener="h"),
+    "view.hosts": opens_and_closes(HostsView, closed_by="escape"),
+    "hosts.open": leads_to(HostsView, first=("f3",)),
+    "hosts.back": opens_and_closes(HostsView, opener="f3"),
 }
 
 

@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from collectors.field import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
+from tests.app.stage import drawn_again
 from tui.axis_choice import AxisChoice
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.chart.axes import clock_ticks, envelope, linear_axis, log_axis, scale_to, tick_label
@@ -245,11 +246,11 @@ async def test_unchanged_figures_send_nothing() -> None:
     async with OneWidget(chart).run_test(size=(60, 10)) as pilot:
         _show(chart, [1, 2, 3] * 20)
         await pilot.pause()
-        chart._exchange_repaint_regions()
+        drawn_again(chart)
         _show(chart, [1, 2, 3] * 20)
-        assert not chart._exchange_repaint_regions()
+        assert not drawn_again(chart)
         _show(chart, [1, 2, 3] * 19 + [1, 2, 3.4])
-        assert chart._exchange_repaint_regions()
+        assert drawn_again(chart)
 
 
 async def test_the_time_axis_is_drawn_again_only_for_another_time_event_or_scale() -> None:

@@ -14,7 +14,19 @@ from engine.events import Event, EventKind
 from engine.replacing import replace
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, peaks_read, play, rewind_to, screen_text, skip, until
+from tests.app.stage import (
+    FROZEN,
+    SIZES,
+    make_app,
+    on_stage,
+    peaks_read,
+    play,
+    rewind_to,
+    said,
+    screen_text,
+    skip,
+    until,
+)
 from tests.app.taken import SnapCompare, assert_pictured, assert_pictures
 from tests.unit.compare.recordings import Epoch, record
 from tui.app.app import LunscopeApp
@@ -149,7 +161,7 @@ async def test_a_typed_range_and_one_that_is_not_known() -> None:
         assert "B epoch 1: queue depth 1 -> 2" in screen_text(pilot)
         await pilot.press("b", *"you type", "enter")
         await pilot.press(*"nonsense..", "enter")
-        await until(pilot, lambda: any("no event has these words" in one.message for one in pilot.app._notifications))
+        await until(pilot, lambda: said(pilot.app, "no event has these words"))
         assert "B epoch 1" in screen_text(pilot)
 
 

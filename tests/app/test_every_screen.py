@@ -26,7 +26,7 @@ from tests.app.scenes import (
     samples_of,
     tainted,
 )
-from tests.app.stage import FROZEN, screen_text, until
+from tests.app.stage import FROZEN, is_leaving, notices, screen_text, until
 from tests.app.taken import SnapCompare, Taken, resized
 from tests.app.updates import Shown, assert_same, is_pending
 from tui.app.app import LunscopeApp
@@ -150,7 +150,7 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
             app.palette._run_command(command)
             await pilot.pause()
             assert app._exception is None, title
-            assert not app._exit, title
+            assert not is_leaving(app), title
 
 
 async def closed(pilot: Pilot[None]) -> None:
@@ -207,7 +207,7 @@ async def test_broken_settings_are_said_and_every_screen_works(tmp_path: Path) -
     async with opened(VIEWS[0], SIZES[0], settings, with_paths) as pilot:
         app = pilot.app
         assert isinstance(app, LunscopeApp)
-        shown = [notice.message for notice in app._notifications]
+        shown = notices(app)
         wrong = (*settings.problems, "no theme 'no such theme'")
         assert all(any(text in said for said in app.app_state.wrong_settings) for text in wrong)
         assert {*app.app_state.wrong_settings[:2]} < {*shown}

@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from collectors.model import FrameTable, Tier
 from engine.errors import UsageError
 from tests.app.shows import OneWidget, after, disks, text_of
+from tests.app.stage import drawn_again
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE
 from tui.widgets.grid.lines import GridStyle, RowPainter, lay_out
@@ -60,11 +61,6 @@ def _many(count: int) -> FrameTable:
 
 def _line(grid: Grid, name: str) -> str:
     return next(line for line in text_of(grid) if name in line)
-
-
-def _repainted_rows(grid: Grid) -> set[int]:
-    """Lines waiting to be sent; asking forgets them, as painting would."""
-    return {y for region in grid._exchange_repaint_regions() for y in region.line_range}
 
 
 async def _settle(pilot: Pilot[None], *keys: str) -> None:
@@ -120,11 +116,11 @@ async def test_unchanged_figures_send_nothing_and_one_changed_row_one_line() -> 
     async with OneWidget(grid).run_test(size=(80, 12)) as pilot:
         grid.show(table)
         await pilot.pause()
-        _repainted_rows(grid)
+        drawn_again(grid)
         grid.show(after(table))
-        assert _repainted_rows(grid) == set()
+        assert drawn_again(grid) == set()
         grid.show(after(table, queue_ms=[0.5, 3.5, 20]))
-        assert _repainted_rows(grid) == {4}
+        assert drawn_again(grid) == {4}
 
 
 async def test_new_figures_cause_no_layout() -> None:

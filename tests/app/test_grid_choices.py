@@ -16,7 +16,7 @@ from engine.replacing import replace
 from tests.app.multipath import multipath_samples
 from tests.app.shows import text_of
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, said, screen_text, until
 from tui.kept import Choices
 from tui.keys import ACTIONS
 from tui.screens.shared.column_dialog import ColumnDialog
@@ -228,9 +228,9 @@ async def test_units_change_and_come_back() -> None:
         before = text_of(disks)
         await pilot.press("u")
         assert text_of(disks) != before
-        assert any("k, M, G of 1000 bytes" in note.message for note in pilot.app._notifications)
+        assert said(pilot.app, "k, M, G of 1000 bytes")
         await pilot.press("u")
-        assert any("as 250u" in note.message for note in pilot.app._notifications)
+        assert said(pilot.app, "as 250u")
         await pilot.press("u")
         assert text_of(disks) == before
 

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from collectors.latency.ticks import LatencyTicks
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
+from tests.app.stage import drawn_again
 from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.heatmap.model import (
@@ -219,11 +220,11 @@ async def test_any_size_and_figures_fill_exactly(size: tuple[int, int], seconds:
 async def test_unchanged_figures_send_nothing() -> None:
     async with shown(STEADY) as (heat, pilot, _):
         await pilot.pause()
-        heat._exchange_repaint_regions()
+        drawn_again(heat)
         _show(heat, ticks_of(STEADY))
-        assert not heat._exchange_repaint_regions()
+        assert not drawn_again(heat)
         _show(heat, ticks_of([*STEADY[:-1], [FAST] * 100 + [SLOW]]))
-        assert heat._exchange_repaint_regions()
+        assert drawn_again(heat)
 
 
 # cursor, marks, zoom

@@ -21,7 +21,7 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.multipath import key, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, rewind_to, said, screen_text, until
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.kept import MOST_TARGETS, RecentTargets
@@ -126,7 +126,7 @@ async def test_a_replay_says_why_there_is_no_load() -> None:
     async with on_stage(app) as pilot:
         await rewind_to(pilot, source, 10)
         await pilot.press("L")
-        await until(pilot, lambda: any("a replay drives no load" in note.message for note in app._notifications))
+        await until(pilot, lambda: said(app, "a replay drives no load"))
         assert isinstance(app.screen, OverviewScreen)
 
 

@@ -19,7 +19,7 @@ from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from tests import needs
-from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, type_name, until
+from tests.app.stage import FROZEN, SIZES, is_leaving, on_stage, said, screen_text, type_name, until
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.load.form import FORM
@@ -143,12 +143,12 @@ async def test_a_load_that_writes_is_left_by_the_word_only() -> None:
         await stage.press("q")
         await stage.shows("Type quit to stop it")
         await stage.press(*"qui", "enter")
-        await until(stage.pilot, lambda: any("quit not typed" in note.message for note in stage.app._notifications))
+        await until(stage.pilot, lambda: said(stage.app, "quit not typed"))
         assert stage.control.status.state is LoadState.RUNNING
-        assert not stage.app._exit
+        assert not is_leaving(stage.app)
         await stage.press("q", *"quit")
         await stage.pilot.press("enter")
-        await until(stage.pilot, lambda: stage.app._exit)
+        await until(stage.pilot, lambda: is_leaving(stage.app))
 
 
 @needs.io_uring

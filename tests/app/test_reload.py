@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from collectors.alerts.service import AlertService
 from collectors.alerts.settings import load_alert_settings
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
+from tests.app.stage import FROZEN, make_app, notices, on_stage, play, said, screen_text, until
 from tui.app.app import LunscopeApp
 from tui.app.settings_in_force import SettingsRead, SettingsWatch, stamps
 from tui.app_input import AppInput
@@ -41,10 +40,6 @@ def staged(file: Path) -> tuple[LunscopeApp, ListSource]:
     ), source
 
 
-def said(pilot: Pilot[None], words: str) -> bool:
-    return any(words in note.message for note in pilot.app._notifications)
-
-
 @pytest.mark.slow
 async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
@@ -52,7 +47,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
     async with on_stage(app) as pilot:
         await play(pilot, source, 3)
         file.write_text('theme = "nord"\n[keys]\nview.help = "Q"\n[alerts.rules]\nslow = "disks await_ms>1h"\n')
-        await until(pilot, lambda: said(pilot, "settings reloaded: keys, theme nord, alerts"))
+        await until(pilot, lambda: said(app, "settings reloaded: keys, theme nord, alerts"))
         assert app.theme == "nord"
         assert "Q Help" in screen_text(pilot).splitlines()[-1]
         await pilot.press("question_mark")
@@ -64,7 +59,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
         assert app.settings.alerts is not None
         assert [rule.name for rule in app.settings.alerts.settings.rules] == ["slow"]
         file.unlink()
-        await until(pilot, lambda: said(pilot, "settings reloaded: keys, alerts"))
+        await until(pilot, lambda: said(app, "settings reloaded: keys, alerts"))
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
         assert app.theme == "nord", "what was chosen stays until the next start"
@@ -77,7 +72,7 @@ async def test_what_holds_from_the_next_start_on_is_said_and_listed_so(tmp_path:
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
         file.write_text('mouse = false\nglyphs = 3\n[screen]\nview = "lite"\n')
-        await until(pilot, lambda: said(pilot, "hints, mouse, screen.view from the next start on"))
+        await until(pilot, lambda: said(app, "hints, mouse, screen.view from the next start on"))
         listed = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert listed["mouse"] == ("true", Origin.START)
         assert app.wants_mouse
@@ -115,10 +110,10 @@ async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Pa
         await play(pilot, source, 3)
         theme = app.theme
         file.write_text(text)
-        await until(pilot, lambda: said(pilot, message))
-        (note,) = (note for note in app._notifications if message in note.message)
-        assert "the former value" in note.message
-        assert "\n" not in note.message
+        await until(pilot, lambda: said(app, message))
+        (note,) = (note for note in notices(app) if message in note)
+        assert "the former value" in note
+        assert "\n" not in note
         assert app.theme == theme
         assert app.app_state.keys["view.help"] == "f9"
         assert app.settings.alerts is not None
@@ -140,11 +135,11 @@ async def test_a_theme_file_that_changes_is_drawn_at_once_and_a_broken_one_is_no
         assert app.theme == "mine"
         assert app.get_css_variables()["primary"].lower() == "#112233"
         mine.write_text(THEME.format("#445566"))
-        await until(pilot, lambda: said(pilot, "colours of mine"))
+        await until(pilot, lambda: said(app, "colours of mine"))
         assert app.get_css_variables()["primary"].lower() == "#445566"
         assert app.stylesheet._variables["primary"].lower() == "#445566"
         mine.write_text(THEME.format("no colour"))
-        await until(pilot, lambda: said(pilot, "mine.toml skipped"))
+        await until(pilot, lambda: said(app, "mine.toml skipped"))
         assert app.get_css_variables()["primary"].lower() == "#445566"
         (tmp_path / "themes" / "second.toml").write_text(THEME.format("#778899").replace("mine", "second"))
         await until(pilot, lambda: "second" in app.available_themes)
@@ -156,13 +151,13 @@ async def test_a_theme_may_come_after_the_setting_that_names_it(tmp_path: Path) 
     app, source = staged(file)
     async with on_stage(app) as pilot:
         await play(pilot, source, 3)
-        assert said(pilot, "no theme 'mine'")
+        assert said(app, "no theme 'mine'")
         before = app.theme
         file.write_text('theme = "mine"\nhints = false\n')
-        await until(pilot, lambda: said(pilot, "no theme 'mine'; the former value holds"))
+        await until(pilot, lambda: said(app, "no theme 'mine'; the former value holds"))
         assert app.theme == before
         (tmp_path / "themes" / "mine.toml").write_text(THEME.format("#112233"))
-        await until(pilot, lambda: said(pilot, "theme mine"))
+        await until(pilot, lambda: said(app, "theme mine"))
         assert app.theme == "mine"
 
 

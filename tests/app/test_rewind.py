@@ -20,7 +20,7 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples, with_load
-from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, shown_position, until
+from tests.app.stage import SIZES, make_app, on_stage, play, said, screen_text, shown_position, until
 from tui.app.app import LunscopeApp
 from tui.history.intervals import IntervalHistory
 from tui.screens.latency.screen import LatencyScreen
@@ -35,10 +35,6 @@ def app_of(pilot: Pilot[None]) -> LunscopeApp:
     app = pilot.app
     assert isinstance(app, LunscopeApp)
     return app
-
-
-def notices(pilot: Pilot[None]) -> str:
-    return "; ".join(notice.message for notice in app_of(pilot)._notifications)
 
 
 async def at(pilot: Pilot[None], source: ListSource, position: int) -> None:
@@ -160,7 +156,7 @@ async def test_enter_on_an_event_goes_there_if_it_is_kept() -> None:
         await at(pilot, source, 15)
         await until(pilot, lambda: "4 events, 1 after the moment shown" in screen_text(pilot))
         await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: "no intervals are kept from before 00:00:01" in notices(pilot))
+        await until(pilot, lambda: said(pilot.app, "no intervals are kept from before 00:00:01"))
         assert shown_position(pilot, source) == 15
 
 
@@ -183,7 +179,7 @@ async def test_events_and_marks_are_reached_by_keys() -> None:
         await pilot.press("colon", "colon")
         await at(pilot, source, 5)
         await pilot.press("colon")
-        await until(pilot, lambda: "no earlier mark that is kept, from 00:00:01 on" in notices(pilot))
+        await until(pilot, lambda: said(pilot.app, "no earlier mark that is kept, from 00:00:01 on"))
 
 
 @pytest.mark.slow

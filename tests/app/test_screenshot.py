@@ -9,7 +9,7 @@ import pytest
 from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, make_app, on_stage, screen_text, until
+from tests.app.stage import FROZEN, make_app, on_stage, said, screen_text, until
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.load.host_guard import WriteQuestion
 from tui.screens.load.confirm_write import ConfirmWrite
@@ -95,7 +95,7 @@ async def test_key_and_palette_save_and_say_where(keys: tuple[str, ...], tmp_pat
     async with on_stage(app, (120, 40)) as pilot:
         await pilot.press(*keys)
         await until(pilot, lambda: folder.is_dir() and len(list(folder.iterdir())) == 2)
-        await until(pilot, lambda: any("screen saved: " in one.message for one in app._notifications))
+        await until(pilot, lambda: said(app, "screen saved: "))
         picture, text = sorted(folder.iterdir())
         assert "<svg" in picture.read_text()
         lines = text.read_text().splitlines()
@@ -125,5 +125,5 @@ async def test_a_folder_that_cannot_be_made_is_named_with_the_setting(tmp_path: 
     app = make_app(ListSource(make_samples(count=3)), settings=replace(FROZEN, save_folder=file))
     async with on_stage(app, (120, 40)) as pilot:
         await pilot.press("S")
-        await until(pilot, lambda: any("screen not saved: " in one.message for one in app._notifications))
-        assert any("set save_folder below [screen]" in one.message for one in app._notifications)
+        await until(pilot, lambda: said(app, "screen not saved: "))
+        assert said(app, "set save_folder below [screen]")

@@ -15,7 +15,7 @@ from collectors.alerts.settings import AlertSettings
 from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, said, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.app.app import LunscopeApp
@@ -100,7 +100,7 @@ async def test_changes_hold_at_once_and_for_this_session(tmp_path: Path) -> None
         position = [setting.name for setting in app.editor.shown()].index("aliases")
         pilot.app.screen.query_one(OptionList).highlighted = position
         await pilot.press("enter")
-        assert any("aliases cannot be changed here" in note.message for note in app._notifications)
+        assert said(app, "aliases cannot be changed here")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -110,7 +110,7 @@ async def test_a_file_is_made_on_request_and_never_overwritten(tmp_path: Path) -
     async with on_stage(app) as pilot:
         await play(pilot, source, 2)
         await pilot.press("f2", "w")
-        assert any("nothing to write" in note.message for note in app._notifications)
+        assert said(app, "nothing to write")
         await choose(pilot, "theme", "lunscope-light")
         await choose(pilot, "alerts.bell", "true")
         await pilot.press("w")
@@ -122,7 +122,7 @@ async def test_a_file_is_made_on_request_and_never_overwritten(tmp_path: Path) -
         assert file.read_text() == before
         for name in ("config.toml.new", "config.toml.new1"):
             assert tomllib.loads((tmp_path / name).read_text())["theme"] == "nord"
-        assert any("move its lines into config.toml" in note.message for note in app._notifications)
+        assert said(app, "move its lines into config.toml")
 
 
 async def test_a_replay_has_no_interval_to_change() -> None:

@@ -17,7 +17,7 @@ from collectors.session.reader import SessionReader
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadState
 from tests import needs
-from tests.app.stage import SIZES, screen_text, until
+from tests.app.stage import SIZES, is_leaving, said, screen_text, until
 from tests.app.test_load_screen import GENTLE_IOPS, LoadStage, load_stage
 from tests.app.test_terminal_cells import Watched
 from tests.kernel.stalling import StallingDisk, stalling_disk
@@ -70,7 +70,7 @@ async def stalled_stage(disk: StallingDisk, backend: str = "threads") -> AsyncIt
 
 
 async def notified(stage: LoadStage, text: str) -> None:
-    await until(stage.pilot, lambda: any(text in note.message for note in stage.app._notifications))
+    await until(stage.pilot, lambda: said(stage.app, text))
 
 
 async def quit_with_the_word(stage: LoadStage) -> None:
@@ -113,10 +113,10 @@ async def test_quitting_waits_and_quitting_again_gives_up(disk: StallingDisk, ba
         await notified(stage, "quit again to give up")
         await stage.shows("load stopping")
         time.sleep(1.0)
-        assert not stage.app._exit, "the first waits for what is outstanding"
+        assert not is_leaving(stage.app), "the first waits for what is outstanding"
         asked_s = time.monotonic()
         await stage.pilot.press("q")
-        await until(stage.pilot, lambda: stage.app._exit)
+        await until(stage.pilot, lambda: is_leaving(stage.app))
         assert time.monotonic() - asked_s < LEFT_S
         assert disk.frozen
         assert [(left.target, left.ios) for left in stage.control.outstanding] == [(disk.device, DEPTH)]
@@ -131,7 +131,7 @@ async def test_quitting_leaves_when_the_device_answers(disk: StallingDisk) -> No
         await quit_with_the_word(stage)
         await notified(stage, "quit again to give up")
         disk.thaw()
-        await until(stage.pilot, lambda: stage.app._exit)
+        await until(stage.pilot, lambda: is_leaving(stage.app))
         assert stage.control.outstanding == ()
         result = stage.control.result()
         assert result is not None

@@ -6,6 +6,7 @@ from textual import on
 
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
+from tests.app.stage import drawn_again
 from tui.text.glyphs import ASCII
 from tui.widgets.timeline import Stretch, Timeline
 
@@ -79,11 +80,11 @@ async def test_unchanged_times_send_nothing() -> None:
     async with OneWidget(timeline).run_test(size=(80, 2)) as pilot:
         timeline.show(START, END, START)
         await pilot.pause()
-        timeline._exchange_repaint_regions()
+        drawn_again(timeline)
         timeline.show(START, END, START)
-        assert not timeline._exchange_repaint_regions()
+        assert not drawn_again(timeline)
         timeline.show(START, END, START + SECOND)
-        assert {region.y for region in timeline._exchange_repaint_regions()} == {1}
+        assert drawn_again(timeline) == {1}
 
 
 def test_an_empty_stretch_has_one_place() -> None:

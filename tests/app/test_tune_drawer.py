@@ -22,7 +22,7 @@ from engine.tune.journal import Journal
 from engine.tune.plan import parse_settings
 from tests.app.multipath import key, multipath_samples
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
-from tests.app.stage import make_app, on_stage, play, screen_text, until
+from tests.app.stage import make_app, on_stage, play, said, screen_text, until
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import QUEUE
 from tui.app.app import LunscopeApp
@@ -172,7 +172,7 @@ async def test_a_change_whose_watchdog_was_killed_is_restored_and_said(kernel: F
         await opened(pilot, source)
         os.kill(made.change._watchdog.pid, signal.SIGKILL)
         await until_requests(pilot, kernel, "128")
-        await until(pilot, lambda: any("was killed by SIGKILL" in note.message for note in app._notifications))
+        await until(pilot, lambda: said(app, "was killed by SIGKILL"))
 
 
 async def test_leaving_restores_and_says_so(kernel: FakeKernel) -> None:
