@@ -16,8 +16,8 @@ import tui
 from collectors.model import Step
 from collectors.rates import derive
 from engine.events import Event, EventKind
-from tests.app.sources import ListRecording, ListSource, make_samples, renamed
-from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import SIZES, make_app, on_stage, play, screen_text, until
 from tui.history.charts import MOST_EVENTS, EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.screens.help.screen import HelpScreen
@@ -164,43 +164,6 @@ async def test_frames_cause_no_layout(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert layouts == [], (size, key)
 
 
-HOSTILE = ("[red]x[/red]\x1b[31mevil", "a\u202eb\nc", "[@click=app.quit]q\x07")
-
-
-@pytest.mark.slow
-async def test_hostile_names_are_text() -> None:
-    samples = [renamed(sample, HOSTILE) for sample in make_samples(count=12)]
-    source = ListSource(samples)
-    app = make_app(source)
-    async with on_stage(app, SIZES[1]) as pilot:
-        await play(pilot, source, 12)
-        for keys in ((), ("enter",), ("escape", "down", "enter"), ("escape", "3"), ("2",)):
-            await pilot.press(*keys)
-            await pilot.pause()
-            text = screen_text(pilot)
-            assert not set(text) & set("\x1b\x07\u202e")
-        await pilot.press("1", "home")
-        await pilot.pause()
-        assert "[red]x[/red]" in screen_text(pilot)
-        assert "[@click=app.quit]q" in screen_text(pilot)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["1", "2", "3", "question_mark", "enter"])
-async def test_any_size_is_survived(key: str) -> None:
-    source = ListSource(make_samples(count=18))
-    async with on_stage(make_app(source)) as pilot:
-        await play(pilot, source, 2)
-        for size in ((20, 5), (1, 1), (300, 80)):
-            await pilot.resize_terminal(*size)
-            await pilot.press(key)
-            await play(pilot, source, 2)
-            await pilot.resize_terminal(80, 24)
-            await play(pilot, source, 2)
-            assert "sdc" in screen_text(pilot) or key in {"2", "3", "question_mark"}
-            await pilot.press("escape", "1")
-
-
 async def test_a_tiny_terminal_still_shows_the_hottest_disk() -> None:
     source = ListSource(make_samples(count=12))
     async with on_stage(make_app(source), (20, 5)) as pilot:
@@ -216,26 +179,6 @@ async def test_no_disks_at_all() -> None:
         await pilot.press("enter", "c", "c", "3", "2", "1")
         await pilot.pause()
         assert "LIVE" in screen_text(pilot)
-
-
-@pytest.mark.slow
-async def test_seeking_refills_the_charts() -> None:
-    source = ListRecording(make_samples(count=150))
-    app = make_app(source)
-    async with on_stage(app) as pilot:
-        await rewind_to(pilot, source, 120)
-
-        def past() -> int:
-            series = app.app_state.history.series("disks", "sdc@2", source.position_ns)
-            assert series is not None
-            is_there = series.times_ns[-1] == source.samples[source.position].time_ns
-            return len(series) if is_there else -1
-
-        await until(pilot, lambda: past() == 121)
-        await pilot.press("home")
-        await until(pilot, lambda: past() == 1)
-        await pilot.press("shift+right", "shift+right")
-        await until(pilot, lambda: past() == 121)
 
 
 def modules_with(pattern: str) -> set[str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 from textual import on
@@ -309,24 +306,6 @@ async def test_another_theme_recolours_what_is_on_screen() -> None:
 def test_unknown_field_is_named() -> None:
     with pytest.raises(UsageError, match="no field 'speed' in table 'disks'; it has heat, iops"):
         grid_columns("disks", ["speed"])
-
-
-@given(
-    st.lists(
-        st.text(st.characters() | st.sampled_from("\x1b\u202e\u0301日\ud800"), max_size=20), min_size=1, max_size=4
-    ),
-    st.integers(1, 120),
-)
-@settings(max_examples=60, deadline=None)
-def test_hostile_names_never_break_a_line(names: list[str], width: int) -> None:
-    table = disks(names, iops=[1.0] * len(names))
-    row_names = RowNames(table.rows, None)
-    styles = dict.fromkeys(("name", "exact", "sampled", "kernel", "warm", "hot"), Style())
-    layout = lay_out(grid_columns("disks", COLUMNS), width, row_names.widest, 0)
-    painter = RowPainter(layout, GridStyle(UNICODE, styles, styles))
-    for strip in painter.paint(table, row_names, np.arange(len(names)), 0):
-        assert cell_len(strip.text) == width
-        assert not {unicodedata.category(char) for char in strip.text} & {"Cc", "Cf", "Cs", "Mn"}
 
 
 def test_a_row_under_the_cursor_is_the_same_row_in_other_styles(monkeypatch: pytest.MonkeyPatch) -> None:

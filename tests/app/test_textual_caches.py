@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import FIFOCache
@@ -50,31 +49,6 @@ async def test_a_new_size_drops_what_was_calculated_for_the_former() -> None:
         missed = Region.intersection.cache_info().misses
         far_away.intersection(Region(123_460, 8, 1, 1))
         assert Region.intersection.cache_info().misses == missed + 1
-
-
-@pytest.mark.slow
-async def test_widgets_keep_few_boxes_of_sizes_that_are_gone() -> None:
-    source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source), (80, 24)) as pilot:
-        await play(pilot, source, 3)
-        grid = pilot.app.screen.query_one(Grid)
-        boxes = []
-        for width in range(90, 98):
-            await pilot.resize_terminal(width, 30)
-            await pilot.pause()
-            boxes.append(len(grid._box_model_cache))
-        assert 0 < max(boxes) <= 3
-
-
-async def test_screens_keep_few_results_of_queries() -> None:
-    source = ListSource(make_samples(count=3))
-    async with on_stage(make_app(source), (80, 24)) as pilot:
-        await play(pilot, source, 3)
-        screen = pilot.app.screen
-        for number in range(100):
-            screen._nodes.updated()
-            assert screen.query_one(Grid) is not None, number
-        assert 0 < len(screen._query_one_cache) <= 64
 
 
 def test_cuts_of_texts_are_dropped_with_a_new_size() -> None:

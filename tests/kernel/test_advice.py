@@ -52,12 +52,6 @@ def test_one_io_at_a_time_is_its_own_limit(make_loop: MakeLoop, tmp_path: Path) 
 
 
 @needs.loop
-def test_a_depth_above_one_is_not_called_a_limit_by_one_run(make_loop: MakeLoop, tmp_path: Path) -> None:
-    device = make_loop(16 * MIB, folder=tmp_path)
-    assert "own_depth" not in findings_of("-t", device, "--runtime", "1s", "--qd", "4", "--bs", "64k")
-
-
-@needs.loop
 @throttle
 def test_a_limit_of_the_control_group_is_above_the_device(make_loop: MakeLoop, tmp_path: Path) -> None:
     device = make_loop(16 * MIB, folder=tmp_path)
@@ -72,15 +66,6 @@ def test_a_limit_of_the_control_group_is_above_the_device(make_loop: MakeLoop, t
     # Little's law: 4 I/Os at 100 per second take 40 ms.
     assert figures["latency"] > 20 > figures["await"]
     assert above["confidence"] == ("hint" if "host_cpu" in found else "likely")
-
-
-@needs.loop
-def test_buffered_reads_are_named_as_those_of_memory(make_loop: MakeLoop, tmp_path: Path) -> None:
-    device = make_loop(4 * MIB, folder=tmp_path)
-    found = findings_of("-t", device, "--runtime", "2s", "--qd", "2", "--mode", "buffered", "--ramp", "500ms")
-    assert found["page_cache"]["confidence"] == "certain"
-    figures = evidence(found["page_cache"])
-    assert figures["reads of the disks"] < figures["reads of the load"] / 2
 
 
 @needs.loop

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -109,33 +104,3 @@ def test_groups_by_the_hundred_come_and_go(collector: CgroupCollector) -> None:
             collector.read()
     values = collector.read().tables["cgroup"].values
     assert values.dtype == np.uint64
-
-
-@contextmanager
-def reading(device: str) -> Iterator[None]:
-    stop = threading.Event()
-
-    def read() -> None:
-        while not stop.is_set():
-            transfer(device, 5, 0)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def test_the_report_shows_who_reads_and_how_near_its_limit(storage: Storage) -> None:
-    device = storage.loop()
-    command = [sys.executable, "-m", "tui", "report", "-C", "--json", "--tier", "kernel", "0.5", "4"]
-    with slowed(device, IOPS), reading(device):
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
-    group = f"/lunscope-test-{os.getpid()}"
-    rows = [row for line in done.stdout.splitlines() for row in json.loads(line)["cgroups"] if row["cgroup"] == group]
-    seen = [row for row in rows if row["device"] == Path(device).name and row["reads_per_s"]]
-    assert seen
-    assert all(row["read_limit_per_s"] == IOPS and row["psi_some_pct"] is None for row in seen)
-    assert all(0 < row["limit_pct"] <= 100 for row in seen)

@@ -175,20 +175,6 @@ def test_the_event_of_the_start_has_the_time_from_which_elapsed_time_counts(
     assert time.time_ns() - event.time_ns >= 50_000_000
 
 
-def test_knobs_turned_before_the_start_are_those_it_starts_with(control: LoadControl) -> None:
-    control.arm(scratch_job(2), NOTHING)
-    control.turn(Knobs(queue_depth=4, stripe_width=2))
-    assert control.status.job is not None
-    assert control.status.job.knobs.queue_depth == 4
-    control.start()
-    wait_until(lambda: settled(control))
-    control.stop()
-    result = control.result()
-    assert result is not None
-    assert [epoch.knobs for epoch in result.epochs] == [Knobs(queue_depth=4, stripe_width=2)]
-    assert all(target.split.total.ios for target in result.epochs[0].targets)
-
-
 @pytest.mark.parametrize("backend", CHOICES)
 def test_the_runtime_ends_a_run_and_the_last_counters_are_still_read(control: LoadControl, backend: Backend) -> None:
     collector = LoadCollector(control)
@@ -422,28 +408,6 @@ def test_a_queue_depth_above_the_device_is_noticed(control: LoadControl, make_lo
     control.start()
     control.turn(Knobs(queue_depth=limit + 1))
     assert f"above nr_requests {limit}" in control.status.message
-
-
-@needs.loop
-@pytest.mark.parametrize("backend", CHOICES)
-def test_a_loop_device_that_loses_its_backing_fails_in_words(
-    control: LoadControl, make_loop: Callable[..., str], tmp_path: Path, backend: Backend
-) -> None:
-    devices = [make_loop(SIZE), make_loop(SIZE)]
-    backing = next(tmp_path.glob("lunscope-test-0-*.img"))
-    targets = tuple(TargetSpec(device) for device in devices)
-    knobs = Knobs(queue_depth=4, stripe_width=2)
-    control.arm(JobSpec(targets=targets, backend=backend, knobs=knobs), NOTHING)
-    control.start()
-    wait_until(lambda: settled(control))
-    os.truncate(backing, 0)
-    wait_until(lambda: control.status.errors)
-    wait_until(lambda: any("EIO" in event.text for event in control.take_events()))
-    assert control.status.state is LoadState.RUNNING
-    control.stop()
-    result = control.result()
-    assert result is not None
-    assert {(error.target, error.direction, error.errno) for error in result.errors} == {(devices[0], "read", 5)}
 
 
 def test_stopping_before_preparing_makes_preparing_give_up(folder: Path) -> None:

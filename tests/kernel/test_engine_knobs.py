@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 
 from engine.backend.protocol import EpochStats
-from engine.job.spec import BlockShare, Flush, Knobs, Mode
+from engine.job.spec import BlockShare, Flush, Mode
 from engine.replacing import replace
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     EPOCH,
     IN_FLIGHT,
-    READS,
-    WRITES,
     eventually,
     filled_file,
     ios,
@@ -88,35 +86,6 @@ def _measured(epoch: EpochStats) -> int:
     return int(epoch.counts[:, :, 0].sum())
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_epoch_holds_no_io_of_the_one_before(backend: str, tmp_path: Path) -> None:
-    path = filled_file(tmp_path / "data")
-    with (
-        opened(path, size_bytes=MIB, writable=True) as targets,
-        running(backend, targets, knobs_of(8, read_pct=100.0, threads=2)) as engine,
-    ):
-        for turn in range(6):
-            eventually(lambda: measuring(engine) and _measured(engine.epochs()[-1]) > 50, "measured I/Os")
-            engine.apply(knobs_of(8, read_pct=0.0 if turn % 2 == 0 else 100.0, threads=2))
-    epochs: Sequence[EpochStats] = engine.epochs()
-    for number, epoch in enumerate(epochs):
-        assert epoch.counts[0, 1 if number % 2 == 0 else 0, 0] == 0
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_turns_in_quick_succession_lose_nothing(backend: str, tmp_path: Path) -> None:
-    path = filled_file(tmp_path / "data")
-    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(1, threads=3)) as engine:
-        for number in range(400):
-            engine.apply(knobs_of(1 + number * 7 % 16, 4096 << number % 3, threads=1 + number % 5))
-        settled = engine.epochs()
-        eventually(lambda: measuring(engine), "the last epoch")
-    epochs = engine.epochs()
-    assert len(settled) == len(epochs) == 401
-    assert sum(_measured(epoch) + epoch.transient_ios for epoch in epochs) == ios(engine) == engine.cells()[3].sum()
-    assert engine.epochs()[-1].end_ns is not None
-
-
 @needs.loop
 @throttle
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -183,13 +152,3 @@ def test_knobs_turned_before_the_start_are_those_of_epoch_0(backend: str, tmp_pa
     assert [epoch.knobs.queue_depth for epoch in engine.epochs()] == [5, 6]
     with pytest.raises(ValueError, match="ended"):
         engine.apply(knobs_of(3))
-
-
-@needs.io_uring
-def test_reads_and_writes_of_one_epoch_add_up(tmp_path: Path) -> None:
-    path = filled_file(tmp_path / "data")
-    knobs = Knobs(queue_depth=8, read_pct=50.0)
-    with opened(path, size_bytes=MIB, writable=True) as targets, running("uring", targets, knobs) as engine:
-        eventually(lambda: measuring(engine) and ios(engine) > 1000, "1000 I/Os")
-    (epoch,), (counters,) = engine.epochs(), engine.counters()
-    assert int(epoch.counts[0, :, 0].sum()) + epoch.transient_ios == int(counters[READS] + counters[WRITES])

@@ -329,31 +329,6 @@ def test_one_io_per_second_is_possible(backend: str, tmp_path: Path) -> None:
         eventually(lambda: ios(engine) > 500, "the higher rate")
 
 
-@needs.io_uring
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_many_targets(backend: str, tmp_path: Path) -> None:
-    paths = [filled_file(tmp_path / f"data{number}", 65536) for number in range(64)]
-    depth = 15
-    with (
-        opened(*paths, size_bytes=65536) as targets,
-        running(backend, targets, knobs_of(depth, stripe_width=64, threads=4)) as engine,
-    ):
-        eventually(lambda: bool((engine.counters()[:, READS] > 50).all()), "I/Os on every target")
-        assert (engine.counters()[:, IN_FLIGHT] <= depth).all()
-        assert engine.epochs()[0].peaks.shape == (65, 3, 2)
-        assert engine.epochs()[0].counts.shape == (64, 2, 6)
-
-
-def test_fill_is_the_same_for_the_same_seed_and_place(tmp_path: Path) -> None:
-    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
-    with whole.open("wb") as file:
-        assert _native.fill(file.fileno(), 0, 3 * MIB + 100, seed=7) == 3 * MIB + 100
-    with pieces.open("wb") as file:
-        for start, end in ((MIB, 2 * MIB + 3), (0, MIB), (2 * MIB + 3, 3 * MIB + 100)):
-            assert _native.fill(file.fileno(), start, end - start, seed=7) == end - start
-    assert whole.read_bytes() == pieces.read_bytes()
-
-
 def test_fill_says_when_nothing_fits() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:

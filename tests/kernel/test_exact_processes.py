@@ -205,28 +205,6 @@ def test_reading_again_has_only_what_came_since(make_loop: Callable[..., str], t
     assert not of_device(tracer.processes(), tracer, device)
 
 
-def test_a_second_reader_has_the_same(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
-    descriptors = tracer.map_descriptors()
-    other = _native.TraceReader(descriptors)
-    for descriptor in descriptors.values():
-        os.close(descriptor)
-    device = make_loop(SIZE_BYTES, SHM)
-    tracer.read()
-    other.read()
-    tracer.processes()
-    other.processes()
-    reader = Witness(device, "read", 200, 4096)
-    reader.begin()
-    reader.end()
-    tracer.read()
-    other.read()
-    mine, theirs = tracer.processes(), other.processes()
-    other.close()
-    found = [of_device(ios, tracer, device) for ios in (mine, theirs)]
-    assert found[0] == found[1]
-    assert {pid for pid, _ in found[0]} >= {reader.pid}
-
-
 def test_a_process_that_was_idle_gets_another_place_and_counts_on(make_loop: Callable[..., str]) -> None:
     device = make_loop(SIZE_BYTES, SHM)
     tracer = _native.BlockTracer(process_idle_s=0.05)

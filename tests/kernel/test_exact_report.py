@@ -273,58 +273,6 @@ def test_a_user_without_rights_gets_exact_time_from_the_helper(device: str, sock
     assert [row["tiers"]["busy_pct"] for _, row in rows].count("exact") >= 2
 
 
-def test_a_user_without_rights_gets_the_processes_from_the_helper(device: str, socket: Path) -> None:
-    whole = 0
-    with helper(socket), loaded(device):
-        command = ("report", "-d", "-p", "--json", "--tier", "exact", "0.4")
-        with as_nobody(*command, socket=socket) as report:
-            assert report.stdout is not None
-            for line in itertools.islice(report.stdout, PATIENCE_LINES):
-                whole += agrees(json.loads(line), device)
-                if whole >= 2:
-                    break
-            report.send_signal(signal.SIGINT)
-            _, errors = report.communicate(timeout=PATIENCE_S)
-        assert report.returncode == 0, errors
-    assert whole >= 2
-
-
-def agrees(document: dict[str, list[Row]], device: str) -> bool:
-    """Whether the I/Os of this process are those of the whole disk; what it is and its block size always are.
-
-    The kernel's counts of the disk are read some milliseconds before: on a busy machine a share of the interval.
-    udev reads a new device, too.
-    """
-    disk = next(row for row in document["disks"] if row["name"] == name_of(device))
-    rows = [row for row in document["process_ios"] if row["device"] == name_of(device)]
-    mine = next(row for row in rows if row["pid"] == os.getpid())
-    assert mine["name"].endswith(f"[{os.getpid()}]")
-    assert mine["bytes_per_s"] / mine["iops"] == pytest.approx(disk["bytes_per_s"] / disk["iops"], rel=0.001)
-    return bool(
-        mine["iops"] == pytest.approx(disk["iops"], rel=0.02)
-        and mine["share_pct"] == pytest.approx(100, abs=1)
-        and mine["await_ms"] == pytest.approx(disk["await_ms"], rel=0.01)
-    )
-
-
-def test_a_recording_says_who_did_the_io(device: str, tmp_path: Path) -> None:
-    path = tmp_path / "who.luns"
-    with loaded(device):
-        recorded = lunscope("record", "-o", path, "--interval", "0.4", "--duration", "2", timeout_s=PATIENCE_S)
-    assert recorded.returncode == 0, recorded.stderr
-    replayed = lunscope("report", "-p", "--json", "--from", path, timeout_s=PATIENCE_S)
-    assert replayed.returncode == 0, replayed.stderr
-    documents = [json.loads(line) for line in replayed.stdout.splitlines()]
-    known = [
-        row
-        for document in documents
-        for row in document["process_ios"]
-        if row["pid"] == os.getpid() and row["device"] == name_of(device) and row["iops"]
-    ]
-    assert len(known) >= 2
-    assert all(row["p99_ms"] is None or row["p99_ms"] > 0 for row in known)
-
-
 def test_without_helper_a_user_without_rights_reads_what_would_help(socket: Path) -> None:
     with as_nobody("report", "--tier", "exact", "0.4", "1", socket=socket) as report:
         _, errors = report.communicate(timeout=PATIENCE_S)

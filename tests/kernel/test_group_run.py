@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +13,10 @@ from typing import Any
 
 import pytest
 
-from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
 from tests.kernel.forked_command import Forked, lunscope
 
-COMMAND = [sys.executable, "-m", "tui", "run"]
-ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
 PATIENCE_S = 60
 GLOBAL = "[global]\nioengine=io_uring\ndirect=1\n"
@@ -62,20 +58,6 @@ def test_each_load_does_what_its_section_says(make_loop: MakeLoop, tmp_path: Pat
     assert (found["ended"], found["targets"]) == ("size", [first, second])
     assert found["job"]["knobs"]["queue_depth"] is None
     assert found["job"]["knobs"]["mode"] == "direct"
-
-
-def test_the_summary_has_each_load_and_the_sum(make_loop: MakeLoop, tmp_path: Path) -> None:
-    target = make_loop()
-    text = (
-        f"[one]\nfilename={target}\nrw=randread\nnumber_ios=500\n[two]\nfilename={target}\nrw=read\nsize=1m\nbs=64k\n"
-    )
-    done = run(fio(tmp_path, text))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "[one]"
-    assert f"2 loads at the same time on {target}" in lines
-    assert lines.count("[one]") == lines.count("[two]") == 2
-    assert any(line.startswith("all, over ") for line in lines)
 
 
 def test_loads_that_share_a_device_both_write_to_it(make_loop: MakeLoop, tmp_path: Path) -> None:
@@ -218,19 +200,6 @@ def reads(device: str) -> int:
     return int(Path(f"/sys/block/{Path(device).name}/stat").read_text().split()[0])
 
 
-def test_a_load_that_fails_leaves_the_others_alone(make_loop: MakeLoop, tmp_path: Path) -> None:
-    healthy, failing = make_loop(), make_loop()
-    text = f"[good]\nfilename={healthy}\nrw=randread\nnumber_ios=1000\n"
-    text += f"[bad]\nfilename={failing}\nrw=randread\nrate_iops_min=1000000000\nruntime=600\ntime_based\n"
-    done = run(fio(tmp_path, text), "--json")
-    assert done.returncode == 1
-    found = json.loads(done.stdout)
-    good, bad = found["loads"]
-    assert (good["ended"], good["total"]["ios"], good["failure"]) == ("size", 1000, None)
-    assert (bad["ended"], found["ended"]) == ("failed", "failed")
-    assert found["failure"] == f"[bad] {bad['failure']}"
-
-
 def test_a_failure_ends_the_others_where_the_file_says_so(make_loop: MakeLoop, tmp_path: Path) -> None:
     healthy, failing = make_loop(), make_loop()
     text = f"runtime=600\ntime_based\n[good]\nfilename={healthy}\nrw=randread\n"
@@ -271,36 +240,3 @@ def test_groups_follow_each_other(make_loop: MakeLoop, tmp_path: Path) -> None:
     names = [[load["name"] for load in each["loads"] or ()] for each in found]
     assert names == [["a", "b"], [], ["d", "e"]]
     assert [each["total"]["ios"] for each in found] == [600, 300, 600]
-
-
-def test_fio_json_has_the_files_of_each_load_with_all_of_its_ios(make_loop: MakeLoop, tmp_path: Path) -> None:
-    target, folder = make_loop(), tmp_path / "out"
-    text = f"filename={target}\ntime_based\nruntime=1\nrate_iops=200\n[a]\nrw=randread\n[b]\nrw=read\nbs=8k\n"
-    done = run(fio(tmp_path, text), "--json", "--interval", "0.2", "--fio-json", str(folder))
-    assert done.returncode == 0, done.stderr
-    for name, order in (("a", "randread"), ("b", "read")):
-        (job,) = json.loads((folder / f"{order}-1-1.json").read_text())["jobs"]
-        assert job["jobname"] == name
-        log = (folder / f"{order}-iodepth-1-numjobs-1_clat_hist.1.log").read_text().splitlines()
-        # The log begins with the load, the figures after its first 0.1 s.
-        assert sum(int(cell) for line in log for cell in line.split(", ")[3:]) >= job["read"]["total_ios"] > 0
-
-
-def test_a_recording_names_each_load(make_loop: MakeLoop, tmp_path: Path) -> None:
-    first, second = make_loop(), make_loop()
-    recording = tmp_path / "s.lun"
-    text = f"rw=randread\ntime_based\nruntime=2\n[a]\nfilename={first}\n[b]\nfilename={second}\nbs=8k\n"
-    found = measured(fio(tmp_path, text), "--record", str(recording))
-    with SessionReader(recording) as reader:
-        events = [event for event in reader.events() if "load_name" in event.data]
-        samples = [step.current for step in reader.steps(0, len(reader))]
-    tables = [sample.tables["load"] for sample in samples if "load" in sample.tables]
-    texts = [event.text for event in events]
-    assert [event.data["load_name"] for event in events if "job" in event.data] == ["a", "b"]
-    assert (
-        sum(text.startswith("[a] load ") for text in texts) == sum(text.startswith("[b] load ") for text in texts) == 2
-    )
-    last = tables[-1]
-    assert last.rows.names == (f"[a] {first}", f"[b] {second}")
-    counted = last.column("read_ios").tolist()
-    assert all(ios >= load["total"]["ios"] for ios, load in zip(counted, found["loads"], strict=True))

@@ -134,16 +134,6 @@ def test_counters_follow_what_was_read(make_loop: MakeLoop) -> None:
     collector.close()
 
 
-def test_both_sources_agree_on_this_kernel(make_loop: MakeLoop) -> None:
-    name = Path(make_loop(8 << 20)).name
-    rows = []
-    for reader in (BlockReader(method="diskstats"), BlockReader(method="sysfs")):
-        values = reader.read()
-        row = reader.names().index(name)
-        rows.append((values[row].tolist(), reader.numbers()[row].tolist()))
-    assert rows[0] == rows[1]
-
-
 def test_the_sampler_sees_requests_of_a_load(make_loop: MakeLoop) -> None:
     device = make_loop(8 << 20)
     name = Path(device).name
@@ -201,25 +191,6 @@ def test_the_reader_follows_devices_through_kept_open_files(make_loop: MakeLoop,
     assert name in reader.names()
     assert values.dtype == np.uint64
     assert reader.malformed == 0
-
-
-def test_a_stop_is_followed_at_once() -> None:
-    source = LiveSource(60.0)
-    stop = threading.Event()
-    seen = threading.Semaphore(0)
-
-    def consume() -> None:
-        for _ in source.steps(stop):
-            seen.release()
-
-    thread = threading.Thread(target=consume)
-    thread.start()
-    assert seen.acquire(timeout=DEADLINE_S)
-    assert seen.acquire(timeout=DEADLINE_S)
-    stop.set()
-    thread.join(DEADLINE_S)
-    assert not thread.is_alive()
-    source.close()
 
 
 def wait_until(condition: Callable[[], object]) -> None:

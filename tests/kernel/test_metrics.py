@@ -165,17 +165,6 @@ def test_an_address_that_others_reach_is_announced() -> None:
         assert terminated(process) == 0
 
 
-@needs.prometheus_client
-def test_clients_that_say_nothing_block_no_scrape() -> None:
-    with running("--listen", "127.0.0.1:0", "--tier", "kernel") as process, contextlib.ExitStack() as silent:
-        url = first_line(process).split()[-1]
-        port = urllib.parse.urlsplit(url).port
-        for _ in range(4):
-            silent.enter_context(socket.create_connection(("127.0.0.1", port or 0), PATIENCE_S))
-        assert "lunscope_info" in fetched(url)
-        assert terminated(process) == 0
-
-
 def test_the_textfile_is_replaced_until_sigterm(tmp_path: Path) -> None:
     file = tmp_path / "lunscope.prom"
     with running("--textfile", file, "--interval", "0.1", "--tier", "kernel") as process:

@@ -174,18 +174,6 @@ def test_a_sweep_begins_after_it(storage: Storage, tmp_path: Path) -> None:
     assert writes.bytes < 2.1 * SIZE
 
 
-@needs.root
-@needs.loop
-def test_a_preset_begins_after_it(storage: Storage, lunscope: Lunscope) -> None:
-    device = storage.loop(SIZE)
-    axes = ("--vary", "bs=4k", "--vary", "qd=3", "--runtime", "200ms")
-    options = ("--precondition", "--target", device, "--allow-write", device, "--json")
-    done = lunscope("sweep", "--preset", "skytap", *axes, *options)
-    assert "preconditioning: done after" in done.stderr
-    document = json.loads(done.stdout)
-    assert (document["complete"], document["tables"][0]["rows"][0]["block"]) == (True, "4k")
-
-
 @pytest.mark.waits
 @throttle
 @needs.loop

@@ -16,13 +16,9 @@ from typing import Any
 import pytest
 
 from engine.config import SCRATCH_ENV
-from engine.sweep.presets.registry import PRESETS
 from tests import needs
 from tests.kernel.conftest import Storage
 from tests.kernel.forked_command import Forked, lunscope
-
-ROOT = Path(__file__).parents[2]
-
 
 FIGURES = "1.5s"
 """Time of a point whose figures are looked at: in less a busy host may not have served enough samples for any."""
@@ -34,13 +30,6 @@ CALM = ("--rate", "500", "--tier", "kernel")
 def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
     return lunscope("sweep", *CALM, "--preset", *arguments, env=environment, timeout_s=300)
-
-
-def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
-    done = _preset(tmp_path, "list")
-    assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [*PRESETS, "isolation"]
-    assert all(f"({preset.source})" in done.stdout for preset in PRESETS.values())
 
 
 @pytest.mark.waits
@@ -193,16 +182,6 @@ def test_preset_goes_on_after_sigkill(tmp_path: Path) -> None:
     again = _preset(tmp_path, *arguments)
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["tables"] == document["tables"]
-
-
-def test_file_of_a_preset_with_another_time_of_a_point_is_refused(tmp_path: Path) -> None:
-    trials = tmp_path / "trials"
-    points = ("dump", "--vary", "stripe_width=1", "--size", "4m", "--trials", str(trials))
-    _preset(tmp_path, *points, "--runtime", "0.3s")
-    assert _points(trials) == 1
-    done = _preset(tmp_path, *points, "--runtime", "0.4s")
-    assert done.returncode == 2
-    assert "of a sweep with other axes or another job" in done.stderr
 
 
 def test_command_of_flashcache_is_not_run_again_once_the_second_half_began(tmp_path: Path) -> None:

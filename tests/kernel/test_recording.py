@@ -83,22 +83,6 @@ def test_kill_9_loses_no_acknowledged_tick(tmp_path: Path, ticks: int) -> None:
         assert "damaged" not in reader.notice
 
 
-def test_a_second_process_reads_while_the_first_writes(tmp_path: Path) -> None:
-    path = tmp_path / "a.lun"
-    with _recorder(path) as wait_for:
-        wait_for(1)
-        with SessionReader(path) as reader:
-            seen = 0
-            for ticks in (70, 200, 500):
-                acknowledged = wait_for(ticks)
-                assert len(reader) >= acknowledged
-                for step in reader.steps(seen, acknowledged - 1):
-                    assert step.previous is not None or seen == 0
-                    seen += 1
-            assert seen >= 500
-            assert_same(reader.sample_at(499), _written(500)[499])
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 2 MiB."""
@@ -300,23 +284,3 @@ def test_a_recording_whose_file_goes_away_ends_with_1_and_says_why(tmp_path: Pat
     assert process.returncode == 1
     assert "was removed or replaced while recording" in said
     assert said.count("\n") == 1
-
-
-def test_a_live_recording_is_not_overwritten_by_another(tmp_path: Path) -> None:
-    path = tmp_path / "a.lun"
-    process = _lunscope("record", "--tier", "kernel", "-o", str(path))
-    _await_sample(path)
-    inode = path.stat().st_ino
-    try:
-        second = _lunscope("record", "--tier", "kernel", "-o", str(path), "--overwrite", "--duration", "0.2")
-        _, said = second.communicate(timeout=60)
-        assert second.returncode == 2
-        assert "another process records to it" in said
-        assert path.stat().st_ino == inode
-    finally:
-        process.kill()
-        process.communicate()
-    third = _lunscope("record", "--tier", "kernel", "-o", str(path), "--overwrite", "--duration", "0.2")
-    _, said = third.communicate(timeout=60)
-    assert third.returncode == 0, said
-    assert path.stat().st_ino != inode or not path.with_name("a.lun-wal").exists()

@@ -66,28 +66,10 @@ def test_json_is_one_document_on_stdout_and_nothing_else(run: Run) -> None:
     assert all(target["total"]["ios"] for target in epoch["targets"])
 
 
-def test_the_summary_is_for_people(run: Run) -> None:
-    done = run("--headless", "--runtime", "300ms", "--size", "4m", "--qd", "8", "--engine", "aio")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "random, direct, 4k, read, QD 8, stripe width 1; aio engine" in done.stdout
-    assert "IOPS" in done.stdout
-    assert "note: the aio engine is the readable reference" in done.stdout
-
-
 def test_without_a_terminal_it_runs_without_a_screen(run: Run) -> None:
     done = run("--runtime", "100ms", "--size", "4m")
     assert (done.returncode, done.stderr) == (0, "")
     assert "scratch 1" in done.stdout
-
-
-def test_options_win_over_the_job_file(run: Run, tmp_path: Path) -> None:
-    job = tmp_path / "job.toml"
-    job.write_text('name = "nightly"\nqd = 3\nbs = "8k"\nruntime = "100ms"\nsize = "4m"\nrw = "read"\n')
-    document = json.loads(run(job, "--json", "--qd", "5").stdout)
-    assert document["job"]["name"] == "nightly"
-    assert document["job"]["access"] == "sequential"
-    knobs = document["job"]["knobs"]
-    assert (knobs["queue_depth"], knobs["blocks"][0]["block_bytes"]) == (5, 8192)
 
 
 def test_a_recording_holds_load_and_devices_up_to_the_last_io(run: Run, tmp_path: Path) -> None:
@@ -172,24 +154,6 @@ def refused(done: subprocess.CompletedProcess[str], words: str, code: int | None
     assert done.returncode == code if code is not None else done.returncode in {1, 2}
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("queue = 3", "unknown key"),
-        ('qd = "many"', "is not a whole number"),
-        ("qd = 0", "out of range"),
-        ("qd = ", "TOML"),
-    ],
-)
-def test_a_bad_job_file_is_named_with_key_and_line(run: Run, tmp_path: Path, line: str, words: str) -> None:
-    job = tmp_path / "job.toml"
-    job.write_text(f'name = "x"\n\n{line}\n')
-    done = run(job)
-    refused(done, words, 2)
-    assert f"{job}" in done.stderr
-    assert "line 3" in done.stderr
-
-
 def test_a_target_smaller_than_asked_for_or_given_twice_is_refused(run: Run, tmp_path: Path) -> None:
     file = filled(tmp_path / "file")
     other = tmp_path / "other"
@@ -225,18 +189,6 @@ def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     assert "\\x1b" in good.stdout
 
 
-@needs.root
-def test_a_full_disk_under_the_scratch_file_is_said_in_numbers(run: Run, tmp_path: Path, scratch: Path) -> None:
-    scratch.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "lunscope-test", scratch], check=True)
-    try:
-        done = run("--headless", "--size", "64m")
-        refused(done, "64 MiB needed", 1)
-        assert "8 MiB free" in done.stderr
-    finally:
-        subprocess.run(["umount", scratch], check=True)
-
-
 @needs.loop
 def test_a_target_that_goes_away_while_running_is_counted_and_the_rest_goes_on(
     make_loop: Callable[..., str], tmp_path: Path
@@ -250,17 +202,6 @@ def test_a_target_that_goes_away_while_running_is_counted_and_the_rest_goes_on(
     document = json.loads(out)
     assert {(error["target"], error["name"]) for error in document["errors"]} == {(devices[0], "EIO")}
     assert document["epochs"][0]["targets"][1]["total"]["ios"] > 0
-
-
-@needs.loop
-def test_a_load_of_which_nothing_works_fails(make_loop: Callable[..., str], tmp_path: Path) -> None:
-    device = make_loop(1 << 20)
-    with started("--json", "--runtime", "20s", "--target", device) as process:
-        wait_for_io(process, device)
-        os.truncate(next(tmp_path.glob("lunscope-test-0-*.img")), 0)
-        out, _ = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert json.loads(out)["ended"] == "failed"
 
 
 # --------------------------------------------------------------------------------------------------------- signals

@@ -18,7 +18,6 @@ from engine import _native
 from engine.config import DEFAULT_SCRATCH_BYTES, SCRATCH_ENV, scratch_folder
 from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
 from engine.guard import TargetKind, fill_scratch, open_targets
-from engine.guard.scratch import next_step
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from engine.running.status import LoadState
@@ -131,20 +130,6 @@ def test_kill_while_filling_leaves_nothing(storage: Storage, monkeypatch: pytest
         process.send_signal(signal.SIGKILL)
     assert list(folder.iterdir()) == []
     assert before - free_bytes() < MIB
-
-
-MIB_STEPS = [
-    (MIB // 4, 0.001, MIB // 2),
-    (MIB // 2, 0.04, MIB // 2),
-    (8 * MIB, 0.02, 8 * MIB),
-    (8 * MIB, 0.4, MIB),
-    (8 * MIB, 60.0, MIB // 16),
-]
-
-
-@pytest.mark.parametrize(("written", "took_s", "then"), MIB_STEPS)
-def test_a_step_of_filling_takes_about_50_ms_on_any_disk(written: int, took_s: float, then: int) -> None:
-    assert next_step(written, took_s) == then
 
 
 def test_a_fill_ends_with_the_lease_although_nobody_stops_it(scratch: Path) -> None:

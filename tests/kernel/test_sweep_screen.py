@@ -171,24 +171,3 @@ def test_search_for_a_rate_on_the_screen_goes_on_from_its_file(terminals: list[T
     assert found is not None
     assert found.ended == "complete"
     assert [trial.rate for trial in found.trials[0]] == [trial["rate"] for trial in _trials(trials)]
-
-
-def test_preset_on_the_screen_goes_on_from_its_file(terminals: list[Terminal], tmp_path: Path) -> None:
-    trials = tmp_path / "trials"
-    asked = (CALM, "--preset=fourcorners", "--vary=read_pct=50,100", "--vary=stripe_width=1", "--runtime=0.5s")
-    arguments = (*asked, "--size=4m", f"--trials={trials}", "--interval=0.2")
-    terminal = _start(terminals, *arguments)
-    _shows(terminal, "part 1 of 2")
-    _wait_for(terminal, lambda: _trials(trials))
-    os.kill(terminal.worker, signal.SIGKILL)
-    _wait_for(terminal, lambda: not terminal.alive())
-    before = _trials(trials)
-    terminal = _start(terminals, *arguments)
-    _shows(terminal, "part 2 of 2")
-    _wait_for(terminal, lambda: len(_trials(tmp_path / "trials.random")) == 2)
-    _shows(terminal, "COMPLETE: 2 measurements")
-    text, code = _left(terminal)
-    assert code == 0, text
-    assert "[scale over disks]" in text
-    assert _trials(trials)[: len(before)] == before
-    assert len(_trials(trials)) == 2

@@ -44,25 +44,6 @@ def test_what_failed_is_run_again_alone_and_fails_the_command_if_it_fails_twice(
     }
 
 
-def test_a_test_of_a_group_is_run_again_by_its_own_name(tmp_path: Path) -> None:
-    grouped = TESTS.replace("def test_once", "import pytest\n@pytest.mark.xdist_group('one of a kind')\ndef test_once")
-    assert first_run(tmp_path, grouped, "--dist", "loadgroup").returncode == 0
-    again = python(tmp_path, "tests.again", "failed")
-    assert (again.returncode, again.stdout.splitlines()[-1]) == (
-        0,
-        "passed alone: test_it.py::test_once: AssertionError: too busy",
-    )
-
-
-def test_a_file_that_cannot_be_collected_is_no_failure_of_a_test(tmp_path: Path) -> None:
-    assert first_run(tmp_path, TESTS + "import nowhere").returncode != 0
-
-
-def test_without_failures_nothing_is_run(tmp_path: Path) -> None:
-    done = python(tmp_path, "tests.again", "failed")
-    assert (done.returncode, done.stdout) == (0, "")
-
-
 def test_more_than_three_that_pass_alone_are_too_many() -> None:
     failures = [Failure(f"test_{number}", "too busy") for number in range(4)]
     assert verdict(failures[:1], []) == (["passed alone: test_0: too busy"], True)

@@ -24,11 +24,3 @@ def named_files(text: str) -> set[str]:
 def test_what_a_document_names_is_there(document: str) -> None:
     missing = sorted(name for name in named_files((ROOT / document).read_text()) if not any(ROOT.glob(name)))
     assert missing == []
-
-
-def test_names_in_braces_and_with_stars_are_found() -> None:
-    assert named_files("`tui/widgets/{grid,chart}`, docs/a.md.") == {
-        "tui/widgets/grid",
-        "tui/widgets/chart",
-        "docs/a.md",
-    }

@@ -39,20 +39,6 @@ def test_a_circle_is_found_over_several_modules(tmp_path: Path) -> None:
     assert find_circles(read_imports(tree)) == [["crate::load::epoch", "crate::load::run", "crate::load::stop"]]
 
 
-def test_a_child_that_names_an_item_of_its_parent_is_in_a_circle_with_it(tmp_path: Path) -> None:
-    tree = _tree(
-        tmp_path,
-        {
-            "lib.rs": "mod policy;",
-            "policy.rs": "mod order;\npub struct Path;\nfn of() { order::first() }",
-            "policy/order.rs": "use super::Path;\npub fn first() {}",
-        },
-    )
-    imports = read_imports(tree)
-    assert imports["crate::policy"] == {"crate::policy::order"}
-    assert find_circles(imports) == [["crate::policy", "crate::policy::order"]]
-
-
 def test_declarations_tests_texts_and_visibilities_are_no_imports(tmp_path: Path) -> None:
     tree = _tree(
         tmp_path,
@@ -79,20 +65,4 @@ def test_declarations_tests_texts_and_visibilities_are_no_imports(tmp_path: Path
         "crate::one": set(),
         "crate::one::inner": {"crate::one", "crate::two"},
         "crate::two": {"crate::one"},
-    }
-
-
-def test_paths_in_an_inline_module_begin_there(tmp_path: Path) -> None:
-    tree = _tree(
-        tmp_path,
-        {
-            "lib.rs": "mod load;\nmod native {\n    fn all() { super::load::register(); }\n}\nmod end;",
-            "load.rs": "pub fn register() {}",
-            "end.rs": "use self::deep::Value;\nmod deep { pub struct Value; use super::super::load; }",
-        },
-    )
-    assert read_imports(tree) == {
-        "crate": {"crate::load"},
-        "crate::load": set(),
-        "crate::end": {"crate::load"},
     }
