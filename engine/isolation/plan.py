@@ -14,6 +14,7 @@ from engine.isolation.factor import figure_for
 from engine.isolation.kept_point import POINTS
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.job.choices import Arrival
+from engine.job.knobs import Knobs
 from engine.job.sizes import format_blocks
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
@@ -45,6 +46,21 @@ class IsolationPlan(Struct, frozen=True):
     """Duration of each point."""
     within: float
     """How many times its response time alone the victim may have."""
+
+    @property
+    def armed(self) -> JobSpec:
+        """The job as it is armed."""
+        return self.victim
+
+    @property
+    def first(self) -> Knobs:
+        """Knobs of the victim."""
+        return self.victim.knobs
+
+    @property
+    def least_read_pct(self) -> float:
+        """Both loads only read."""
+        return 100.0
 
     @property
     def points(self) -> int:

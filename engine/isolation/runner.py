@@ -17,7 +17,7 @@ from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimMeter, VictimSecond
 from engine.replacing import replace
 from engine.study.events import Data, Note
-from engine.study.load import EndedError, Load
+from engine.study.load import EndedError, Load, PointWatch
 from engine.study.runner import COMPLETE, STOPPED, StudyRunner, Wanted
 from engine.tune.change import make_change
 from engine.tune.plan import make_plan, parse_settings
@@ -36,12 +36,13 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         self,
         plan: IsolationPlan,
         load: Load,
-        hierarchy: LimitHierarchy,
-        sysfs: Path,
-        *,
         keep: Callable[[int, IsolationPoint], None] = lambda _curve, _point: None,
         done: Sequence[tuple[int, IsolationPoint]] = (),
+        *,
+        hierarchy: LimitHierarchy,
+        sysfs: Path,
         note: Note = lambda _text, _data: None,
+        watch: PointWatch | None = None,
         say: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Nothing is made yet.
@@ -49,19 +50,19 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         Args:
             plan: what to measure.
             load: the victim, which runs.
-            hierarchy: where the group of the aggressor is made.
-            sysfs: root of sysfs.
             keep: takes each point once it is measured.
             done: points that were measured before.
+            hierarchy: where the group of the aggressor is made.
+            sysfs: root of sysfs.
             note: takes events for the recording.
+            watch: observes nothing here.
             say: takes a line of progress.
         """
-        super().__init__(load, 1, keep, [(0, point) for point in in_order([each for _, each in done])], note=note)
+        before = [(0, point) for point in in_order([each for _, each in done])]
+        super().__init__(load, 1, keep, before, note=note, watch=watch)
         self.plan, self._hierarchy, self._sysfs, self._say = plan, hierarchy, sysfs, say
         self._targets: tuple[str, ...] = ()
         self._left_out: list[str] = []
-        self.failure: LunscopeError | None = None
-        """What ended it; None if nothing did."""
         self._now_s = 0.0
         """Time at which the point in hand began."""
         self._meter = VictimMeter(load, self._rest)

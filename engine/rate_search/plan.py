@@ -108,6 +108,11 @@ class RatePlan(Struct, frozen=True):
         return replace(self.job, knobs=self.first)
 
     @property
+    def least_read_pct(self) -> float:
+        """The lowest share of reads of all combinations."""
+        return min(knobs.read_pct for _, knobs in self.curves)
+
+    @property
     def trial_kind(self) -> TrialKind[RateTrial]:
         """How its trials are kept."""
         return RATE_TRIALS

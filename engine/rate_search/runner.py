@@ -67,10 +67,10 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
         note: Note = lambda _text, _data: None,
         watch: PointWatch | None = None,
     ) -> None:
-        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note)
-        self._plan = plan
+        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note, watch=watch)
+        self.plan = plan
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
-        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, watch or NotWatched())
+        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, self._watch)
 
     @property
     def expected(self) -> int:
@@ -80,7 +80,7 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
     @property
     def left_s(self) -> float:
         """Time left on a steady device."""
-        return max(self._plan.expected_s - (self._clock() - self._start_s - self._paused_s), 0.0)
+        return max(self.plan.expected_s - (self._clock() - self._start_s - self._paused_s), 0.0)
 
     @property
     def progress_line(self) -> str:
@@ -93,12 +93,12 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
         """Take one combination after the other."""
         for curve, trials in enumerate(self._trials):
             known = KnownTrials()
-            while (trial := self._plan.next_trial(curve, trials, known)) is not None:
+            while (trial := self.plan.next_trial(curve, trials, known)) is not None:
                 point = RatePoint(curve, trial.rate)
                 yield Wanted(point, curve, functools.partial(self._measure, point, trial))
 
     def _measure(self, point: RatePoint, wanted: WantedTrial) -> RateTrial:
-        trial = self._meter.measure(self._plan.knobs_at(point.curve, point.rate), wanted, self._start_s)
+        trial = self._meter.measure(self.plan.knobs_at(point.curve, point.rate), wanted, self._start_s)
         self._name_failing(trial.failing, f"at {point.rate:,.0f} IOPS; they count as over every limit")
         return trial
 
@@ -112,27 +112,27 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
 
     def name_of(self, point: RatePoint) -> str:
         """Name a rate with its combination."""
-        return self._plan.point_name(point)
+        return self.plan.point_name(point)
 
     def begin_event(self) -> tuple[str, Data]:
         """Text and data of the start."""
-        return begin_event(self._plan)
+        return begin_event(self.plan)
 
     def trial_event(self, curve: int, trial: RateTrial) -> tuple[str, Data]:
         """Text and data of a trial."""
-        return trial_event(self._plan, curve, trial)
+        return trial_event(self.plan, curve, trial)
 
     def end_event(self, ended: str) -> tuple[str, Data]:
         """Text and data of the end."""
-        return end_event(self._plan, ended)
+        return end_event(self.plan, ended)
 
     def result_so_far(self, ended: str) -> RateResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""
         curves = tuple(
-            RateCurve(name, knobs.queue_depth, tuple(trials), rate_answers(self._plan.search, tuple(trials)))
-            for (name, knobs), trials in zip(self._plan.curves, self._trials, strict=True)
+            RateCurve(name, knobs.queue_depth, tuple(trials), rate_answers(self.plan.search, tuple(trials)))
+            for (name, knobs), trials in zip(self.plan.curves, self._trials, strict=True)
         )
-        return RateResult(self._plan, curves, ended, self.troubles, self._clock() - self._begun_s)
+        return RateResult(self.plan, curves, ended, self.troubles, self._clock() - self._begun_s)
 
 
 def recorded_result(found: RecordedRates) -> RateResult:

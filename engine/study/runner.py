@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.study.events import Data, Note
-from engine.study.load import EndedError, Load
+from engine.study.load import EndedError, Load, NotWatched, PointWatch
 
 _PAUSE_S = 0.1
 COMPLETE, STOPPED = "complete", "stopped"
@@ -49,6 +49,7 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
         *,
         clock: Callable[[], float] = time.monotonic,
         note: Note = lambda _text, _data: None,
+        watch: PointWatch | None = None,
     ) -> None:
         """Nothing is measured yet.
 
@@ -59,8 +60,10 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
             done: trials that were measured before.
             clock: seconds that only grow.
             note: takes events for the recording.
+            watch: observes what is below the load while a point is measured.
         """
         self._load, self._keep, self._clock, self._note = load, keep, clock, note
+        self._watch = watch or NotWatched()
         self._stop, self._go_on, self._skip = threading.Event(), threading.Event(), threading.Event()
         self._go_on.set()
         self._trials: list[list[Trial]] = [[] for _ in range(curves)]
@@ -74,6 +77,8 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
         self._failed: set[str] = set()
         """Targets named so far."""
         self._ended = ""
+        self.failure: LunscopeError | None = None
+        """What ended it; None if nothing did."""
 
     # ------------------------------------------------------------------ the strategy
 
@@ -114,6 +119,10 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
     @abstractmethod
     def left_s(self) -> float:
         """Time left, about."""
+
+    def result_if_done(self) -> Result | None:
+        """Return the result without any load where all is measured already; None where something is missing."""
+        return None
 
     def resumed(self) -> None:
         """Go on after a pause, in which the knobs may have been turned by hand."""

@@ -168,6 +168,11 @@ class SweepPlan(Struct, frozen=True):
         """Knobs of the first point."""
         return self.knobs_at(self.curves[0], self.curves[0].search.loads[0])
 
+    @property
+    def least_read_pct(self) -> float:
+        """The lowest share of reads of all points."""
+        return min(curve.knobs.read_pct for curve in self.curves)
+
     def point_name(self, point: Point) -> str:
         """Such as "bs=4k qd=16"."""
         return self.point_names(point.curve, (point.load,))[0]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.study.events import Data, Note
-from engine.study.load import Load, NotWatched, PointWatch
+from engine.study.load import Load, PointWatch
 from engine.study.runner import COMPLETE, StudyRunner, Wanted
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.knee import Answer, answer
@@ -62,14 +62,13 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         watch: PointWatch | None = None,
         tuning: SweepTuning | None = None,
     ) -> None:
-        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note)
-        self._plan, self._left_out = plan, list[LeftOut]()
+        super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note, watch=watch)
+        self.plan, self._left_out = plan, list[LeftOut]()
         self._tuning = SweepTuning(plan) if tuning is None else tuning
         self._resumed = len(done)
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
         drops_cache = any(axis.knob.id == "mode" for axis in plan.axes)
-        watch = watch or NotWatched()
-        self._meter = PointMeter(load, plan.rule, self.is_interrupted, clock, watch, drops_cache=drops_cache)
+        self._meter = PointMeter(load, plan.rule, self.is_interrupted, clock, self._watch, drops_cache=drops_cache)
 
     @property
     def points(self) -> SweepPoints:
@@ -79,13 +78,13 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
     @property
     def expected(self) -> int:
         """Measurements in all, about."""
-        return max(self._plan.trials, self.done)
+        return max(self.plan.trials, self.done)
 
     @property
     def left_s(self) -> float:
         """Time left at the pace of those measured so far."""
         measured = self.done - self._resumed
-        usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
+        usual_s = self.plan.expected_s[0] / max(self.plan.trials, 1)
         each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
         return (self.expected - self.done) * each_s
 
@@ -102,13 +101,13 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         for stage in SearchStage:
             points = (
                 self._wanted(curve, load, stage)
-                for curve in self._plan.curves
+                for curve in self.plan.curves
                 for load in curve.search.wanted(stage, self._trials[curve.index])
             )
             if stage is SearchStage.REPEAT:
                 # Over all curves: what drifts must not look like the effect of an axis.
                 shuffled = list(points)
-                random.Random(self._plan.job.seed).shuffle(shuffled)  # noqa: S311 (order, not secrets)
+                random.Random(self.plan.job.seed).shuffle(shuffled)  # noqa: S311 (order, not secrets)
                 yield from shuffled
             else:
                 yield from points
@@ -118,7 +117,7 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
 
     def _measure(self, curve: Curve, load: int, stage: SearchStage) -> Trial:
         self._tuning.set(curve)
-        trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
+        trial = self._meter.measure(self.plan.knobs_at(curve, load), load, stage, self._start_s)
         self._name_failing(trial.failing, f"from {self.now_name} on; points with it are not in the curve")
         return trial
 
@@ -128,7 +127,7 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         left_out, self._now = LeftOut(point, reason), None
         self._left_out.append(left_out)
         self._say_trouble(f"{self.name_of(point)}: left out" + (f": {reason}" if reason else ""))
-        self._note(*left_out_event(self._plan, left_out))
+        self._note(*left_out_event(self.plan, left_out))
         return self.why_ended if self._load.wait(0) else ""
 
     def close(self) -> None:
@@ -138,15 +137,15 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
 
     def name_of(self, point: Point) -> str:
         """Name a point by the values of its axes."""
-        return self._plan.point_name(point)
+        return self.plan.point_name(point)
 
     def begin_event(self) -> tuple[str, Data]:
         """Text and data of the start."""
-        return begin_event(self._plan)
+        return begin_event(self.plan)
 
     def trial_event(self, curve: int, trial: Trial) -> tuple[str, Data]:
         """Text and data of a measurement."""
-        return trial_event(self._plan, curve, trial)
+        return trial_event(self.plan, curve, trial)
 
     def end_event(self, ended: str) -> tuple[str, Data]:
         """Text and data of the end."""
@@ -155,7 +154,7 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
     def result_so_far(self, ended: str) -> SweepResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""
         curves = tuple(
-            CurveResult(curve, tuple(trials), answer(trials, self._plan.limits))
-            for curve, trials in zip(self._plan.curves, self._trials, strict=True)
+            CurveResult(curve, tuple(trials), answer(trials, self.plan.limits))
+            for curve, trials in zip(self.plan.curves, self._trials, strict=True)
         )
-        return SweepResult(self._plan, curves, ended, self.troubles, self._clock() - self._begun_s)
+        return SweepResult(self.plan, curves, ended, self.troubles, self._clock() - self._begun_s)

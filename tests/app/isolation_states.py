@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from engine.isolation.aggressor_group import LimitHierarchy
 from engine.isolation.caps import NO_CAP, Cap
 from engine.isolation.events import begin_event, end_event, point_event
 from engine.isolation.plan import IsolationPlan, plan_isolation
+from engine.isolation.runner import IsolationRunner
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy
 from engine.isolation.victim import VictimSecond
 from engine.job.knobs import Knobs
@@ -20,6 +22,7 @@ from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.control import LoadControl
+from engine.study.order import Study
 from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
 from tui.sweep.isolation_session import IsolationSession
@@ -69,7 +72,8 @@ class StillIsolation(RemembersRequests, IsolationSession):
     def __init__(self, control: LoadControl, count: int = 6, **changes: Any) -> None:
         plan = isolation_plan()
         controller = LoadController(control, plan.victim, Permissions())
-        super().__init__(plan, controller, LimitHierarchy(Path("/nonexistent"), unified=True), Path("/nonexistent"))
+        hierarchy, sysfs = LimitHierarchy(Path("/nonexistent"), unified=True), Path("/nonexistent")
+        super().__init__(Study(plan, partial(IsolationRunner, hierarchy=hierarchy, sysfs=sysfs)), controller)
         points = isolation_points(plan)
         study = replace(plan.study, targets=("/nonexistent/diska",), points=tuple(points[:count]))
         now = replace(points[count], aggressor_iops=None, seconds=points[count].seconds[:3]) if points[count:] else None

@@ -11,11 +11,13 @@ from engine.job.spec import Arrival, JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event, end_event, trial_event
 from engine.rate_search.goal import allowed_share
 from engine.rate_search.plan import RatePlan, RatePoint, make_rate_plan
+from engine.rate_search.runner import RateRunner
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.running.control import LoadControl
+from engine.study.order import Study
 from engine.sweep.limit import Limit
 from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
@@ -80,7 +82,7 @@ class StillRates(RemembersRequests, RateSession):
 
     def __init__(self, control: LoadControl, count: int = 20, plan: RatePlan | None = None, **changes: Any) -> None:
         plan = plan or searched_plan()
-        super().__init__(plan, LoadController(control, plan.armed, Permissions()))
+        super().__init__(Study(plan, RateRunner), LoadController(control, plan.armed, Permissions()))
         trials = searched_trials(plan, count)
         wanted = plan.next_trial(0, trials[0])
         now = None if wanted is None else RatePoint(0, wanted.rate)

@@ -18,13 +18,14 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.target_text import format_target
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
+from tests.app.still_sessions import group_of
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.history.recorded_past import REFILLS
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.settings import Settings
-from tui.sweep.series import Session, SweepSeries, group_of
+from tui.sweep.series import Session, SweepSeries
 from tui.textual_internals.screens import shown_lines
 from tui.theming import DEFAULT_THEME
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.replacing import replace
+from engine.study.order import StudyOrder
+from tui.sweep.series import Session, SessionGroup
 
 
 class RemembersRequests:
@@ -27,6 +29,11 @@ class RemembersRequests:
 
     def stop(self) -> None:
         self.asked.append("stop")
+
+
+def group_of(session: Session) -> SessionGroup:
+    """A measurement that was asked for alone."""
+    return SessionGroup(StudyOrder(session.study), [session], [])
 
 
 def with_events(

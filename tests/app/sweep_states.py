@@ -10,11 +10,13 @@ from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import Stop
+from engine.study.order import Study
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.points import LeftOut, Point, SweepPoints
+from engine.sweep.runner import SweepRunner
 from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import SearchStage, Trial
 from tests.app.still_sessions import RemembersRequests, with_events
@@ -94,7 +96,7 @@ class StillSession(RemembersRequests, SweepSession):
 
     def __init__(self, control: LoadControl, count: int = 10, plan: SweepPlan | None = None, **changes: Any) -> None:
         plan = plan or swept_plan()
-        super().__init__(plan, LoadController(control, plan.armed, Permissions()))
+        super().__init__(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
         points = swept_points(plan, count)
         state = SweepState(plan, points, SweepPhase.MEASURING, plan.trials, 93.0, notes=("disk a: a note",))
         self.shown = replace(state, **changes)

@@ -37,6 +37,7 @@ from tests.app.stage import (
     skip,
     until,
 )
+from tests.app.still_sessions import group_of
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.axis_choice import AxisChoice
@@ -61,7 +62,6 @@ from tui.screens.shared.base import view_class
 from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.tune.drawer import NOT_HERE, TuneDrawer
-from tui.sweep.series import group_of
 from tui.sweep.state import SweepPhase
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine

@@ -19,6 +19,7 @@ from engine.running.control import LoadControl, LoadState
 from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
+from tests.app.still_sessions import group_of
 from tests.app.sweep_states import StillSession, with_sweep
 from tui.app.app import LunscopeApp
 from tui.screens.shared.chooser import Chooser
@@ -28,7 +29,6 @@ from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.rate_rows import curve_figures
 from tui.sweep.rate_session import RateSession
 from tui.sweep.rate_state import RateState
-from tui.sweep.series import group_of
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase
 

@@ -15,12 +15,14 @@ from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
+from engine.study.order import Study
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import make_plan
 from engine.sweep.points import Point
 from engine.sweep.presets.plans import plan_preset
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS
+from engine.sweep.runner import SweepRunner
 from tests.app.point_rows import point_grid, points_shown
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, type_name, until
@@ -253,7 +255,7 @@ async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
 
 def _session(control: LoadControl, *axes: str) -> SweepSession:
     plan = make_plan(JobSpec(knobs=CALM, size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
-    return SweepSession(plan, LoadController(control, plan.armed, Permissions()))
+    return SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
 
 
 def _wait_for(condition: Callable[[], object]) -> None:
@@ -335,7 +337,7 @@ def test_knobs_are_not_turned_by_hand_while_a_sweep_measures(control: LoadContro
 
 def test_load_that_cannot_begin_is_named(control: LoadControl) -> None:
     plan = swept_plan("qd=1,2")
-    session = SweepSession(plan, LoadController(control, plan.armed, Permissions()))
+    session = SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
     session.begin()
     _wait_for(lambda: session.state.phase is SweepPhase.ENDED)
     assert "/nonexistent/diska" in session.state.ended
@@ -373,7 +375,7 @@ async def test_sweep_that_writes_begins_once_the_name_was_typed(
     path.write_bytes(b"precious" * (1 << 17))
     plan = make_plan(JobSpec((TargetSpec("d"),)), tuple(map(parse_axis, ("qd=1,2", "read_pct=100,50"))), rule=HASTY)
     permissions = Permissions(frozenset({"d"}), destroy_data=True)
-    session = SweepSession(plan, LoadController(control, plan.armed, permissions))
+    session = SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, permissions))
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
         await until(pilot, lambda: "Type its name" in screen_text(pilot))

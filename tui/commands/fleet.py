@@ -23,10 +23,11 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.sweep.plan import SweepPlan
+from engine.sweep.presets.plans import PresetAsked
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import FLEET_PRESETS, fleet_preset
 from engine.text import safe_text
-from tui.headless.fleet_preset import FleetPresetAsked, plan_fleet_preset, show_study
+from tui.headless.fleet_preset import plan_fleet_preset, show_study
 from tui.headless.fleet_run import print_fleet_result, run_fleet
 from tui.headless.fleet_sweep import (
     FleetMeasuring,
@@ -240,9 +241,9 @@ def sweep(
         plans: tuple[SweepPlan, ...] = (plan_fleet_sweep(jobs, vary, slo, destroy_data=destroy_data),)
         lines, show = (plans[0].words,), partial(show_scaling, as_json=driving.as_json)
     else:
-        asked = FleetPresetAsked(vary, slo, knobs)
+        asked = PresetAsked(vary, slo, knobs)
         whole = plan_fleet_preset(study, jobs, asked, destroy_data=destroy_data)
-        plans, lines = tuple(part for _, part in whole.parts), (whole.words, *whole.remarks)
+        plans, lines = whole.plans, (whole.words, *whole.remarks)
         show = partial(show_study, preset=whole, as_json=driving.as_json)
     for line in lines:
         click.echo(f"lunscope: {safe_text(line)}", err=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +12,20 @@ from engine.errors import UsageError
 from engine.isolation.study import NAME as ISOLATION
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
-from engine.job.spec import JobSpec, Permissions
+from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
 from engine.replacing import replace
-from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis, axis_of_steps, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
+from engine.sweep.presets.plans import PresetAsked
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.tuning import check_tuning
-from engine.text import safe_text
-from tui.commands.measured_on_screen import show_isolation, show_preset, show_rates, show_sweep
-from tui.headless.isolation import IsolationAsked, IsolationLimits, run_isolation
-from tui.headless.leaving import go_on_in_child
-from tui.headless.precondition import precondition_code, preconditioning
-from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
-from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
-from tui.headless.sweep import SweepOrder, run_sweep
+from tui.commands.measured_on_screen import show_order
+from tui.headless.isolation import IsolationLimits, run_isolation
+from tui.headless.preset import LIST, list_presets, run_preset
+from tui.headless.rates import RatesAsked, rate_ranges, search_rates
+from tui.headless.sweep import SweepOutput, run_sweep
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import (
     LoadOptions,
@@ -178,41 +173,21 @@ def command(
     has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     alerts = alerts_of_load(alert, alert_command, on_screen=has_screen, is_recorded=record is not None)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
+    output = SweepOutput(watching, as_json, trials, read.warnings, precondition, show_order if has_screen else None)
     if preset is not None:
-        return _run_preset(
-            _job(read.scenarios, (), has_runtime=False),
-            PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings, precondition=precondition),
-            permissions,
-            watching,
-            IsolationLimits(cap, within),
-            has_screen=has_screen,
-        )
+        job, asked = _job(read.scenarios, (), has_runtime=False), PresetAsked(vary, slo, knobs, toggle)
+        if preset == ISOLATION:
+            return run_isolation(job, IsolationLimits(cap, within), asked, permissions, output)
+        return run_preset(job, preset, asked, permissions, output)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates or open_loop:
         has_depth = _has_depth(job_file, knobs)
-        asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=has_depth, open_loop=open_loop)
-        on_screen = show_rates if has_screen else None
-        output = RateOutput(watching, as_json, trials, read.warnings, precondition, on_screen)
-        return search_rates(job, asked, permissions, output)
+        searched = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=has_depth, open_loop=open_loop)
+        return search_rates(job, searched, permissions, output)
     plan = make_plan(job, axes, limits)
     require_write_permission(plan, permissions)
     check_tuning(plan)
-    first = preconditioning(plan.armed, permissions, wanted=precondition)
-    for warning in read.warnings:
-        click.echo(f"lunscope: {safe_text(warning)}", err=True)
-    click.echo(f"lunscope: {plan.words}", err=True)
-    go_on_in_child()
-    code = precondition_code(first)
-    if code:
-        return code
-    with nullcontext() if trials is None else TrialFile(trials, plan) as file:
-        if file is not None and file.done:
-            done = "1 measurement" if len(file.done) == 1 else f"{len(file.done)} measurements"
-            click.echo(f"lunscope: goes on after {done} in {safe_text(str(trials))}", err=True)
-        order = SweepOrder(plan, permissions, as_json, file)
-        if has_screen:
-            return show_sweep(order, watching)
-        return run_sweep(order, watching)
+    return run_sweep(plan, permissions, output)
 
 
 def _check_open_loop(
@@ -242,23 +217,6 @@ def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tu
         axes = (steps, *axes)
     alone = replace(read.scenarios[0], turns=())
     return replace(read, phases=(alone,), warnings=(*read.warnings, *words)), axes
-
-
-def _run_preset(
-    job: JobSpec,
-    asked: PresetAsked,
-    permissions: Permissions,
-    watching: Watching,
-    limits: IsolationLimits,
-    *,
-    has_screen: bool,
-) -> int:
-    if asked.name == ISOLATION:
-        on_screen = show_isolation if has_screen else None
-        return run_isolation(job, IsolationAsked(asked, limits, on_screen), permissions, watching)
-    if has_screen:
-        asked = replace(asked, on_screen=partial(show_preset, command=asked.toggle or ""))
-    return run_preset(job, asked, permissions, watching)
 
 
 def _check_isolation(preset: str | None, cap: tuple[str, ...], within: float | None) -> None:

@@ -16,10 +16,7 @@ from tui.options.watching import recording_exit
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
     from engine.events import Event
-    from engine.isolation.study import IsolationStudy
-    from engine.rate_search.runner import RateResult
     from engine.results.result import RunResult
-    from engine.sweep.runner import SweepResult
     from tui.sweep.series import SessionGroup, SweepSeries
 
 
@@ -81,37 +78,16 @@ def sum_up_series(
 
 def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     """Print what measurements say that were asked for together; returns whether all was measured."""
-    from tui.sweep.preset_group import study_lines  # noqa: PLC0415 (as above)
+    from tui.headless.answers import answer_lines  # noqa: PLC0415 (as above)
 
-    results = [session.finish() for session in group.sessions]
+    finished = [session.finish() for session in group.sessions]
+    results = [result for result in finished if result is not None]
     for session in group.sessions:
         if session.failure is not None:
             click.echo(f"lunscope: {safe_text(str(session.failure))}", err=True)
-    if group.preset is None:
-        lines = [line for result in results if result is not None for line in _result_lines(result)]
-    else:
-        lines = study_lines(group, targets)
-    for line in lines:
+    for line in answer_lines(group.order.answered(results, targets)):
         click.echo(safe_text(line))
-    return not group.following and all(result is not None and result.is_complete for result in results)
-
-
-def _result_lines(result: SweepResult | RateResult | IsolationStudy) -> Iterator[str]:
-    from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
-    from collectors.advice.of_rates import findings_of_rates  # noqa: PLC0415
-    from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
-    from collectors.advice.point_text import point_lines  # noqa: PLC0415
-    from engine.isolation.study import IsolationStudy, study_lines  # noqa: PLC0415
-    from engine.rate_search.runner import RateResult  # noqa: PLC0415
-    from engine.rate_search.text import rate_lines  # noqa: PLC0415
-    from engine.sweep.text import sweep_lines  # noqa: PLC0415
-
-    if isinstance(result, IsolationStudy):
-        yield from study_lines(result) if result.points else ()
-    elif isinstance(result, RateResult):
-        yield from (*rate_lines(result), *finding_lines(findings_of_rates(result)))
-    else:
-        yield from (*sweep_lines(result), *point_lines(result), *finding_lines(findings_of_sweep(result)))
+    return group.order.is_complete(results)
 
 
 def _leave_or_return(control: LoadControl, recording: RecordingSource | None, code: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
@@ -21,6 +20,8 @@ from engine.events import Event, EventKind
 from engine.job.spec import Permissions
 from engine.replacing import replace
 from engine.strict_json import dump_json
+from engine.study.load import NotWatched
+from engine.study.order import Study
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.document import Document, sweep_document
@@ -28,6 +29,8 @@ from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
+from engine.sweep.points import Point
+from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.text import sweep_lines
@@ -56,7 +59,7 @@ class FleetSweepWork(Struct, frozen=True):
     def writes(self) -> bool:
         """Whether a point writes to a target that has a name."""
         named = any(target.nodes for each in self.jobs.values() for target in each.job.targets)
-        return named and any(curve.knobs.read_pct < 100 for plan in self.plans for curve in plan.curves)
+        return named and any(plan.least_read_pct < 100 for plan in self.plans)
 
 
 class FleetMeasured(Struct, frozen=True):
@@ -182,11 +185,11 @@ class FleetMeasuring:
         jobs = {name: job for name, job in work.jobs.items() if name not in gone}
         plans = tuple(_with_fewer_hosts(plan, len(jobs)) for plan in work.plans)
         self._work = replace(work, jobs=jobs, plans=plans)
-        for plan in plans:
-            with self._trial_file(plan) as file:
-                self._results.append(self._one(plan, file))
-            if not self._results[-1].is_complete:
-                break
+        with PresetFiles(plans, work.trials, tuple(jobs)) as files:
+            for index, plan in enumerate(plans):
+                self._results.append(self._one(plan, files.file(index)))
+                if not self._results[-1].is_complete:
+                    break
         self._missing = missing_hosts(hosts)
 
     def show(self, show: ShowMeasured) -> int:
@@ -196,32 +199,22 @@ class FleetMeasuring:
         is_complete = len(results) == len(self._work.plans) and all(result.is_complete for result in results)
         return int(bool(self._missing) or not is_complete)
 
-    def _trial_file(self, plan: SweepPlan) -> AbstractContextManager[TrialFile[Trial] | None]:
-        """Make the file of a plan: the one that was named, or one beside it with the name of the part."""
-        path = self._work.trials
-        if path is None:
-            return nullcontext()
-        own = path if plan is self._work.plans[0] else path.with_name(f"{path.name}.{plan.part}")
-        return TrialFile(own, plan, tuple(self._work.jobs))
-
     def _one(self, plan: SweepPlan, file: TrialFile[Trial] | None) -> SweepResult:
         jobs = armed_jobs(jobs_of(plan, self._work.jobs), plan.armed.knobs.queue_depth)
         window_s, destroy_data = self._work.window_s, self._work.destroy_data
         load = FleetSweepLoad(self._fleet.controller, jobs, self._interrupted, window_s, destroy_data=destroy_data)
-        done = () if file is None else tuple(file.done)
-        if file is not None and done:
-            self._say(f"goes on after {len(done)} measurements in {file.path}")
+        if file is not None and file.done:
+            self._say(f"goes on after {len(file.done)} measurements in {file.path}")
 
         def keep(curve: int, trial: Trial) -> None:
-            values = plan.curves[curve].name
-            at = values if plan.load is None else f"{values} {plan.load.knob.key}={trial.load:g}".strip()
-            self._say(f"{at}: {trial.iops:,.0f} IOPS")
+            self._say(f"{plan.point_name(Point(curve, round(trial.load)))}: {trial.iops:,.0f} IOPS")
             if file is not None:
                 file.append(curve, trial)
 
-        runner = SweepRunner(plan, load, keep, done, note=self._note)
+        runner = Study(plan, SweepRunner, file).over(load, keep, self._note, NotWatched())
         try:
-            return runner.result_if_done() or runner.run()
+            result: SweepResult = runner.result_if_done() or runner.run()
+            return result
         finally:
             load.stop()
             self._spreads_ns += load.spreads_ns

@@ -1,11 +1,10 @@
-"""A load that is measured trial by trial without a screen, and ended cleanly by a signal."""
+"""Studies without a screen: prepared, measured trial by trial, summed up, and ended cleanly by a signal."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import click
 from msgspec import Struct
@@ -13,17 +12,17 @@ from msgspec import Struct
 from collectors.advice.point_watch import DeviceWatch
 from collectors.model import Source
 from engine.background_call import BackgroundCall
-from engine.errors import LunscopeError
-from engine.job.knobs import Knobs
+from engine.errors import LunscopeError, StoppedError
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
-from engine.study.runner import StudyRunner
-from engine.study.trial_file import Trial, TrialFile
+from engine.study.order import NextStudy, Study, StudyOrder
+from engine.sweep.presets.command import run_command
 from engine.text import safe_text
+from tui.headless.answers import print_answers
 from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import EndingSignals
-from tui.headless.watched_loads import HeadlessRun
+from tui.headless.watched_loads import HeadlessRun, exit_code
 from tui.options.watching import Watching, open_source, recording_exit
 
 _POLL_S = 0.05
@@ -32,8 +31,6 @@ _LINE_CELLS = 72
 _LAST_SAMPLE_S = 2.0
 _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
-
-Result = TypeVar("Result")
 
 
 class Sampling(Struct, frozen=True):
@@ -59,43 +56,86 @@ class Bench(Struct, frozen=True):
     signals: EndingSignals
 
 
-def measure_loads(watching: Watching, measure: Callable[[Bench], int], show: Callable[[Bench], int]) -> int:
-    """Measure loads while this host is sampled, then show what there is; returns the exit code.
+def measure_order(order: StudyOrder, watching: Watching, *, as_json: bool) -> int:
+    """Measure studies while this host is sampled, until all are done or a signal comes, and print what they say.
 
-    `measure` and `show` return theirs, the first that is not 0 counts. What `measure` raises is said in one line.
+    Returns the exit code; a load that cannot be prepared or started is said in one line.
     """
-    control = LoadControl()
+    control, results = LoadControl(), list[Any]()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
         bench = Bench(control, Sampling.of(source, control, watching), signals)
         monitor = bench.sampling.monitor
         try:
             monitor.start()
-            code = measure(bench)
+            code = _measure_all(order, bench, results)
             if recording is not None:
                 monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
         except LunscopeError as error:
-            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            _say(str(error))
             code = error.exit_code
         finally:
             monitor.close()
-        shown = show(bench)
-        code = code or shown
+        print_answers(order.answered(results, control.status.targets), control, bench.sampling.watch, as_json=as_json)
+        code = code or int(not order.is_complete(results))
         if control.outstanding:
             leave(code or 1)
         return recording_exit(recording, code)
 
 
-class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
-    """Takes a load from its preparation to the last trial."""
+def _measure_all(order: StudyOrder, bench: Bench, results: list[Any]) -> int:
+    """Measure studies one after the other; returns the exit code of their loads."""
+    code = 0
+    for step in (NextStudy(lambda _results: order.first), *order.following):
+        if step.command:
+            try:
+                _run_between(step.command, bench.signals)
+            except StoppedError:
+                return 128 + (bench.signals.wait(0) or 0)
+        code = code or _measure(step.make(results), order, bench, results)
+        is_complete = bool(results) and results[-1].is_complete
+        if not is_complete or bench.signals.wait(0) is not None or bench.control.outstanding:
+            break
+    return code
 
-    def __init__(self, bench: Bench, first: Knobs, trials: TrialFile[Trial] | None) -> None:
+
+def _measure(study: Study, order: StudyOrder, bench: Bench, results: list[Any]) -> int:
+    run = MeasuredRun(bench, study)
+    done = None if order.whole is None else run.runner.result_if_done()
+    if done is not None:
+        results.append(done)
+        return 0
+    try:
+        load = run.drive(study.plan.armed, order.permissions)
+    finally:
+        results.extend([] if run.result is None else [run.result])
+    failure = run.runner.failure
+    if failure is not None:
+        _say(str(failure))
+    code = exit_code(load, bench.control.status.state, bench.signals)
+    return code or (0 if failure is None else failure.exit_code)
+
+
+def _run_between(command: str, signals: EndingSignals) -> None:
+    _say(f"runs {command}")
+    run_command(command, lambda seconds: signals.wait(seconds) is not None, sys.stderr.fileno())
+
+
+def _say(line: str) -> None:
+    click.echo(f"lunscope: {safe_text(line)}", err=True)
+
+
+class MeasuredRun(HeadlessRun):
+    """Takes the load of a study from its preparation to the last trial."""
+
+    def __init__(self, bench: Bench, study: Study) -> None:
         super().__init__(bench.control, bench.sampling.monitor, bench.signals, report_progress)
-        self._control, self._signals, self._first, self._trials = bench.control, bench.signals, first, trials
-        self._watch = bench.sampling.watch
-        self.runner: StudyRunner[Any, Trial, Result]
+        control, watch = bench.control, bench.sampling.watch
+        self._control, self._signals, self._watch = control, bench.signals, watch
+        self._first, self._trials = study.plan.first, study.trials
+        self.runner = study.over(control, self._keep, control.note_load, watch)
         self._trouble: LunscopeError | None = None
-        self.result: Result | None = None
+        self.result: Any = None
         """None if the load never began."""
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
@@ -119,7 +159,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         if self._trouble is not None:
             raise self._trouble
 
-    def _keep(self, curve: int, trial: Trial) -> None:
+    def _keep(self, curve: int, trial: object) -> None:
         if self._trials is None:
             return
         try:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
-import click
 from msgspec import Struct
 
 from engine.errors import UsageError
@@ -14,20 +12,16 @@ from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Permissions
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
+from engine.rate_search.runner import RateRunner
 from engine.rate_search.steps import steps_after
-from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
+from engine.study.order import NextStudy, Results, Study, StudyOrder
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
-from engine.sweep.runner import SweepResult
-from engine.text import safe_text
-from tui.headless.leaving import go_on_in_child
-from tui.headless.precondition import precondition_code, preconditioning
-from tui.headless.rate_search import RateOrder, Rates, run_rates
-from tui.headless.sweep import SweepOrder
-from tui.options.watching import Watching
+from engine.sweep.runner import SweepRunner
+from tui.headless.sweep import SweepOutput, begin, opened
 
 OPEN_WORDS = "then an open loop at 10 % to 100 % of the highest throughput of each curve"
 _SUFFIX = ".open"
@@ -48,19 +42,6 @@ class RatesAsked(Struct, frozen=True):
     """Whether the open loop is measured at shares of what the closed loops reach, and nothing is searched."""
 
 
-class RateOutput(Struct, frozen=True):
-    """Where the results go."""
-
-    watching: Watching
-    as_json: bool
-    trials: Path | None
-    warnings: Sequence[str]
-    precondition: bool = False
-    """Whether targets are preconditioned before anything is measured."""
-    on_screen: Callable[[RateOrder, Watching], int] | None = None
-    """Measures on the screens; None: without."""
-
-
 def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]:
     """Take the range of rates of an open loop out of the axes.
 
@@ -74,7 +55,7 @@ def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]
     return next(iter(ranges), None), tuple(text for text, each in read if each is None)
 
 
-def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, output: RateOutput) -> int:
+def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, output: SweepOutput) -> int:
     """Search the highest rates of a job; returns the exit code.
 
     Raises:
@@ -86,45 +67,34 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
     if closed is not None:
         require_write_permission(closed, permissions)
     plans = [each for each in (closed, plan) if each is not None]
-    first = preconditioning(plans[-1].armed, permissions, wanted=output.precondition)
-    words = (each.words for each in plans)
-    for line in (*output.warnings, *words, *((OPEN_WORDS,) if plan is None else ())):
-        click.echo(f"lunscope: {safe_text(line)}", err=True)
-    go_on_in_child()
-    code = precondition_code(first)
-    if code:
-        return code
-    with ExitStack() as files:
 
-        def rates(reached: SweepResult | None) -> Rates:
-            made = plan or steps_after(required(reached), job, curves)
-            return Rates(made, _opened(files, output.trials, made, is_second=closed is not None))
+    def ordered(files: ExitStack) -> StudyOrder:
+        # The file of a search is checked before anything is measured.
+        searched = None if plan is None else opened_rates(files, plan)
+        if closed is None:
+            return StudyOrder(_required(searched), permissions)
 
-        order = RateOrder(rates, permissions, output.as_json)
-        if plan is not None:
-            # Its file is checked before anything is measured.
-            searched = rates(None)
-            order = replace(order, rates=lambda _reached: searched)
+        def follow(results: Results) -> Study:
+            return searched or opened_rates(files, steps_after(results[0], job, curves))
+
+        kept = None if output.trials is None else files.enter_context(TrialFile(output.trials, closed))
+        first = Study(closed, SweepRunner, kept, "closed loop, 1 of 2")
+        return StudyOrder(first, permissions, (NextStudy(follow),))
+
+    def opened_rates(files: ExitStack, made: RatePlan) -> Study:
+        path, part = output.trials, ""
         if closed is not None:
-            file = None if output.trials is None else files.enter_context(TrialFile(output.trials, closed))
-            order = replace(order, closed=SweepOrder(closed, permissions, output.as_json, file))
-        return (output.on_screen or run_rates)(order, output.watching)
+            path, part = None if path is None else path.with_name(path.name + _SUFFIX), "open loop, 2 of 2"
+        return Study(made, RateRunner, opened(files, path, made, "trial"), part)
+
+    words = (*(each.words for each in plans), *((OPEN_WORDS,) if plan is None else ()))
+    return begin(plans[-1].armed, words, permissions, output, ordered)
 
 
-def required(reached: SweepResult | None) -> SweepResult:
-    """Return what the closed loops reached, which the command line asked for."""
-    assert reached is not None
-    return reached
-
-
-def _opened(files: ExitStack, path: Path | None, plan: RatePlan, *, is_second: bool) -> TrialFile[RateTrial] | None:
-    if path is None:
-        return None
-    path = path.with_name(path.name + _SUFFIX) if is_second else path
-    file = files.enter_context(TrialFile(path, plan))
-    if file.done:
-        click.echo(f"lunscope: goes on after {len(file.done)} trials in {safe_text(str(path))}", err=True)
-    return file
+def _required(study: Study | None) -> Study:
+    """Return the search, which is planned where no closed loops are."""
+    assert study is not None
+    return study
 
 
 def _closed_plan(job: JobSpec, asked: RatesAsked) -> SweepPlan | None:

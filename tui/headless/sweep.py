@@ -1,80 +1,100 @@
-"""A sweep without a screen: prepared, measured point by point, summed up, and ended cleanly by a signal."""
+"""`lunscope sweep`: says what is measured, preconditions the targets, opens the files, and measures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
 import click
 from msgspec import Struct
 
-from collectors.advice.finding import finding_lines, findings_document
-from collectors.advice.of_sweep import findings_of_sweep
-from collectors.advice.point_text import point_lines
-from engine.job.spec import Permissions
-from engine.strict_json import dump_json
-from engine.study.trial_file import TrialFile
-from engine.sweep.document import sweep_document
+from engine.job.spec import JobSpec, Permissions
+from engine.study.order import Study, StudyOrder
+from engine.study.trial_file import KeptPlan, Trial, TrialFile
 from engine.sweep.plan import SweepPlan
-from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.text import sweep_lines
-from engine.sweep.trial import Trial
+from engine.sweep.runner import SweepRunner
 from engine.text import safe_text
-from tui.headless.measuring import Bench, MeasuredRun, measure_loads
-from tui.headless.watched_loads import exit_code
+from tui.headless.leaving import go_on_in_child
+from tui.headless.measuring import measure_order
+from tui.headless.precondition import precondition_code, preconditioning
 from tui.options.watching import Watching
 
 
-class SweepOrder(Struct, frozen=True):
-    """What to measure and what to do with it."""
+class SweepOutput(Struct, frozen=True):
+    """Where the results go."""
 
-    plan: SweepPlan
-    permissions: Permissions
+    watching: Watching
     as_json: bool
-    trials: TrialFile[Trial] | None
+    trials: Path | None
+    warnings: Sequence[str]
+    """Warnings of the job file."""
+    precondition: bool = False
+    """Whether targets are preconditioned before anything is measured."""
+    on_screen: Callable[[StudyOrder, Watching], int] | None = None
+    """Measures on the screens; None: without."""
 
 
-class HeadlessSweep(MeasuredRun[Trial, SweepResult]):
-    """Takes a plan from the preparation of its load to the last point."""
+def begin(
+    armed: JobSpec,
+    words: Iterable[str],
+    permissions: Permissions,
+    output: SweepOutput,
+    ordered: Callable[[ExitStack], StudyOrder],
+) -> int:
+    """Measure what is ordered, once it was said and the targets are preconditioned; returns the exit code.
 
-    def __init__(self, order: SweepOrder, bench: Bench) -> None:
-        super().__init__(bench, order.plan.first, order.trials)
-        done = () if order.trials is None else tuple(order.trials.done)
-        control, watch = bench.control, bench.sampling.watch
-        runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load, watch=watch)
-        self.runner, self.result_if_done = runner, runner.result_if_done
+    Args:
+        armed: the job whose targets are preconditioned.
+        words: what is measured, a line each.
+        permissions: writes that are allowed.
+        output: where the results go.
+        ordered: opens the files, which end with the stack, and makes the order.
+
+    Raises:
+        LunscopeError: targets cannot be preconditioned, or a file cannot be used.
+    """
+    first = preconditioning(armed, permissions, wanted=output.precondition)
+    for line in (*output.warnings, *words):
+        say(line)
+    go_on_in_child()
+    code = precondition_code(first)
+    if code:
+        return code
+    with ExitStack() as files:
+        order = ordered(files)
+        if output.on_screen is not None:
+            return output.on_screen(order, output.watching)
+        return measure_order(order, output.watching, as_json=output.as_json)
 
 
-def run_sweep(order: SweepOrder, watching: Watching) -> int:
+def say(line: str) -> None:
+    """Say something on stderr."""
+    click.echo(f"lunscope: {safe_text(line)}", err=True)
+
+
+def opened(files: ExitStack, path: Path | None, plan: KeptPlan[Trial], trial: str) -> TrialFile[Trial] | None:
+    """Open the file of a plan, and say how many trials it has; None where nothing is kept.
+
+    Raises:
+        LunscopeError: it is of something else, damaged, or cannot be read.
+    """
+    if path is None:
+        return None
+    file = files.enter_context(TrialFile(path, plan))
+    if file.done:
+        say(f"goes on after {len(file.done)} {trial}{'s' if file.done[1:] else ''} in {path}")
+    return file
+
+
+def run_sweep(plan: SweepPlan, permissions: Permissions, output: SweepOutput) -> int:
     """Measure a plan until it is done or a signal comes, and print what it says; returns the exit code.
 
     Raises:
-        LunscopeError: the load cannot be prepared or started.
+        LunscopeError: as of `begin`.
     """
-    result: SweepResult | None = None
 
-    def measure(bench: Bench) -> int:
-        nonlocal result
-        sweep = HeadlessSweep(order, bench)
-        try:
-            load = sweep.drive(order.plan.armed, order.permissions)
-        finally:
-            result = sweep.result
-        return exit_code(load, bench.control.status.state, bench.signals)
+    def ordered(files: ExitStack) -> StudyOrder:
+        return StudyOrder(Study(plan, SweepRunner, opened(files, output.trials, plan, "measurement")), permissions)
 
-    def show(bench: Bench) -> int:
-        if result is None:
-            return 0
-        _print(result, bench.control.status.targets, bench.sampling.watch.host(), as_json=order.as_json)
-        return int(not result.is_complete)
-
-    return measure_loads(watching, measure, show)
-
-
-def _print(result: SweepResult, targets: tuple[str, ...], host: Mapping[str, object] | None, *, as_json: bool) -> None:
-    findings = findings_of_sweep(result)
-    if as_json:
-        document = {**sweep_document(result, targets), "host": host, "findings": findings_document(findings)}
-        click.echo(dump_json(document))
-        return
-    for line in (*sweep_lines(result), *point_lines(result), *finding_lines(findings)):
-        click.echo(safe_text(line))
+    return begin(plan.armed, (plan.words,), permissions, output, ordered)

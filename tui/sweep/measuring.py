@@ -12,10 +12,10 @@ from msgspec import Struct
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
 from engine.job.knobs import Knobs
-from engine.job.spec import JobSpec
 from engine.running.status import LoadState
+from engine.study.order import Study
 from engine.study.runner import StudyRunner
-from engine.study.trial_file import Trial, TrialFile
+from engine.study.trial_file import Trial
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
 
@@ -23,6 +23,7 @@ LAST_POINT_S = 2.0
 """How long a measurement may take to end when the screens are left."""
 
 Result = TypeVar("Result", bound="Ended")
+State = TypeVar("State")
 
 
 class Ended(Protocol):
@@ -46,7 +47,7 @@ class SetKnobs(Struct, frozen=True):
     """What of the screen they belong to: a point, or a rate."""
 
 
-class MeasuringSession(ABC, Generic[Result, Trial]):
+class MeasuringSession(ABC, Generic[State, Result, Trial]):
     """Owns a measurement from its first trial to its answer; no member blocks but `finish`.
 
     While it measures, the knobs of the load are its own: `LoadController` refuses to turn them.
@@ -55,13 +56,12 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
     WHAT = "sweep"
     IN_HAND = "point"
     runner: StudyRunner[Any, Trial, Result]
-    """What measures; made by the subclass."""
+    """What measures."""
 
-    def __init__(
-        self, controller: LoadController, job: JobSpec, first: Knobs, trials: TrialFile[Trial] | None, *, part: str
-    ) -> None:
-        self.controller, self.part = controller, part
-        self._job, self._first, self._trials = job, first, trials
+    def __init__(self, study: Study, controller: LoadController) -> None:
+        self.study, self.controller, self.part = study, controller, study.part
+        self._trials = study.trials
+        self.runner = study.over(controller.control, self._keep, controller.control.note_load, controller.watch)
         self._lock = threading.Lock()
         """Guards what is wanted, and the end that takes it."""
         self._phase = SweepPhase.WAITING
@@ -75,8 +75,8 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
 
     @property
     @abstractmethod
-    def least_read_pct(self) -> float:
-        """The lowest share of reads of all that is measured: below 100 it writes."""
+    def state(self) -> State:
+        """What is shown now."""
 
     # ------------------------------------------------------------------ what is shown
 
@@ -89,11 +89,6 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
     def is_measuring(self) -> bool:
         """Whether a trial is being measured, or the next follows at once."""
         return self.runner.now is not None or not self.paused
-
-    @property
-    def first(self) -> Knobs:
-        """Knobs of the first trial."""
-        return self._first
 
     @property
     def wanted(self) -> object:
@@ -183,7 +178,7 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
 
         try:
             if not is_running:
-                controller.take_job(self._job)
+                controller.take_job(self.study.plan.armed)
             controller.turn(wanted.knobs, turned)
         except LunscopeError as error:
             self._message = str(error)
@@ -233,9 +228,9 @@ class MeasuringSession(ABC, Generic[Result, Trial]):
         control = self.controller.control
         if self.controller.status.state in LIVE_STATES:
             control.stop()
-        self.controller.take_held(self._job)
+        self.controller.take_held(self.study.plan.armed)
         self.controller.arm_held()
-        control.turn(self._first)
+        control.turn(self.study.plan.first)
         control.start()
 
     def _end(self, ended: str) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from engine.rate_search.plan import RatePlan, RatePoint
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.trial import RateTrial
-from engine.study.trial_file import TrialFile
-from tui.load.load_controller import LoadController
 from tui.sweep.measuring import MeasuringSession, SetKnobs
 from tui.sweep.rate_state import RateState
 from tui.sweep.state import RUNNING_PHASES
 
 
-class RateSession(MeasuringSession[RateResult, RateTrial]):
+class RateSession(MeasuringSession[RateState, RateResult, RateTrial]):
     """Owns a search from its first trial to its answer."""
 
     WHAT = "search for a rate"
@@ -20,19 +18,10 @@ class RateSession(MeasuringSession[RateResult, RateTrial]):
 
     runner: RateRunner
 
-    def __init__(
-        self, plan: RatePlan, controller: LoadController, trials: TrialFile[RateTrial] | None = None, *, part: str = ""
-    ) -> None:
-        super().__init__(controller, plan.armed, plan.first, trials, part=part)
-        self.plan = plan
-        done = () if trials is None else tuple(trials.done)
-        note, watch = controller.control.note_load, controller.watch
-        self.runner = RateRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
-
     @property
-    def least_read_pct(self) -> float:
-        """The lowest share of reads of all combinations."""
-        return min(knobs.read_pct for _, knobs in self.plan.curves)
+    def plan(self) -> RatePlan:
+        """What is searched."""
+        return self.runner.plan
 
     @property
     def state(self) -> RateState:

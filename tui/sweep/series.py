@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
 
 if TYPE_CHECKING:  # Every start of the screens imports this module, and few measure.
-    from engine.sweep.presets.plans import PresetPlan
+    from engine.study.order import NextStudy, Study, StudyOrder
+    from tui.load.load_controller import LoadController
     from tui.sweep.isolation_session import IsolationSession
     from tui.sweep.rate_session import RateSession
     from tui.sweep.session import SweepSession
@@ -21,21 +22,46 @@ if TYPE_CHECKING:  # Every start of the screens imports this module, and few mea
 Session: TypeAlias = "SweepSession | RateSession | IsolationSession"
 
 
-class SessionStep(Struct, frozen=True):
-    """A measurement that follows another."""
-
-    make: Callable[[], Session]
-    """Makes it, once its turn has come."""
-    command: str = ""
-    """A shell command that runs before, while no load does."""
-
-
 class SessionGroup(Struct):
     """Measurements that were asked for together."""
 
+    order: StudyOrder
     sessions: list[Session]
-    following: list[SessionStep] = field(default_factory=list)
-    preset: PresetPlan | None = None
+    following: list[NextStudy]
+
+    @classmethod
+    def of(cls, order: StudyOrder, controller: LoadController) -> SessionGroup:
+        """Make the first measurement of an order over the load of a controller."""
+        return cls(order, [session_of(order.first, controller)], list(order.following))
+
+    def make_next(self, step: NextStudy) -> Session:
+        """Make what follows, of what was measured before; may raise a LunscopeError."""
+        before = self.sessions[-1].controller
+        session = session_of(step.make([each.result for each in self.sessions]), before)
+        self.sessions.append(session)
+        return session
+
+    @property
+    def results(self) -> list[Any]:
+        """What was measured up to now, of those that began."""
+        return [result for session in self.sessions if (result := session.result) is not None]
+
+
+def session_of(study: Study, controller: LoadController) -> Session:
+    """Make the session of a study."""
+    from engine.isolation.plan import IsolationPlan  # noqa: PLC0415 (see above)
+    from engine.sweep.plan import SweepPlan  # noqa: PLC0415
+    from tui.sweep.isolation_session import IsolationSession  # noqa: PLC0415
+    from tui.sweep.rate_session import RateSession  # noqa: PLC0415
+    from tui.sweep.session import SweepSession  # noqa: PLC0415
+
+    match study.plan:
+        case SweepPlan():
+            return SweepSession(study, controller)
+        case IsolationPlan():
+            return IsolationSession(study, controller)
+        case _:
+            return RateSession(study, controller)
 
 
 class SweepSeries:
@@ -79,7 +105,7 @@ class SweepSeries:
     @property
     def least_read_pct(self) -> float:
         """The lowest share of reads of what is to begin."""
-        return min((session.least_read_pct for session in self._groups[-1].sessions), default=100.0)
+        return min((session.study.plan.least_read_pct for session in self._groups[-1].sessions), default=100.0)
 
     def add(self, group: SessionGroup) -> None:
         """Take what is to begin next; nothing may be measured meanwhile."""
@@ -125,17 +151,11 @@ class SweepSeries:
 
                 self._note = f"runs {safe_text(step.command)}"
                 run_command(step.command, self._stop.wait, subprocess.DEVNULL)
-            session = step.make()
+            session = group.make_next(step)
         except LunscopeError as error:
             self._stop.set()
             self._note = str(error)
             return
-        group.sessions.append(session)
         self._note = ""
         if not self._stop.is_set():
             session.begin(self._after(group))
-
-
-def group_of(first: Session, following: Iterable[SessionStep] = (), preset: PresetPlan | None = None) -> SessionGroup:
-    """Make a group of a measurement and what follows."""
-    return SessionGroup([first], list(following), preset)

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from engine.study.trial_file import TrialFile
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
-from tui.load.load_controller import LoadController
 from tui.sweep.measuring import MeasuringSession, SetKnobs
 from tui.sweep.state import SweepState
 
 
-class SweepSession(MeasuringSession[SweepResult, Trial]):
+class SweepSession(MeasuringSession[SweepState, SweepResult, Trial]):
     """Owns a sweep from its first point to its answer."""
 
     runner: SweepRunner
 
-    def __init__(
-        self, plan: SweepPlan, controller: LoadController, trials: TrialFile[Trial] | None = None, *, part: str = ""
-    ) -> None:
-        super().__init__(controller, plan.armed, plan.first, trials, part=part)
-        self.plan = plan
-        done = () if trials is None else tuple(trials.done)
-        note, watch = controller.control.note_load, controller.watch
-        self.runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
-
     @property
-    def least_read_pct(self) -> float:
-        """The lowest share of reads of all points."""
-        return min(curve.knobs.read_pct for curve in self.plan.curves)
+    def plan(self) -> SweepPlan:
+        """What is measured."""
+        return self.runner.plan
 
     @property
     def state(self) -> SweepState:

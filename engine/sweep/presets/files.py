@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from engine.study.trial_file import TrialFile
-from engine.sweep.presets.plans import PresetPlan
+from engine.sweep.plan import SweepPlan
 from engine.sweep.trial import Trial
 
 
@@ -19,8 +20,8 @@ class PresetFiles:
     run to its end.
     """
 
-    def __init__(self, plan: PresetPlan, path: Path | None) -> None:
-        self._plan, self._path = plan, path
+    def __init__(self, parts: Sequence[SweepPlan], path: Path | None, hosts: Sequence[str] = ()) -> None:
+        self._parts, self._path, self._hosts = parts, path, hosts
         self._open: dict[int, TrialFile[Trial]] = {}
 
     def __enter__(self) -> Self:
@@ -31,7 +32,7 @@ class PresetFiles:
         """
         with ExitStack() as stack:
             self._stack = stack
-            for part in range(len(self._plan.parts)):
+            for part in range(len(self._parts)):
                 if self.has_begun(part):
                     self.file(part)
             self._stack = stack.pop_all()
@@ -46,7 +47,7 @@ class PresetFiles:
         """Path of the file of a part; None where nothing is kept."""
         if self._path is None or part == 0:
             return self._path
-        return self._path.with_name(f"{self._path.name}.{self._plan.parts[part][0].name or part + 1}")
+        return self._path.with_name(f"{self._path.name}.{self._parts[part].part or part + 1}")
 
     def has_begun(self, part: int) -> bool:
         """Whether the file of a part is there."""
@@ -68,5 +69,5 @@ class PresetFiles:
         if path is None:
             return None
         if part not in self._open:
-            self._open[part] = self._stack.enter_context(TrialFile(path, self._plan.parts[part][1]))
+            self._open[part] = self._stack.enter_context(TrialFile(path, self._parts[part], self._hosts))
         return self._open[part]

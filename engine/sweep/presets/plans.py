@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.job.knobs import KNOBS, Knob
+from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
@@ -39,9 +40,19 @@ class PresetPlan(Struct, frozen=True):
     """What cannot be repeated here, one line each."""
 
     @property
+    def plans(self) -> tuple[SweepPlan, ...]:
+        """Plans of the parts."""
+        return tuple(plan for _, plan in self.parts)
+
+    @property
+    def least_read_pct(self) -> float:
+        """The lowest share of reads of all points: below 100 it writes."""
+        return min(plan.least_read_pct for plan in self.plans)
+
+    @property
     def words(self) -> str:
         """How much it is and how long it takes, in one line."""
-        plans = [plan for _, plan in self.parts]
+        plans = self.plans
         points = sum(plan.points for plan in plans)
         rule = plans[0].rule
         usual_s = points * (rule.least_warm_up_s + rule.most_s + _TURN_S)
@@ -51,6 +62,40 @@ class PresetPlan(Struct, frozen=True):
         usual, most = rough_time(usual_s), rough_time(most_s)
         longest = "" if usual == most else f" (up to {most})"
         return f"{self.preset.name}: {axes}: {each}, {usual}{longest}"
+
+
+class PresetAsked(Struct, frozen=True):
+    """What was asked of a preset."""
+
+    vary: Sequence[str] = ()
+    slo: Sequence[str] = ()
+    knobs: Mapping[str, Any] = {}
+    """Options of the load by key; those of axes replace them."""
+    toggle: str | None = None
+    """A shell command between the parts."""
+
+
+def plan_asked(
+    preset: Preset, job: JobSpec, asked: PresetAsked, permissions: Permissions, others: Mapping[str, Knob] = NO_OTHERS
+) -> PresetPlan:
+    """Scale the axes of a preset to this host, with those that were asked for, and check every point.
+
+    Raises:
+        UsageError: an option has no effect on a preset, or as `plan_preset`.
+        RefusedError: as `plan_preset`.
+    """
+    if asked.slo:
+        raise UsageError("--slo: a preset measures the points of its study, whatever their latency: leave it out")
+    if asked.knobs.get("rw") is not None:
+        raise UsageError("--rw: a preset has the order of its study: leave it out, or give --read-pct")
+    point_s = POINT_S if asked.knobs.get("runtime") is None else float(asked.knobs["runtime"])
+    if point_s <= 0:
+        raise UsageError("--runtime: the time of each point of a preset is longer than 0s")
+    host, changes = HostSize.here(), [parse_axis(text, others) for text in asked.vary]
+    keys = {parse_axis(text, others).knob.key for part in preset.parts(job, host) for text in part.axes}
+    chosen = [key for key in sorted(keys) if asked.knobs.get(key) is not None]
+    changes += [SweepAxis(KNOBS_BY_KEY[key], (asked.knobs[key],)) for key in chosen]
+    return plan_preset(preset, job, changes, permissions, host=host, point_s=point_s, others=others)
 
 
 def plan_preset(

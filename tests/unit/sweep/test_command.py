@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import tui.commands.sweep as verb
+import tui.headless.sweep as headless
+from engine.study.order import StudyOrder
 from engine.sweep.plan import SweepPlan
-from tui.headless.sweep import SweepOrder
 
 TERMINAL = SimpleNamespace(isatty=lambda: True)
 
@@ -56,12 +57,13 @@ def test_steps_of_a_job_file_are_an_axis(
 ) -> None:
     seen: list[SweepPlan] = []
 
-    def run(order: SweepOrder, _watching: Any) -> int:
-        seen.append(order.plan)
-        return 0
+    def measure(order: StudyOrder, _watching: Any, *, as_json: bool) -> int:
+        assert isinstance(order.first.plan, SweepPlan)
+        seen.append(order.first.plan)
+        return int(as_json)
 
-    monkeypatch.setattr(verb, "run_sweep", run)
-    monkeypatch.setattr(verb, "go_on_in_child", lambda: None)
+    monkeypatch.setattr(headless, "measure_order", measure)
+    monkeypatch.setattr(headless, "go_on_in_child", lambda: None)
     done = CliRunner().invoke(
         verb.command, [str(_job(tmp_path, NDISK)), *vary, "--headless"], standalone_mode=False, catch_exceptions=False
     )
@@ -75,8 +77,8 @@ def test_steps_of_a_job_file_are_an_axis(
 def test_response_times_that_a_sweep_does_not_report_are_named_without_steps_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verb, "run_sweep", lambda _order, _watching: 0)
-    monkeypatch.setattr(verb, "go_on_in_child", lambda: None)
+    monkeypatch.setattr(headless, "measure_order", lambda _order, _watching, as_json: int(as_json))
+    monkeypatch.setattr(headless, "go_on_in_child", lambda: None)
     job = _job(tmp_path, "NBROFPROC -> 8\nRESPONSETIME -> .002\nRECSIZE -> 4096\n")
     done = CliRunner().invoke(
         verb.command, [str(job), "--vary", "bs=4k,8k", "--headless"], standalone_mode=False, catch_exceptions=False

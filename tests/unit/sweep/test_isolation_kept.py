@@ -29,7 +29,8 @@ class QuickRunner(IsolationRunner):
 
     def __init__(self, plan: IsolationPlan, kept: TrialFile[IsolationPoint], most: int = 1000) -> None:
         hierarchy = LimitHierarchy(Path("/nonexistent"), unified=True)
-        super().__init__(plan, LoadControl(), hierarchy, Path("/nonexistent"), keep=kept.append, done=kept.done)
+        sysfs = Path("/nonexistent")
+        super().__init__(plan, LoadControl(), kept.append, kept.done, hierarchy=hierarchy, sysfs=sysfs)
         self.measured: list[str] = []
         self._most = most
 

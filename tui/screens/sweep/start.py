@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 
 from engine.errors import LunscopeError, UsageError
 from engine.isolation.aggressor_group import find_hierarchy
+from engine.isolation.runner import IsolationRunner
 from engine.isolation.study import NAME as ISOLATION
 from engine.isolation.study import TITLE as ISOLATION_TITLE
 from engine.job.spec import Arrival, JobSpec
 from engine.rate_search.plan import RatePlan, make_rate_plan, open_depth, parse_rate_range
+from engine.rate_search.runner import RateRunner
 from engine.replacing import replace
+from engine.study.order import Study, StudyOrder
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.presets.files import PresetFiles
-from engine.sweep.presets.plans import PresetPlan
+from engine.sweep.presets.order import preset_order
 from engine.text import safe_text
 from tui.load.load_controller import LoadController
 from tui.options.job import with_scratch_targets
@@ -24,10 +28,8 @@ from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.screens.shared.dialogs import Dialog
 from tui.sweep import asked_isolation
-from tui.sweep.isolation_session import IsolationSession
-from tui.sweep.preset_group import PresetOffer, least_read_pct, measurable, preset_group, preset_offers, preset_plan
-from tui.sweep.rate_session import RateSession
-from tui.sweep.series import Session, SessionGroup, group_of
+from tui.sweep.preset_group import PresetOffer, measurable, preset_offers, preset_plan
+from tui.sweep.series import Session, SessionGroup
 
 EXAMPLE = "p99<=5ms p99.9<=20ms"
 HELP = (
@@ -90,7 +92,7 @@ class SweepStarts(View):
     def begin_first(self, session: Session) -> None:
         """Begin what the command asked for, once the name of every target that is written was typed."""
         controller = session.controller
-        missing = controller.unconfirmed(replace(session.first, read_pct=session.least_read_pct))
+        missing = controller.unconfirmed(replace(session.study.plan.first, read_pct=session.study.plan.least_read_pct))
         if not missing:
             self.app_state.sweeps.begin()
             return
@@ -119,7 +121,7 @@ class SweepStarts(View):
             except LunscopeError as error:
                 self.report(str(error))
                 return
-            self._when_typed(controller, plan.job, lambda: self._begin(group_of(RateSession(plan, controller))))
+            self._when_typed(controller, plan.job, lambda: self._measure(Study(plan, RateRunner), controller))
 
         self.app.push_screen(Dialog("Highest rate within limits", HELP, warning=warning, value=self._asked), typed)
 
@@ -155,7 +157,8 @@ class SweepStarts(View):
             except LunscopeError as error:
                 self.report(str(error).removeprefix(f"--preset {ISOLATION}: "))
                 return
-            self._begin(group_of(IsolationSession(plan, controller, hierarchy, controller.sysfs)))
+            runner = partial(IsolationRunner, hierarchy=hierarchy, sysfs=controller.sysfs)
+            self._measure(Study(plan, runner), controller)
 
         warning = _STOPS if controller.is_turned_live() else ""
         text, value = asked_isolation.HELP, self._asked_isolation
@@ -184,7 +187,7 @@ class SweepStarts(View):
         def begin() -> None:
             self._begin_preset(controller, job, offer, command)
 
-        if least_read_pct(offer.plan) < 100:
+        if offer.plan.least_read_pct < 100:
             self._when_typed(controller, offer.plan.parts[0][1].job, begin, otherwise=begin, writes=True)
         else:
             begin()
@@ -192,18 +195,18 @@ class SweepStarts(View):
     def _begin_preset(self, controller: LoadController, job: JobSpec, offer: PresetOffer, command: str) -> None:
         try:
             plan = preset_plan(offer.preset, job, controller.permissions)
-            group = preset_group(plan, controller, command, PresetFiles(plan, None))
+            order = preset_order(plan, controller.permissions, PresetFiles(plan.plans, None), command)
         except LunscopeError as error:
             self.report(str(error))
             return
-        self._begin(group, self._remarks(plan))
+        self._begin(order, controller, "; ".join(map(safe_text, plan.remarks)))
 
-    def _remarks(self, plan: PresetPlan) -> str:
-        return "; ".join(safe_text(remark) for remark in plan.remarks)
+    def _measure(self, study: Study, controller: LoadController) -> None:
+        self._begin(StudyOrder(study), controller)
 
-    def _begin(self, group: SessionGroup, remarks: str = "") -> None:
+    def _begin(self, order: StudyOrder, controller: LoadController, remarks: str = "") -> None:
         self.report(remarks)
-        self.app_state.sweeps.add(group)
+        self.app_state.sweeps.add(SessionGroup.of(order, controller))
         self.app_state.sweeps.begin()
         self.began()
 
