@@ -90,15 +90,6 @@ def parse_rule(text: str, name: str = "") -> AlertRule:
     return _of_field(words, parts)
 
 
-def parse_rules(texts: Iterable[str]) -> tuple[AlertRule, ...]:
-    """Read several rules; two may not have the same name.
-
-    Raises:
-        UsageError: one is none, or has the name of another.
-    """
-    return with_names(parse_rule(text) for text in texts)
-
-
 def with_names(rules: Iterable[AlertRule]) -> tuple[AlertRule, ...]:
     """Check that names are unique.
 

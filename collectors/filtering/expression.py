@@ -12,7 +12,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from collectors.filtering.values import Quantity
-from collectors.model import FrameTable
 
 Mask = NDArray[np.bool_]
 
@@ -159,32 +158,3 @@ class Expression(Struct, frozen=True):
 
 
 EVERY_ROW = Expression()
-
-
-class TableRows:
-    """The rows of a frame table, found by name."""
-
-    def __init__(self, table: FrameTable, texts: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Take a table and texts by field id, in lower case; `name` is that of the table if not given."""
-        self._table = table
-        self._texts = {"name": [name.casefold() for name in table.rows.names], **(texts or {})}
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self._table.rows)
-
-    def figures(self, field_id: str) -> NDArray[np.float64] | None:
-        """Figures of a field."""
-        return self._table.columns.get(field_id)
-
-    def texts(self, field_id: str) -> Sequence[str] | None:
-        """Texts of a field."""
-        return self._texts.get(field_id)
-
-    def containing(self, word: str) -> Mask:
-        """Rows with the word in their name, alias or id."""
-        searched = [texts for field_id in ("name", "alias", "id") if (texts := self._texts.get(field_id)) is not None]
-        found = np.zeros(len(self), np.bool_)
-        for texts in searched:
-            found |= np.array([word in text for text in texts], np.bool_)
-        return found

@@ -26,7 +26,6 @@ from collectors.filtering.expression import (
 )
 from collectors.filtering.fields import FilterField, FilterFields
 from collectors.filtering.values import example_of, read_quantity
-from engine.errors import UsageError
 from engine.text import short_text
 
 _BLANKS = re.compile(r"\s*")
@@ -77,19 +76,6 @@ def read_filter(text: str, fields: FilterFields) -> ReadFilter:
     whole, word = reader.expression(), reader.alternatives[-1].pop()
     assert isinstance(word, Word), "the reader said so"
     return ReadFilter(whole, None, word.text, reader.expression())
-
-
-def parse_filter(text: str, fields: FilterFields) -> Expression:
-    """Read a whole filter.
-
-    Raises:
-        UsageError: it is none; the text says where and what is known.
-    """
-    read = read_filter(text, fields)
-    if read.problem is not None:
-        shown = short_text(text, 2 * _LONGEST)
-        raise UsageError(f"filter {shown!r}, character {read.problem.position + 1}: {read.problem.text}")
-    return read.expression
 
 
 class _FilterReader:

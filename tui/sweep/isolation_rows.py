@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from engine.isolation.caps import Cap
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import pooled_p99_ns
 from tui.sweep.isolation_state import IsolationState
@@ -114,8 +113,3 @@ def _row(study: IsolationStudy, number: int, point: IsolationPoint, *, is_now: b
     low = study.factor(point)
     is_isolated = low is None or point.aggressor is None or low * study.within >= 1
     return IsolationRow(number, point, factors, low, is_isolated, is_now)
-
-
-def caps_of(rows: Sequence[IsolationRow]) -> tuple[Cap, ...]:
-    """List the caps beside which the victim was measured, in their order."""
-    return tuple(dict.fromkeys(row.point.cap for row in rows if row.point.aggressor is not None))

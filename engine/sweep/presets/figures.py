@@ -38,10 +38,6 @@ def _average_peak_ms(point: PresetPoint) -> float | None:
     return None if peak_ns is None else peak_ns / 1e6
 
 
-def _host_cpu(point: PresetPoint) -> float | None:
-    return point.trial.host_cpu_s_per_gb
-
-
 def _completed(value: float, point: PresetPoint) -> float | None:
     """Return a figure of the I/Os; None where none completed, as with a thousand threads on a slow disk."""
     return value if point.trial.ios else None
