@@ -79,13 +79,13 @@ def load_json_object(
     return value
 
 
-def dump_json(value: object, *, compact: bool = False, indent: int | None = None) -> str:
+def dump_json(value: object, *, compact: bool = False) -> str:
     """Write a value as ASCII; numbers that are not finite are missing, so null."""
     separators = (",", ":") if compact else None
     try:
-        return json.dumps(value, allow_nan=False, separators=separators, indent=indent)
+        return json.dumps(value, allow_nan=False, separators=separators)
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False, separators=separators, indent=indent)
+        return json.dumps(_finite(value), allow_nan=False, separators=separators)
 
 
 def _finite(value: object) -> object:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from collectors.all_subjects import SUBJECTS
-from collectors.model import Frame, FrameTable, Sample, Step, Tier
+from collectors.model import Frame, FrameTable, Step, Tier
 from collectors.rates import derive
 from collectors.registry import fields_of, subject_of
 from collectors.reports.event_rows import COLUMNS as EVENT_COLUMNS
@@ -52,8 +52,6 @@ TABLES = tuple(subject.table for subject in SUBJECTS)
 
 HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
 """Columns before the figures."""
-
-Derive = Callable[[Sample | None, Sample], Frame]
 
 
 class Selection(Struct, frozen=True):
@@ -131,10 +129,10 @@ def sample_range(reader: SessionReader, start_ns: int | None, end_ns: int | None
     return first, last
 
 
-def export_rows(steps: Iterable[Step], selection: Selection, derive_: Derive = derive) -> Iterator[ExportRow]:
+def export_rows(steps: Iterable[Step], selection: Selection) -> Iterator[ExportRow]:
     """Yield the rows of all steps; a device without a figure has NaN there."""
     for step in steps:
-        frame = derive_(step.previous, step.current)
+        frame = derive(step.previous, step.current)
         for name in selection.tables:
             table = frame.tables.get(name)
             if table is not None:

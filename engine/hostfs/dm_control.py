@@ -75,11 +75,9 @@ def query_map(control: int, number: Number, *, table: bool, inactive: bool = Fal
     return None
 
 
-def header_of(
-    number: Number, size: int, flags: int, *, targets: int = 0, start: int = HEADER.size
-) -> tuple[int | bytes, ...]:
+def header_of(number: Number, size: int, flags: int, *, targets: int = 0) -> tuple[int | bytes, ...]:
     """Fields of a request's header, in the order of `HEADER`."""
-    return (*VERSION, size, start, targets, 0, flags, 0, 0, _encoded(number), b"", b"")
+    return (*VERSION, size, HEADER.size, targets, 0, flags, 0, 0, _encoded(number), b"", b"")
 
 
 def _answer(buffer: bytearray, start: int, flags: int, targets: int) -> MapAnswer:

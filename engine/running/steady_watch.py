@@ -31,8 +31,8 @@ Sums = NDArray[np.float64]
 class SteadyWatch:
     """Takes the counters of a run; `observe` is called by one thread, the rest by any."""
 
-    def __init__(self, job: JobSpec, batch_s: float = _BATCH_S) -> None:
-        self._job, self._batch_s = job, batch_s
+    def __init__(self, job: JobSpec) -> None:
+        self._job = job
         self._round_begun: tuple[int, Sums] | None = None
         self._marks: list[tuple[int, Sums]] = []
         self._mark_ns = 0
@@ -98,7 +98,7 @@ class SteadyWatch:
 
     def _decline(self, figure: SteadyFigure) -> Decline | None:
         marks = self._marks
-        if len(marks) <= 2 * BATCHES or marks[-1][0] - marks[0][0] < BATCHES * self._batch_s * 1e9:
+        if len(marks) <= 2 * BATCHES or marks[-1][0] - marks[0][0] < BATCHES * _BATCH_S * 1e9:
             return None
         ends = [marks[round(position)] for position in np.linspace(0, len(marks) - 1, BATCHES + 1)]
         return decline_of([_speed(figure, *pair) for pair in pairwise(ends)])

@@ -10,6 +10,8 @@ from collectors.session.time_format import clock_text
 from engine.text import three_digits
 
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+_MOST_TICKS = 6
+"""Ticks of a logarithmic axis."""
 _BINARY = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -51,7 +53,7 @@ def binary_ticks(high: float, count: int) -> tuple[float, ...]:
     return tuple(factor * tick for tick in round_ticks(high / factor, count))
 
 
-def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
     """Choose powers of ten between two values, with 2 and 5 between them where there is room."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for factors in ((1, 2, 5), (1, 3), (1,)):
@@ -59,9 +61,9 @@ def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
         inside = tuple(tick for tick in ticks if low * 0.999 <= tick <= high * 1.001)
         if len(inside) < 3:
             return tuple(tick for tick in round_ticks(high, 5) if low <= tick <= high)
-        if len(inside) <= most:
+        if len(inside) <= _MOST_TICKS:
             return inside
-    return inside[:: math.ceil(len(inside) / most)]
+    return inside[:: math.ceil(len(inside) / _MOST_TICKS)]
 
 
 def time_ticks(span_s: float, start_ns: int, count: int) -> tuple[float, ...]:

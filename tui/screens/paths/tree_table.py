@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -115,16 +115,16 @@ class TreeTable(Struct, frozen=True, eq=False):
         return board.cell_text(field_id, at)
 
 
-def tree_table(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeTable:
+def tree_table(frame: Frame, layout: TreeLayout) -> TreeTable:
     """Collect the figures of all nodes of a layout."""
     boards: dict[GroupBy, PathTable] = {}
     kinds = {node.kind for node in layout.nodes}
     for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
-        board = path_table(frame, by, Only.ALL, fields)
+        board = path_table(frame, by, Only.ALL, FIELDS)
         if board is not None:
             boards[by] = board
     rows = {by: state_rows(layout, boards[by], by) for by in boards}
-    columns = {field_id: np.full(len(layout.nodes), np.nan) for field_id in (*fields, STATE)}
+    columns = {field_id: np.full(len(layout.nodes), np.nan) for field_id in (*FIELDS, STATE)}
     tiers: dict[str, NDArray[np.uint8]] = {}
     for by, board in boards.items():
         _fill(columns, tiers, board.table, rows[by])

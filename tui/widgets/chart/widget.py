@@ -111,11 +111,9 @@ class Chart(Painted, can_focus=True):
             self._inspected_ns = None
         self.repaint()
 
-    def set_title(self, title: str, unit: Unit | None = None, *, of: str = "") -> None:
-        """Set what the chart shows, and of what, from the next figures on; another unit needs another axis."""
-        if unit is not None and unit is not self._subject.unit:
-            self._scales = None
-        self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.axis, of)
+    def set_title(self, title: str, *, of: str = "") -> None:
+        """Set what the chart shows, and of what, from the next figures on."""
+        self._subject = replace(self._subject, title=title, of=of)
 
     def set_axis(self, axis: AxisChoice) -> None:
         """Choose how the axis of values runs, likewise."""
