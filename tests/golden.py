@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
 
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, UsageError
 
 ANSWER = "=> "
 
@@ -33,5 +33,5 @@ def _answered(case: str, say: Callable[[str], str]) -> str:
     try:
         said = say(text)
     except LunscopeError as error:
-        said = f"refused: {error}"
+        said = f"{'refused' if error.exit_code == UsageError.exit_code else 'failed'}: {error}"
     return text + "".join(f"\n{ANSWER}{line}" for line in said.split("\n")) + "\n"

@@ -97,32 +97,6 @@ def test_finds(text: str, names: list[str]) -> None:
     assert found(text) == names
 
 
-@pytest.mark.parametrize(
-    ("text", "position", "words"),
-    [
-        ("busy>", 5, "a value is missing after busy>: such as 50 or 50%"),
-        ("sda busy>x", 9, "'x' is no value of busy: such as 50 or 50%"),
-        ("speed>5", 0, "no field 'speed'; there are heat, iops, reads, writes"),
-        ("read_a>5 write_m>1 q>1 que>5", 23, "'que' may be queue, queue_p99, queue_max"),
-        ("state>5", 0, "state is a text: compare with = != ~ or !~"),
-        ("busy~5", 0, "busy is a figure"),
-        (">5", 0, "a field is missing before '>'"),
-        ("sda |", 5, "a term is missing after '|'"),
-        ("| sda", 0, "a term is missing before '|'"),
-        ('"sda', 0, 'the closing " is missing'),
-        ("sda -", 5, "a word is missing"),
-        ("p99>5MB", 4, "'5MB' is no value of p99: such as 5, 5ms"),
-        ("busy>1e999", 5, "is no value of busy"),
-    ],
-)
-def test_says_what_is_wrong_and_where(text: str, position: int, words: str) -> None:
-    problem = read_filter(text, FIELDS).problem
-    assert problem is not None
-    assert words in problem.text
-    assert "\n" not in problem.text
-    assert problem.position == position
-
-
 def test_an_incomplete_term_leaves_those_before_it_in_force() -> None:
     assert read_filter("sd busy>", FIELDS).expression == read_filter("sd ", FIELDS).expression
     assert read_filter("sda | nvme busy>", FIELDS).expression == read_filter("sda | nvme ", FIELDS).expression

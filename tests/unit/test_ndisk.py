@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import LunscopeError, UsageError
-from engine.job.distribution import Uniform, locality
+from engine.errors import LunscopeError
+from engine.job.distribution import locality
 from engine.job.formats.ndisk import read_ndisk
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
@@ -62,40 +62,6 @@ def test_the_published_file_runs_on_more_devices_than_its_first_steps_have_threa
     job = replace(scenario.job, targets=targets, knobs=replace(scenario.job.knobs, stripe_width=len(targets)))
     assert job.total_queue_depth
     validate_scenario(replace(scenario, job=job))
-
-
-def test_a_sequence_has_no_locality(tmp_path: Path) -> None:
-    found = read(tmp_path, "ACCESS -> S\nREADLOCALITY -> 0.9 0.1\n")
-    assert (found.scenarios[0].job.access, found.scenarios[0].job.knobs.distribution) == (Access.SEQUENTIAL, Uniform())
-    assert found.scenarios[0].job.runtime_s is None
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("THREADS -> 4", "line 2: THREADS: unknown: known are NBROFPROC"),
-        ("NBROFPROC 4", "line 2: 'NBROFPROC 4': write NAME -> value"),
-        ("NBROFPROC -> 0", "NBROFPROC: '0' is no number from 1 to 1000"),
-        ("NBROFPROC -> 1.5", "NBROFPROC: 1.5 is not a whole number"),
-        ("NBROFPROC -> 1 2", "NBROFPROC: several steps need a DURATION"),
-        ("NBROFPROC -> 1e999", "'1e999' is no number"),
-        ("NBROFPROC -> " + "1 " * 300, "300 values: give 1 to 256"),
-        ("DURATION -> nan", "'nan' is no number"),
-        ("DURATION -> - later", "DURATION: 0 values"),
-        ("ACCESS -> X", "ACCESS: 'X' is neither R"),
-        ("READPROBABILITY -> 70", "'70' is no number from 0 to 1"),
-        ("READLOCALITY -> (0.5 0.6)", "READLOCALITY: the shares of the I/Os add up to 110 %, not 100"),
-        ("WRITELOCALITY -> (-0.5 1.5)", "'-0.5' is no number"),
-        ("RECSIZE -> 1000", "bs: 1000 is not a multiple of 512"),
-        ("RECSIZE -> 4096 8192", "RECSIZE: 2 values: give one"),
-        ("RESPONSETIME -> soon", "'soon' is no number"),
-    ],
-)
-def test_what_cannot_be_meant(tmp_path: Path, line: str, words: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(tmp_path, f"* a comment\n{line}\n")
-    assert words in str(caught.value)
-    assert str(caught.value).startswith(f"{tmp_path}/cache.ndisk")
 
 
 @given(st.text(st.sampled_from("NBROFPCDUATIE ->0123456789.()*\nRS"), max_size=80))

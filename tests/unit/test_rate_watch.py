@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.errors import UsageError
-from engine.job.rate_floor import RateFloor, parse_rate_floor
+from engine.job.rate_floor import RateFloor
 from engine.running.supervisor import RateWatch
 
 SECOND_NS = 1_000_000_000
@@ -32,26 +31,6 @@ def failure(floor: RateFloor, rates: list[float], ramp_s: float = 0.0) -> tuple[
             return elapsed_s, words
         done += rates[int(elapsed_s)] / TICKS_PER_S
     return 0.0, ""
-
-
-@pytest.mark.parametrize(
-    ("text", "floor"),
-    [
-        ("500iops", RateFloor(500.0, in_bytes=False)),
-        ("0.5 IOPS", RateFloor(0.5, in_bytes=False)),
-        ("10m", RateFloor(10485760.0, in_bytes=True)),
-        ("10m:500ms", RateFloor(10485760.0, in_bytes=True, cycle_s=0.5)),
-    ],
-)
-def test_rates_are_read_and_written(text: str, floor: RateFloor) -> None:
-    assert parse_rate_floor(text) == floor
-    assert parse_rate_floor(floor.text) == floor
-
-
-@pytest.mark.parametrize("text", ["", "iops", "0iops", "infiops", "fast", "10m:", "10m:soon", "-5iops"])
-def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        parse_rate_floor(text)
 
 
 def test_load_that_keeps_its_rate_goes_on() -> None:

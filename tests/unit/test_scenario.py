@@ -82,34 +82,15 @@ HEAD = 'schema = "lunscope.scenario/1"\n[job]\nruntime = "30s"\n'
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", 's.toml: not a scenario: it does not say schema = "lunscope.scenario/1"'),
-        ("x = [", "s.toml: not a scenario in TOML"),
         ("x = " + "9" * 5000, "s.toml: not a scenario in TOML"),
         ("x = " + "[" * 5000, "s.toml: not a scenario in TOML"),
-        (HEAD + "qdd = 3", "s.toml, line 4: qdd: unknown key: did you mean qd?"),
-        (HEAD + "[turns]\nat = 3", "s.toml, line 4: turns: unknown key"),
-        (HEAD + "[turn]\nat = 3", "s.toml, line 4: turn: is not a list of tables"),
-        ('schema = "lunscope.scenario/1"\njob = 4', "s.toml, line 2: job: is not a table"),
-        (HEAD + "[[turn]]\nqd = 3", "s.toml, line 4: turn: without a time"),
-        (HEAD + '[[turn]]\nat = "soon"', "s.toml, line 5: at: 'soon' is not a time of the run"),
-        (HEAD + "[[turn]]\nat = nan", "s.toml, line 5: at: 'nan' is not a time"),
-        (HEAD + "[[turn]]\nat = []", "s.toml, line 5: at: '[]' is not a time"),
-        (HEAD + "[[turn]]\nat = -1", "s.toml, line 5: at: '-1' is not a time"),
-        (HEAD + "[[turn]]\nat = 1\nqd = 3\n[[turn]]\nat = 2\nqd = 'x'", "s.toml, line 9: qd: 'x' is not a whole"),
-        (HEAD + "[[turn]]\nat = 1\nsize = '4k'", "s.toml, line 6: size: no knob: turned are bs, "),
-        (HEAD + "[[turn]]\nat = 1\nbs = '4k:50,8k:20'", "s.toml, line 6: bs: '4k:50,8k:20': the shares add up to 70 %"),
-        (HEAD + "[[turn]]\nat = 2\n[[turn]]\nat = 1", "s.toml: the turn at 1s comes after one at 2s"),
-        (HEAD + "[[turn]]\nat = 30", "s.toml: the turn at 30s: the runtime of 30s is over then"),
-        (HEAD + "[[turn]]\nat = 1\nqd = 0", "s.toml: the turn at 1s: --qd: 0 is out of range"),
-        (HEAD + "[[turn]]\nat = 1\nstripe_width = 2", "s.toml: the turn at 1s: --stripe-width: 2 is more than"),
         (HEAD + "[[turn]]\nat = 1\n" * 10001, "s.toml: 10001 turns: a scenario has at most 10000"),
     ],
-)  # fmt: skip
-def test_errors_name_file_line_and_key(text: str, words: str) -> None:
+)
+def test_very_long_texts_are_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_scenario(text, "s.toml")
     assert str(caught.value).startswith(words)
-    assert str(caught.value).isprintable()
 
 
 def test_a_turn_that_writes_needs_permission_before_the_start() -> None:

@@ -15,30 +15,10 @@ from tests.unit.load_steps import SECOND_NS, WALL_NS
 START_NS = WALL_NS + 1000 * SECOND_NS
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a.luns", PartText(Path("a.luns"))),
-        ("a.luns@10..20", PartText(Path("a.luns"), "10", "20")),
-        ("a.luns@..20", PartText(Path("a.luns"), "", "20")),
-        ("a.luns@14:30..14:40", PartText(Path("a.luns"), "14:30", "14:40")),
-        ("a.luns@epoch2", PartText(Path("a.luns"), epoch="epoch2")),
-        ("me@host.luns@5..", PartText(Path("me@host.luns"), "5", "")),
-    ],
-)
-def test_part_is_what_follows_the_last_at(text: str, expected: PartText) -> None:
-    assert PartText.parse(text) == expected
-
-
 def test_file_with_an_at_in_its_name_is_taken_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "me@epoch1"
     file.write_bytes(b"")
     assert PartText.parse(str(file)) == PartText(file)
-
-
-def test_part_that_is_neither_range_nor_epoch_is_refused() -> None:
-    with pytest.raises(UsageError, match="no part 'yesterday'"):
-        PartText.parse("a.luns@yesterday")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from engine.errors import UsageError
 from engine.job.spec import Arrival, Backend, JobSpec
 from engine.rate_search.answer import RateVerdict
 from engine.rate_search.document import open_loop, rate_document
-from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, parse_rate_range
+from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
@@ -171,26 +171,3 @@ def test_what_cannot_be_searched_is_refused() -> None:
     with pytest.raises(UsageError, match="closed loops only"):
         make_rate_plan(JobSpec(backend=Backend.AIO), (P99,))
     assert make_rate_plan(JobSpec(arrival=Arrival.CONSTANT), (P99,)).job.arrival is Arrival.CONSTANT
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("rate=100..5e4", RateRange(100.0, 50_000.0)),
-        ("rate=..", RateRange()),
-        ("rate=0.5..1234567", RateRange(0.5, 1_234_567.0)),
-        ("rate = ..500", RateRange(None, 500.0)),
-        ("rate=7..", RateRange(7.0, None)),
-        ("rate=100,200", None),
-        ("qd=1..4", None),
-    ],
-)
-def test_range_of_rates_is_read(text: str, found: RateRange | None) -> None:
-    assert parse_rate_range(text) == found
-    assert found is None or parse_rate_range(found.text) == found
-
-
-@pytest.mark.parametrize("text", ["rate=5..1", "rate=0..9", "rate=1..99999999", "rate=1.2.3..9", "rate=e..9"])
-def test_impossible_range_of_rates_is_one_line(text: str) -> None:
-    with pytest.raises(UsageError, match="--vary"):
-        parse_rate_range(text)

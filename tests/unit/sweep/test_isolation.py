@@ -16,7 +16,7 @@ from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.isolation.aggressor_group import find_hierarchy
-from engine.isolation.caps import NO_CAP, Cap, parse_cap, shares_of
+from engine.isolation.caps import NO_CAP, Cap, shares_of
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
 from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
 from engine.isolation.victim import VictimMeter, VictimSecond, pooled_p99_ns
@@ -52,26 +52,6 @@ def _point(load: AggressorLoad, cap: Cap, iops: float, latency_ms: float) -> Iso
 
 
 _UNCAPPED = (_point(_LOW, NO_CAP, 2000.0, 2.0), _point(_HIGH, NO_CAP, 9000.0, 20.0))
-
-
-@pytest.mark.parametrize(
-    ("text", "cap"),
-    [
-        ("riops=500", Cap(500)),
-        ("rbps=10m", Cap(None, 10 << 20)),
-        ("riops=500,rbps=10m", Cap(500, 10 << 20)),
-        ("none", NO_CAP),
-    ],
-)
-def test_caps_read_as_they_are_written(text: str, cap: Cap) -> None:
-    assert parse_cap(text) == cap
-    assert cap.text == text
-
-
-@pytest.mark.parametrize("text", ["", "riops", "riops=0", "riops=-1", "riops=max", "wiops=5", "riops=5,riops=6", "x=1"])
-def test_caps_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="write riops=500"):
-        parse_cap(text)
 
 
 def test_caps_have_the_names_of_their_version_of_control_groups() -> None:

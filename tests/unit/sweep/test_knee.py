@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import UsageError
 from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
@@ -276,22 +275,6 @@ def test_littles_law_of_an_open_loop_is_that_of_the_time_from_submit_to_reap() -
     trial = Trial(8, in_flight=2.0, iops=1000, latency_ns=50e6)
     assert trial.little == pytest.approx(-0.96)
     assert replace(trial, service_ns=2e6).little == pytest.approx(0)
-
-
-@pytest.mark.parametrize(
-    ("text", "metric", "limit_ns"),
-    [("p99<=5ms", "p99", 5e6), ("mean < 200us", "mean", 2e5), ("p99.9<=1s", "p99.9", 1e9)],
-)
-def test_limits_are_read_and_written(text: str, metric: str, limit_ns: float) -> None:
-    limit = Limit.parse(text)
-    assert limit == Limit(metric, limit_ns)
-    assert Limit.parse(limit.text) == limit
-
-
-@pytest.mark.parametrize("text", ["", "p99", "p98<=5ms", "p99<=", "p99<=fast", "p99<=0s", "p99>=5ms"])
-def test_what_is_no_limit_is_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        Limit.parse(text)
 
 
 def test_best_within_a_limit_is_where_latency_crosses_it() -> None:

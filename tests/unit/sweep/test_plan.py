@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import RefusedError, UsageError
-from engine.job.choices import PathPolicy
 from engine.job.sizes import BlockShare
 from engine.job.spec import Arrival, JobSpec, Knobs, Permissions, TargetSpec
 from engine.sweep.axes import parse_axis
@@ -14,56 +13,6 @@ from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 
 def _plan(*axes: str, job: JobSpec | None = None) -> SweepPlan:
     return make_plan(job or JobSpec(targets=(TargetSpec(),) * 4), tuple(map(parse_axis, axes)))
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("qd=1..256", (1, 2, 4, 8, 16, 32, 64, 128, 256)),
-        ("qd=1..100", (1, 2, 4, 8, 16, 32, 64, 100)),
-        ("qd=3..3", (3,)),
-        ("stripe-width=4,1,2", (1, 2, 4)),
-        ("bs=4k,64k", ((BlockShare(4096),), (BlockShare(65536),))),
-        ("bs=4k..12k", ((BlockShare(4096),), (BlockShare(8192),), (BlockShare(12288),))),
-        ("policy=round-robin,service-time", (PathPolicy.ROUND_ROBIN, PathPolicy.SERVICE_TIME)),
-        ("rate=unlimited,1000", (None, 1000.0)),
-    ],
-)
-def test_axes_are_read(text: str, values: tuple[object, ...]) -> None:
-    axis = parse_axis(text)
-    assert axis.values == values
-    assert parse_axis(axis.text) == axis
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("depth=1,2", "no knob 'depth'"),
-        ("qd", "no values"),
-        ("qd=", "no values"),
-        ("qd=1,,2", "an empty value"),
-        ("qd=1,1", "comes twice"),
-        ("qd=8..2", "upwards"),
-        ("qd=0..4", "upwards within"),
-        ("qd=0,1", "out of range"),
-        ("qd=1..99999999", "upwards within"),
-        ("qd=1..", "write both ends"),
-        ("qd=1..4,8", "write both ends"),
-        ("bs=4k..", "write both ends"),
-        ("bs=64k..4k", "goes upwards"),
-        ("bs=4k..1g", "out of range"),
-        ("bs=4k..big", "'big' is not a size"),
-        ("read_pct=0..100", "a range is for whole numbers"),
-        ("mode=direct,quick", "'quick' is no value of mode"),
-        ("bs=none", "is not a size"),
-        ("bs=4k:60,16k:40", "add up"),
-    ],
-)
-def test_axes_that_mean_nothing_are_refused_in_one_line(text: str, says: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        parse_axis(text)
-    assert says in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 def test_combinations_make_a_curve_each_and_the_load_runs_along_it() -> None:
