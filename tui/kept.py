@@ -6,17 +6,21 @@ the state folder.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 
+from engine.background_call import BackgroundCall
 from engine.config import state_folder
+from engine.newest_work import NewestWork
 from engine.small_file import read_small
 from engine.strict_json import load_json, load_json_object
 from engine.text import short_text
@@ -25,6 +29,7 @@ from tui.density import Density
 MOST_PINNED = 200
 """Pinned rows that are kept for a table."""
 MOST_TARGETS = 20
+_LAST_WRITE_S = 1.0
 HINTS_FILE = "hints-dismissed"
 """Name of the file in the state folder that says that hints are not wanted again."""
 
@@ -77,11 +82,6 @@ class Kept(Generic[_Chosen]):
         """Take a choice, an empty one to forget it; `write` writes it."""
         self._chosen[name] = chosen
 
-    def keep(self, name: str, chosen: _Chosen) -> str:
-        """Take a choice and write it; returns why it was not written, else nothing."""
-        self.put(name, chosen)
-        return self.write()
-
     def write(self) -> str:
         """Write what has changed since; returns why it was not written, else nothing."""
         document = self._document()
@@ -108,7 +108,7 @@ class Kept(Generic[_Chosen]):
             return {}
 
     def _document(self) -> dict[str, object]:
-        entries = {name: to_builtins(chosen) for name, chosen in self._chosen.items()}
+        entries = {name: to_builtins(chosen) for name, chosen in tuple(self._chosen.items())}
         return {name: entry for name, entry in entries.items() if entry}
 
 
@@ -123,7 +123,10 @@ class Hints:
     def dismiss(self) -> None:
         """Show them no more; where the file cannot be made, only until the end of the process."""
         self.wanted = False
-        if self._file is not None:
+
+    def write(self) -> None:
+        """Make the file, once they are dismissed."""
+        if self._file is not None and not self.wanted:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 self._file.touch()
@@ -139,6 +142,23 @@ class Choices:
         self.tables = Kept(tables, "order, units and pinned rows", TableChoices)
         self.view = Kept(view, "view", Density)
         self.hints = hints or Hints()
+        self._writing = threading.Lock()
+        self._work = NewestWork("lunscope-kept")
+
+    def write_soon(self, told: Callable[[str], object]) -> None:
+        """Write what has changed in a thread of its own, as a home folder may hang; `told` takes each problem there."""
+        self._work.request(functools.partial(self._write, told))
+
+    def close(self) -> None:
+        """Write what is left, within the time that an end of the screens may take for it."""
+        BackgroundCall(lambda: self._write(lambda _problem: None), "lunscope-kept").done.wait(_LAST_WRITE_S)
+
+    def _write(self, told: Callable[[str], object]) -> None:
+        with self._writing:
+            self.hints.write()
+            for problem in (self.columns.write(), self.tables.write(), self.view.write()):
+                if problem:
+                    told(problem)
 
 
 class RecentTargets:

@@ -22,7 +22,9 @@ from tui.widgets.heatmap.widget import HeatMap
 def test_the_choice_is_kept_in_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     assert Choices(folder).view.of("view") is None
-    assert Choices(folder).view.keep("view", Density.LITE) == ""
+    kept = Choices(folder).view
+    kept.put("view", Density.LITE)
+    assert kept.write() == ""
     assert (folder / "view.json").read_text() == '{\n "view": "lite"\n}\n'
     assert Choices(folder).view.of("view") is Density.LITE
 
@@ -37,12 +39,15 @@ def test_a_file_that_is_none_counts_as_no_choice(text: str, tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     kept = Choices(tmp_path / "file").view
-    assert "view kept until you leave" in kept.keep("view", Density.DENSE)
+    kept.put("view", Density.DENSE)
+    assert "view kept until you leave" in kept.write()
     assert kept.of("view") is Density.DENSE
 
 
 async def test_the_setting_is_in_force_before_what_was_kept(tmp_path: Path) -> None:
-    Choices(tmp_path).view.keep("view", Density.LITE)
+    kept = Choices(tmp_path).view
+    kept.put("view", Density.LITE)
+    kept.write()
     assert make_app(ListSource(()), settings=replace(FROZEN, choices_folder=tmp_path)).app_state.density is Density.LITE
     settings = replace(FROZEN, choices_folder=tmp_path, view=Density.DENSE)
     assert make_app(ListSource(()), settings=settings).app_state.density is Density.DENSE

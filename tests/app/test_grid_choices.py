@@ -112,14 +112,17 @@ def test_a_file_of_columns_that_cannot_be_read_is_named_and_not_replaced(tmp_pat
     file.write_text("{")
     kept = Choices(tmp_path).columns
     assert str(file) in kept.problem
-    assert str(file) in kept.keep("overview.disks", ("iops",))
+    kept.put("overview.disks", ("iops",))
+    assert str(file) in kept.write()
     assert kept.of("overview.disks") == ("iops",)
     assert file.read_text() == "{"
     file.write_text('{"a": ["iops"], "b": 5, "c": [5]}')
     kept = Choices(tmp_path).columns
     assert (kept.problem, kept.of("a"), kept.of("b"), kept.of("c")) == ("", ("iops",), None, None)
     (tmp_path / "file").write_text("")
-    assert "columns kept until you leave: " in Choices(tmp_path / "file").columns.keep("a", ("iops",))
+    kept = Choices(tmp_path / "file").columns
+    kept.put("a", ("iops",))
+    assert "columns kept until you leave: " in kept.write()
 
 
 def test_what_is_chosen_is_kept_beside_the_settings(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, screen_text, until
 from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.kept import Hints
@@ -36,7 +36,7 @@ async def test_the_line_names_the_keys_in_force_and_escape_hides_it_for_good(
         await pilot.press("3", "1", "escape")
         await pilot.pause()
         assert WORDS not in screen_text(pilot)
-        assert file.exists()
+        await until(pilot, file.exists)
         await pilot.press("3")
         await pilot.pause()
         assert WORDS not in screen_text(pilot)
@@ -58,7 +58,7 @@ async def test_a_click_hides_it_and_low_windows_do_not_show_it(tmp_path: Path) -
         await pilot.click(HintLine)
         await pilot.pause()
         assert WORDS not in screen_text(pilot)
-        assert (tmp_path / "dismissed").exists()
+        await until(pilot, (tmp_path / "dismissed").exists)
 
 
 async def test_none_with_the_setting_off(tmp_path: Path) -> None:
@@ -74,6 +74,7 @@ def test_a_folder_that_cannot_be_written_keeps_them_away_until_the_end(tmp_path:
     hints = Hints(tmp_path / "file" / "dismissed")
     assert hints.wanted
     hints.dismiss()
+    hints.write()
     assert not hints.wanted
     assert not Hints().wanted
 

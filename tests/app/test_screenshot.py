@@ -113,6 +113,7 @@ async def test_what_shows_behind_a_dialog_is_saved_and_stays_on_the_screen(tmp_p
         app.screen.refresh()
         assert "Overview" in text_of_lines(shown_lines(app))
         app.appearance.action_view_save()
+        await until(pilot, lambda: said(app, "screen saved: "))
         (text,) = tmp_path.glob("*.txt")
         (picture,) = tmp_path.glob("*.svg")
         for saved in (text.read_text(), picture.read_text(), app.export_screenshot()):

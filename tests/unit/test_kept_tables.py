@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -88,3 +89,16 @@ def test_pinned_rows_are_kept_with_what_identifies_them() -> None:
         PinnedRow("sda:9", "sda", "naa.2"),
         PinnedRow("gone", "", ""),
     )
+
+
+def test_what_cannot_be_written_is_told_from_a_thread_and_the_end_writes_what_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told: Queue[str] = Queue()
+    lost = Choices(tmp_path / "file")
+    lost.tables.put("overview.disks", CHOSEN)
+    lost.write_soon(told.put)
+    assert "order, units and pinned rows kept until you leave: " in told.get(timeout=60)
+    choices = Choices(tmp_path)
+    choices.tables.put("overview.disks", CHOSEN)
+    choices.close()
+    assert Choices(tmp_path).tables.of("overview.disks") == CHOSEN

@@ -138,7 +138,7 @@ class LunscopeApp(ThemedApp[None], inherit_bindings=False):
         """End the feed before the loop that it posts to, and begin to end a sweep."""
         self.app_state.sweeps.close()
         self.settings.end_watch()
-        self.app_state.choices.tables.write()
+        self.app_state.choices.close()
         self._feed.close()
         if self.app_state.recording_peaks is not None:
             self.app_state.recording_peaks.close()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.notifications import SeverityLevel
 from textual.timer import Timer
 
+from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.text import safe_text
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
@@ -67,11 +69,12 @@ class Appearance:
     def action_view_density(self) -> None:
         """Show more or less on every screen, and keep that for the next start."""
         self._state.density = density = self._state.density.following
-        problem = self._state.choices.view.keep("view", density)
+        self._state.choices.view.put("view", density)
+        self._state.choices.write_soon(lambda problem: self._app.call_later(self._fail, problem))
         settings = self._app.settings.now
         # What was chosen by the settings is in force again at the next start.
         fate = f"; {settings.view} at the next start, by the settings" if settings.view else ""
-        self._app.notify(problem or f"view: {density}{fate}", timeout=4, markup=False)
+        self._app.notify(f"view: {density}{fate}", timeout=4, markup=False)
         view = self._app.top_view
         if view is not None:
             view.take_density()
@@ -87,9 +90,18 @@ class Appearance:
     def action_view_save(self) -> None:
         """Save the screen as SVG and text, and show where, or why not."""
         screen = SavedScreen(self._app.export_screenshot(), text_of_lines(shown_lines(self._app)))
-        try:
-            saved = save_screen(screen, screen_folders(self.save_folder))
-        except LunscopeError as error:
-            self._app.notify(safe_text(str(error)), severity="error", timeout=15, markup=False)
-            return
-        self._app.notify(f"screen saved: {safe_text(str(saved))}.svg, .txt", timeout=10, markup=False)
+
+        def save() -> None:
+            try:
+                saved = save_screen(screen, screen_folders(self.save_folder))
+            except LunscopeError as error:
+                self._app.call_later(self._fail, str(error), "error")
+            else:
+                self._app.call_later(
+                    self._app.notify, f"screen saved: {safe_text(str(saved))}.svg, .txt", timeout=10, markup=False
+                )
+
+        BackgroundCall(save, "lunscope-save")
+
+    def _fail(self, text: str, severity: SeverityLevel = "warning") -> None:
+        self._app.notify(safe_text(text), severity=severity, timeout=15, markup=False)

@@ -241,6 +241,7 @@ class View(LaidOutOnce[None]):
     @on(HintLine.Dismissed)
     def _hide_hints(self) -> None:
         self.app_state.choices.hints.dismiss()
+        self._write_choices()
         self._show_hints()
 
     def _show_hints(self) -> None:
@@ -282,9 +283,10 @@ class View(LaidOutOnce[None]):
         self._write_timer = self.set_timer(WRITE_AFTER_S, self._write_choices)
 
     def _write_choices(self) -> None:
-        problem = self.app_state.choices.tables.write()
-        if problem:
-            self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
+        self.app_state.choices.write_soon(lambda problem: self.call_later(self._warn, problem))
+
+    def _warn(self, problem: str) -> None:
+        self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
 
     @on(Grid.ColumnsWanted)
     def _choose_columns(self, event: Grid.ColumnsWanted) -> None:
@@ -307,9 +309,8 @@ class View(LaidOutOnce[None]):
         offered = {column.field_id: column for column in grid.offered}
         grid.set_columns([offered[field_id] for field_id in chosen])
         kept = () if grid.columns == grid.default_columns else chosen
-        problem = self.app_state.choices.columns.keep(self._kept_as(grid), kept)
-        if problem:
-            self.notify(safe_text(problem), severity="warning", timeout=15, markup=False)
+        self.app_state.choices.columns.put(self._kept_as(grid), kept)
+        self._write_choices()
 
     def _kept_as(self, grid: Grid) -> str:
         return f"{self.ENTRY.id}.{grid.id}"
