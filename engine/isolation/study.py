@@ -1,8 +1,6 @@
-"""What was measured of a victim and an aggressor, as tables, words and JSON."""
+"""What was measured of a victim and an aggressor, as a table, words and JSON."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -10,7 +8,7 @@ from engine.isolation.caps import NO_CAP, Cap
 from engine.isolation.factor import LOW_PERCENT, Baseline, FactorOf, baseline_of
 from engine.isolation.victim import VictimSecond, pooled_p99_ns
 from engine.sweep.document import Document
-from engine.sweep.presets.outcome import SCHEMA, aligned_lines, table_document
+from engine.sweep.presets.outcome import SCHEMA, table_document
 from engine.sweep.presets.table import Cell, StudyColumn, StudyRow, StudyTable
 from engine.version import version
 
@@ -170,17 +168,6 @@ class IsolationStudy(Struct, frozen=True):
             times = "is not known" if drift is None else f"was {drift:.2f} x of that at the start"
             return f"the {self.figure} of the victim alone at the end {times}: repeat it on a quiet device"
         return ""
-
-
-def study_lines(study: IsolationStudy) -> Iterator[str]:
-    """Write the table and the answer."""
-    yield f"[{study.table.title}]"
-    yield from aligned_lines(study.table)
-    yield ""
-    yield study.answer
-    if study.ended:
-        yield f"not complete: {study.ended}; {len(study.points)} points were measured"
-    yield from (f"left out: {name}" for name in study.left_out)
 
 
 def study_document(study: IsolationStudy) -> Document:

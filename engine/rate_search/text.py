@@ -1,64 +1,18 @@
-"""The tables and sentences of a search for rates, as `lunscope sweep` prints them."""
+"""The sentences of a search for rates."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 
 from engine.job.sizes import format_duration
 from engine.rate_search.answer import RateAnswer, RateAnswers, RateBound, RateVerdict
-from engine.rate_search.rounds import on_grid
-from engine.rate_search.runner import RateCurve, RateResult
 from engine.rate_search.trial import RateTrial
 from engine.sweep.busy_host import busy_host_text
 from engine.sweep.limit import Limit
-from engine.sweep.text import aligned
 
 _MANY = 0.2
 """Share of the trials at a rate that exceed a limit which all I/Os together keep, from which that is said."""
-_COLUMNS = ("rate", "IOPS", "mean ms", "p99 ms", "p99.9 ms", "n")
-
-
-def rate_lines(result: RateResult) -> Iterator[str]:
-    """Write a whole search."""
-    for trouble in result.troubles:
-        yield f"note: {trouble}"
-    for curve in result.curves:
-        if curve.trials:
-            yield from _curve_lines(result, curve)
-    if not result.is_complete:
-        done = sum(len(curve.trials) for curve in result.curves)
-        yield f"not complete: {result.ended}; {done} trials were made"
-
-
-def _curve_lines(result: RateResult, curve: RateCurve) -> Iterator[str]:
-    name = f", {curve.name}" if curve.name else ""
-    yield f"[open loop, {result.plan.job.arrival} arrivals{name}]"
-    limits = result.plan.limits
-    rows = [_row(limits, trials) for _, trials in sorted(on_grid(curve.trials).items())]
-    yield from aligned((*_COLUMNS, *(limit.text for limit in limits), ""), rows)
-    if limits:
-        yield maximum_line(curve.answers, curve.trials, curve.depth)
-    for answer in curve.answers.limits:
-        yield from answer_lines(answer, curve.answers)
-    yield ""
-
-
-def _row(limits: Sequence[Limit], trials: Sequence[RateTrial]) -> tuple[str, ...]:
-    latencies = (_median_ms(trials, metric) for metric in ("mean", "p99", "p99.9"))
-    kept = (f"{sum(trial.keeps(limit) for trial in trials)} of {len(trials)}" for limit in limits)
-    skipped, failing = sum(trial.skipped for trial in trials), {name for trial in trials for name in trial.failing}
-    notes = [f"{skipped:,} arrivals skipped"] if skipped else []
-    notes += [] if all(trial.is_sustained for trial in trials) else ["not carried"]
-    notes += [f"{name} fails" for name in sorted(failing)]
-    iops = statistics.median(trial.iops for trial in trials)
-    return (rate_text(trials[0].rate), f"{iops:,.0f}", *latencies, str(len(trials)), *kept, ", ".join(notes))
-
-
-def _median_ms(trials: Sequence[RateTrial], metric: str) -> str:
-    known = [trial.latencies_ns[metric] for trial in trials if metric in trial.latencies_ns]
-    return f"{statistics.median(known) / 1e6:.3f}" if known else "-"
 
 
 def rate_text(rate: float) -> str:
@@ -68,11 +22,15 @@ def rate_text(rate: float) -> str:
 
 def maximum_line(answers: RateAnswers, measured: Sequence[RateTrial], depth: int) -> str:
     """Say how far the search may go, and how many trials were made; `depth` is of slots per target."""
-    trials = f"{len(measured)} trials, {sum(trial.duration_s for trial in measured):.0f} s"
-    maximum = answers.maximum
+    lasted_s = sum(trial.duration_s for trial in measured)
+    return maximum_words(answers.maximum, depth, f"{len(measured)} trials, {lasted_s:.0f} s", capped=answers.is_capped)
+
+
+def maximum_words(maximum: float | None, depth: int, trials: str, *, capped: bool) -> str:
+    """Say the same of the figures of a document."""
     if maximum is None:
         return f"the maximum of the load is not known yet; {trials}"
-    if answers.is_capped:
+    if capped:
         return f"searched up to {rate_text(maximum)} IOPS, which the load carries; {trials}"
     return f"maximum of the load: {rate_text(maximum)} IOPS with QD {depth} per target busy; {trials}"
 
@@ -81,15 +39,25 @@ def answer_lines(answer: RateAnswer, answers: RateAnswers, *, is_ended: bool = T
     """Write what is known of one limit, while the search goes on, too."""
     yield headline(answer, answers, is_ended=is_ended)
     yield from (f"  caution: {caution}" for caution in cautions(answer))
-    if answer.conditional is not None:
-        conditional = rate_text(answer.conditional)
-        yield f"  conditional throughput {conditional}: I/Os per second that complete within the limit"
-    for name, bound in (("lower bound", answer.lower), ("upper bound", answer.upper)):
-        if bound is not None:
-            yield f"  {name} {rate_text(bound.rate)}: {evidence(answer.limit, bound)}"
+    yield from (f"  {line}" for line in bound_lines(answer.limit, answer.conditional, answer.lower, answer.upper))
     if answer.undecided:
-        rates = ", ".join(map(rate_text, answer.undecided))
-        yield f"  undecided: {rates}"
+        yield f"  {undecided_line(answer.undecided)}"
+
+
+def bound_lines(
+    limit: Limit, conditional: float | None, lower: RateBound | None, upper: RateBound | None
+) -> Iterator[str]:
+    """Say what completes within a limit, and what was seen at the rates on both sides of it."""
+    if conditional is not None:
+        yield f"conditional throughput {rate_text(conditional)}: I/Os per second that complete within the limit"
+    for name, bound in (("lower bound", lower), ("upper bound", upper)):
+        if bound is not None:
+            yield f"{name} {rate_text(bound.rate)}: {evidence(limit, bound)}"
+
+
+def undecided_line(rates: Sequence[float]) -> str:
+    """Name the rates of which it is not known whether they keep a limit."""
+    return f"undecided: {', '.join(map(rate_text, rates))}"
 
 
 def headline(answer: RateAnswer, answers: RateAnswers, *, is_ended: bool = True) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from engine.job.knobs import Knob
 from engine.replacing import replace
-from engine.study.decoded import Figure, decoded
+from engine.study.decoded import Count, Figure, decoded
 from engine.sweep.axes import document_value
 from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
@@ -141,7 +143,7 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
     }
 
 
-_AS_THEY_ARE = ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios", "trend", "failing")
+_AS_THEY_ARE = ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios", "trend", "failing", "devices")
 
 
 def read_trial(document: Mapping[str, Any]) -> Trial | None:
@@ -161,7 +163,27 @@ def read_trial(document: Mapping[str, Any]) -> Trial | None:
     }
     found = decoded(Trial, values)
     half_width = math.inf if width is None else decoded(Figure, width)
-    return None if found is None or half_width is None else replace(found, half_width=half_width)
+    if found is None or half_width is None:
+        return None
+    return replace(found, half_width=half_width, targets=tuple(_read_targets(document.get("targets"))))
+
+
+class _Share(Struct, frozen=True):
+    """A target as it is written here."""
+
+    name: str
+    ios: Count
+    iops: Figure
+    latency_us: Mapping[str, Figure | None]
+    waited_pct: Figure | None = None
+
+
+def _read_targets(documents: object) -> Iterator[TargetShare]:
+    for each in decoded(tuple[_Share, ...], documents) or ():
+        mean_us, p99_us = each.latency_us.get("mean"), each.latency_us.get("p99")
+        if mean_us is not None:
+            p99_ns = None if p99_us is None else 1000 * p99_us
+            yield TargetShare(each.name, each.ios, each.iops, 1000 * mean_us, p99_ns, each.waited_pct)
 
 
 def _target(share: TargetShare) -> Document:

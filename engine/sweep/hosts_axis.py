@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from engine.sweep.axes import shown
 from engine.sweep.hosts_knob import FleetKnobs
 from engine.sweep.runner import SweepResult
-from engine.sweep.text import PointSummary, aligned
+from engine.sweep.text import PointSummary
 from engine.sweep.trial import Trial
 
 _SCALES = 0.5
@@ -97,31 +97,6 @@ def _gain(before: ScalingStep, now: PointSummary, hosts: int) -> float | None:
     if not before.summary.iops:
         return None
     return (now.iops / before.summary.iops - 1) / (hosts / before.hosts - 1)
-
-
-def scaling_lines(scalings: Sequence[HostScaling]) -> Iterator[str]:
-    """Write tables and answers."""
-    for scaling in scalings:
-        yield f"scaling over hosts{f' [{scaling.name}]' if scaling.name else ''}"
-        rows = [
-            (
-                str(step.hosts),
-                f"{step.summary.iops:,.0f}",
-                f"{step.summary.iops / step.hosts:,.0f}",
-                _percent(step.efficiency),
-                _percent(step.gain),
-                "-" if step.p99_ms is None else f"{step.p99_ms:.3f}",
-                "",
-            )
-            for step in scaling.steps
-        ]
-        yield from aligned(("hosts", "IOPS", "per host", "efficiency", "of growth", "p99 ms", ""), rows)
-        yield scaling.words
-        yield ""
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f} %"
 
 
 def scaling_document(scalings: Sequence[HostScaling]) -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""The tables and sentences of a sweep, as `lunscope sweep` prints them."""
+"""The trials of a load together, and the sentences of a sweep."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.repeats import Repeats, spread_of
-from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial import Trial
-
-_COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "I/Os", "n", "")
 
 
 class PointSummary(Struct, frozen=True):
@@ -65,45 +62,6 @@ def summaries(trials: Sequence[Trial]) -> list[PointSummary]:
     """Gather trials by load, ascending."""
     loads, repeats = sorted({trial.load for trial in trials}), Repeats.of(trials)
     return [PointSummary.of(load, [trial for trial in trials if trial.load == load], repeats) for load in loads]
-
-
-def sweep_lines(result: SweepResult) -> Iterator[str]:
-    """Write a whole sweep."""
-    for trouble in result.troubles:
-        yield f"note: {trouble}"
-    if result.plan.load is None:
-        yield from aligned(_head(result.plan), [_row(result.plan, curve) for curve in result.curves if curve.trials])
-    else:
-        for curve in result.curves:
-            yield from _curve_lines(result.plan, curve)
-    if not result.is_complete:
-        done = sum(len(curve.trials) for curve in result.curves)
-        yield f"not complete: {result.ended}; {done} measurements were made"
-
-
-def _curve_lines(plan: SweepPlan, curve: CurveResult) -> Iterator[str]:
-    if curve.curve.name:
-        yield f"[{curve.curve.name}]"
-    rows = [(f"{point.load:g}", *_figures(point)) for point in summaries(curve.trials)]
-    yield from aligned(_head(plan), rows)
-    yield from answer_lines(curve.answer, plan)
-    yield ""
-
-
-def _head(plan: SweepPlan) -> tuple[str, ...]:
-    return ("point" if plan.load is None else plan.load.knob.key, *_COLUMNS)
-
-
-def _row(_plan: SweepPlan, curve: CurveResult) -> tuple[str, ...]:
-    return (curve.curve.name, *_figures(PointSummary.of(0.0, curve.trials)))
-
-
-def _figures(point: PointSummary) -> tuple[str, ...]:
-    megabytes = statistics.median(trial.bytes_per_s for trial in point.trials) / 1e6
-    latencies = (_ms(point.latency_ms(metric)) for metric in ("mean", "p99", "p99.9"))
-    spread = f"{100 * point.spread:.0f} %"
-    rates = (f"{point.iops:,.0f}", spread, f"{megabytes:,.1f}")
-    return (*rates, *latencies, f"{point.ios:,}", str(len(point.trials)), point.notes)
 
 
 def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
@@ -162,15 +120,3 @@ def little_words(check: LittleCheck) -> str:
         return f"Little's law holds: I/Os in flight within {100 * abs(check.deviation):.1f} % of IOPS x latency"
     off = f"{100 * check.deviation:+.0f} % off IOPS x latency (Little's law)"
     return f"caution: at {check.load:g} the I/Os in flight are {off}"
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Right-align all columns but the last."""
-    widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
-    for row in (head, *rows):
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-        yield "  ".join((*cells, row[-1])).rstrip()

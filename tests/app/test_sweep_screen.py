@@ -245,9 +245,9 @@ async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
         await rewind_to(pilot, source, 7)
         await until(pilot, lambda: "not complete: goes on; 2 measurements were made" in screen_text(pilot))
         await rewind_to(pilot, source, 25)
-        await until(pilot, lambda: "[throughput of targets written in parallel]" in screen_text(pilot))
+        await until(pilot, lambda: "throughput of targets written in parallel:" in screen_text(pilot))
         assert "[dump] COMPLETE: 3 measurements" in screen_text(pilot)
-        assert "published elsewhere, on other hardware (HP-UX 11i v3" in screen_text(pilot)
+        assert "Published elsewhere, on other hardware (HP-UX 11i v3" in screen_text(pilot)
 
 
 # ------------------------------------------------------------------------------------------------ over a real load

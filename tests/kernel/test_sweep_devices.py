@@ -13,7 +13,6 @@ import pytest
 from collectors.advice import point_watch
 from collectors.advice.finding import FindingKind
 from collectors.advice.of_sweep import findings_of_sweep
-from collectors.advice.point_text import point_lines
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
@@ -23,6 +22,7 @@ from engine.sweep.runner import SweepResult, SweepRunner
 from tests import needs
 from tests.kernel.forked_command import lunscope
 from tests.kernel.throttle import slowed, throttle
+from tests.unit.documents.printed import printed, unwrapped
 from tui.headless.measuring import Sampling
 from tui.options.watching import Watching, open_source
 
@@ -93,7 +93,7 @@ def test_the_slow_one_of_two_is_named_with_its_cost(make_loop: MakeLoop, tmp_pat
     named = {found.kind: found for found in findings_of_sweep(result)}
     assert named[FindingKind.SLOW_TARGET].about == (slow,)
     assert FindingKind.UNKNOWN not in named
-    text = "\n".join(point_lines(result))
+    text = unwrapped(printed(result))
     assert f"without the lag of {slow} the mean latency would be" in text
     for trial in result.curves[0].trials:
         assert trial.devices is not None

@@ -127,7 +127,7 @@ def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[
     assert "not complete: stopped; " in text
     seen, _, measured = text.replace("\r", "").partition("\n\n")
     assert "watched   " in seen
-    assert "IOPS" in measured.splitlines()[0]
+    assert measured.startswith("[Sweep]\nPoints:\n")
 
 
 def test_headless_option_draws_nothing(terminals: list[Terminal], tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from collectors.all_subjects import REPORTED
 from collectors.derive.downsample import TOLERANCE
 from collectors.model import Step, Tier
+from collectors.reports.formats.registry import formats
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
 from collectors.reports.totals.since_mark import totals_document, totals_lines, totals_since
@@ -24,7 +26,7 @@ from engine.errors import UsageError
 from engine.replacing import replace
 from engine.strict_json import dump_json
 from engine.text import decimal_number, safe_text, short_text
-from tui.headless.document_files import DocumentFiles
+from tui.headless.document_files import DocumentFiles, format_options
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import FROM_ONE, Decimal
 from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
@@ -51,6 +53,14 @@ def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _format_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option with a file for each format of documents."""
+    for form in reversed(formats()):
+        path = click.Path(path_type=Path)
+        command = click.option(f"--{form.option}", type=path, metavar="FILE", help=form.help)(command)
+    return command
+
+
 _SUBJECTS = f"{', '.join(subject.one for subject in REPORTED[:-1])} or {REPORTED[-1].one}"
 _HELP = f"""Report each {_SUBJECTS} every INTERVAL seconds, COUNT times, then averages.
 
@@ -68,19 +78,13 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
     "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write one self-contained HTML file with charts, - for stdout; --from may name a recording, a run or a sweep.",
-)
+@_format_options
 @click.option(
     "--since-mark",
     metavar="NAME",
     help="Totals of each since a note or mark of the recording: its text, what it cleared, or last.",
 )
-@click.option("--md", type=click.Path(path_type=Path), metavar="FILE", help="The same as Markdown.")
-@click.option("--overwrite", is_flag=True, help="Replace the file that --html or --md names if it is such a report.")
+@click.option("--overwrite", is_flag=True, help=f"Replace the file of {format_options()} if it is such a report.")
 @tier_option
 @cost_option
 @click.argument("interval", type=_Interval(), required=False)
@@ -93,16 +97,14 @@ def command(
     all_disks: bool,
     recording: Path | None,
     as_json: bool,
-    html: Path | None,
     since_mark: str | None,
-    md: Path | None,
     overwrite: bool,
     tier: str,
     interval: float | None,
     count: int | None,
     procfs: Path,
     sysfs: Path,
-    **chosen: bool,
+    **chosen: Any,  # noqa: ANN401 (a flag for each subject, a path for each format)
 ) -> None:
     """Print a report of the selected subjects."""
     if interval is not None and interval <= 0:
@@ -111,16 +113,16 @@ def command(
     options = ReportOptions(
         tables, split=split, distribution=distribution, all_disks=all_disks, count=count, interval_s=interval
     )
+    wanted = {form: chosen[form.option] for form in formats() if chosen[form.option] is not None}
     if since_mark is not None:
-        wrong = html is not None or md is not None or interval is not None or split or distribution or recording is None
-        if recording is None or wrong:
+        if recording is None or wanted or interval is not None or split or distribution:
             raise UsageError(
-                "--since-mark adds up a recording: give --from FILE, and no interval, -R, -P, --html or --md"
+                f"--since-mark adds up a recording: give --from FILE, and no interval, -R, -P or {format_options()}"
             )
         _print_totals(SessionReader(recording), since_mark, tables, every=all_disks, as_json=as_json)
         return
-    if html is not None or md is not None or overwrite:
-        files = DocumentFiles(html, md, overwrite)
+    if wanted or overwrite:
+        files = DocumentFiles(wanted, overwrite)
         files.check(recording, as_json=as_json, count=count)
         assert recording is not None, "checked"
         best = _BEST.get(tier, Tier.EXACT)

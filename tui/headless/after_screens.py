@@ -78,15 +78,15 @@ def sum_up_series(
 
 def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     """Print what measurements say that were asked for together; returns whether all was measured."""
-    from tui.headless.answers import answer_lines  # noqa: PLC0415 (as above)
+    from collectors.reports.documents.measured import answer_sections  # noqa: PLC0415 (as above)
+    from tui.headless.shown import print_sections  # noqa: PLC0415
 
     finished = [session.finish() for session in group.sessions]
     results = [result for result in finished if result is not None]
     for session in group.sessions:
         if session.failure is not None:
             click.echo(f"lunscope: {safe_text(str(session.failure))}", err=True)
-    for line in answer_lines(group.order.answered(results, targets)):
-        click.echo(safe_text(line))
+    print_sections(answer_sections(group.order.answered(results, targets)))
     return group.order.is_complete(results)
 
 

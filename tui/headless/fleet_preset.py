@@ -7,16 +7,17 @@ from collections.abc import Mapping
 import click
 
 from collectors.fleet.host_jobs import HostJob
+from collectors.reports.documents.measured import answer_sections
 from engine.job.spec import Permissions
 from engine.replacing import replace
 from engine.strict_json import dump_json
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import require_write_permission
-from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document
 from engine.sweep.presets.plans import PresetAsked, PresetPlan, plan_asked
 from engine.sweep.presets.preset import Preset
-from engine.text import safe_text
 from tui.headless.fleet_sweep import FleetMeasured, FleetSweepWork, jobs_of
+from tui.headless.shown import print_sections
 
 
 def plan_fleet_preset(
@@ -47,5 +48,4 @@ def show_study(measured: FleetMeasured, work: FleetSweepWork, *, preset: PresetP
         document = {**outcome_document(outcome), "schema": "lunscope.fleet-preset/1", **measured.document}
         click.echo(dump_json(document))
         return
-    for line in (*outcome_lines(outcome), *measured.lines):
-        click.echo(safe_text(line))
+    print_sections((*answer_sections([outcome]), measured.section))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -15,6 +15,10 @@ from collectors.fleet.fleet_sweep_load import FleetSweepLoad, armed_jobs
 from collectors.fleet.host_jobs import HostJob
 from collectors.fleet.hosts_text import missing_hosts
 from collectors.model import Source
+from collectors.reports.documents.content import Bullets, Section
+from collectors.reports.documents.hosts import scaling_section
+from collectors.reports.documents.sweep import sweep_sections
+from collectors.reports.documents.sweep_file import swept_of
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import Permissions
@@ -25,7 +29,7 @@ from engine.study.order import Study
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.document import Document, sweep_document
-from engine.sweep.hosts_axis import scaling_document, scaling_lines, scaling_of
+from engine.sweep.hosts_axis import scaling_document, scaling_of
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
@@ -33,11 +37,11 @@ from engine.sweep.points import Point
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
 from engine.sweep.tuned_axis import TuneKnob
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
+from tui.headless.shown import print_sections
 from tui.headless.signals import EndingSignals
 
 
@@ -82,12 +86,12 @@ class FleetMeasured(Struct, frozen=True):
         }
 
     @property
-    def lines(self) -> Iterator[str]:
-        """Write the same as text."""
+    def section(self) -> Section:
+        """Say the same in words."""
+        lines = [f"partial: {name} is missing: {why}" for name, why in self.missing.items()]
         if self.spreads_ns:
-            yield f"started within {max(self.spreads_ns) / 1e6:.2f} ms of each other"
-        for name, why in self.missing.items():
-            yield f"partial: {name} is missing: {why}"
+            lines.insert(0, f"started within {max(self.spreads_ns) / 1e6:.2f} ms of each other")
+        return Section("Hosts", (Bullets(tuple(lines)),) if lines else ())
 
 
 ShowMeasured = Callable[[FleetMeasured, FleetSweepWork], None]
@@ -244,5 +248,5 @@ def show_scaling(measured: FleetMeasured, _work: FleetSweepWork, *, as_json: boo
         }
         click.echo(dump_json(document))
         return
-    for line in (*sweep_lines(result), *scaling_lines(scalings), *measured.lines):
-        click.echo(safe_text(line))
+    sections = (*sweep_sections(swept_of(result)), *map(scaling_section, scalings), measured.section)
+    print_sections(sections)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from collectors.reports.documents.measured import answer_sections
+from collectors.reports.formats.text import section_lines
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.sweep.plan import rough_time
-from engine.sweep.presets.outcome import outcome_lines
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, Preset
 from engine.sweep.presets.registry import PRESETS
@@ -61,7 +62,7 @@ def study_lines(group: SessionGroup, targets: tuple[str, ...]) -> list[str]:
     """Write the tables of the study of what was measured up to now; empty before the first measurement."""
     if group.order.whole is None or not any(curve.trials for each in group.results for curve in each.curves):
         return []
-    return list(outcome_lines(group.order.whole(group.results, targets)))
+    return list(section_lines(answer_sections([group.order.whole(group.results, targets)])))
 
 
 def measurable(job: JobSpec) -> JobSpec:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from collectors.reports.documents.measured import answer_sections
+from collectors.reports.formats.text import section_lines
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import RecordedMeasurement, recorded_measurements
 from engine.sweep.events import RecordedSweep
-from engine.sweep.presets.outcome import outcome_lines
 from engine.sweep.presets.recorded import recorded_study, studies
 from tui.sweep.isolation_state import IsolationState, recorded_isolation_state
 from tui.sweep.rate_state import RateState, recorded_rate_state
@@ -39,5 +40,5 @@ def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:
     """Yield for each sweep the tables of its study; nothing for one without a study."""
     for parts in studies(sweeps):
         study = recorded_study(parts)
-        lines = () if study is None else tuple(outcome_lines(study))
+        lines = () if study is None else tuple(section_lines(answer_sections([study])))
         yield from (lines for _ in parts)

@@ -19,6 +19,18 @@ class Bullets(Struct, frozen=True):
     """A list of sentences."""
 
     lines: tuple[str, ...]
+    below: tuple[tuple[str, ...], ...] = ()
+    """What follows from each line or supports it, where there is anything of that kind."""
+
+    @property
+    def whole(self) -> Iterator[str]:
+        """Yield each with all that stands below it in one line."""
+        for at, line in enumerate(self.lines):
+            yield " - ".join((line, *(self.below[at] if self.below else ())))
+
+
+NONE = Bullets(("none",))
+"""The list of what there may be, where there is nothing."""
 
 
 class Paragraph(Struct, frozen=True):
@@ -124,9 +136,16 @@ class Section(Struct, frozen=True):
 
     title: str
     blocks: tuple[Block, ...]
+    details: tuple[Block, ...] = ()
+    """Figures that the others rest on: below these on a page, above them in a terminal, where the end is read first."""
 
     def __bool__(self) -> bool:
-        return bool(self.blocks)
+        return bool(self.blocks or self.details)
+
+    @property
+    def whole(self) -> tuple[Block, ...]:
+        """All of them in the order of a page."""
+        return (*self.blocks, *self.details)
 
 
 class Document(Struct, frozen=True):

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from collectors.reports.documents.html import MARK
+from collectors.reports.formats.registry import formats
 from engine.errors import LunscopeError, RefusedError, UsageError, unusable, words_of
 from engine.job.formats.choose import write_new
 from engine.text import safe_text
@@ -60,4 +60,5 @@ def write_report(path: Path, lines: Iterable[str], *, overwrite: bool) -> None:
 def _is_report(path: Path) -> bool:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        return MARK.encode() in file.read(_HEAD_BYTES)
+        head = file.read(_HEAD_BYTES)
+    return any(each.mark.encode() in head for each in formats())

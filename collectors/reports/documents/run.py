@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collectors.reports.documents.content import (
+    NONE,
     Block,
     Bullets,
     Charts,
@@ -20,7 +21,7 @@ from collectors.reports.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.reports.documents.findings import finding_blocks
+from collectors.reports.documents.findings import finding_section
 from collectors.reports.documents.host_values import host_section_of
 from collectors.reports.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
 from collectors.reports.documents.run_devices import device_blocks
@@ -70,9 +71,9 @@ def run_report(path: Path, run: Values) -> Document:
             Section("Events on the host", tuple(_events(run))),
             Section("Epochs", tuple(_epochs(run))),
             Section("Job", tuple(_job(run))),
-            Section("What limited it, and what to change", tuple(finding_blocks(run))),
+            finding_section(run),
             host_section_of(part(run, "host")),
-            Section("Badges and caveats", (Bullets(tuple(_caveats(run)) or ("none",)),)),
+            Section("Badges and caveats", (Bullets(caveats) if (caveats := tuple(_caveats(run))) else NONE,)),
         ),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from collectors.reports.documents.content import (
+    NONE,
     Block,
     Bullets,
     Charts,
@@ -46,14 +47,13 @@ def study_report(path: Path, study: Values) -> Document:
 def study_sections(study: Values) -> list[Section]:
     """Make a section of the tables, and one of what was published besides and what is missing."""
     source = part(study, _PUBLISHED)
-    published = (
-        Paragraph(f"Published elsewhere, on other hardware ({text_of(source.get('source'))}):"),
-        Bullets(texts(source, "facts")),
-    )
+    facts = texts(source, "facts")
+    heading = Paragraph(f"Published elsewhere, on other hardware ({text_of(source.get('source'))}):")
+    published = (heading, Bullets(facts)) if facts else ()
     name = f"Study: {text_of(study.get('preset'))}"
     return [
         Section(name, (Paragraph(text_of(study.get("title"))), *isolation_blocks(study), *_tables(study), *published)),
-        Section("Notes and caveats of the study", (Bullets(tuple(_missing(study)) or ("none",)),)),
+        Section("Notes and caveats of the study", (Bullets(missing) if (missing := tuple(_missing(study))) else NONE,)),
     ]
 
 
@@ -61,11 +61,16 @@ def _missing(study: Values) -> Iterator[str]:
     sweeps = [part(each, "sweep") for each in parts(study, "parts")]
     yield from (line for sweep in sweeps for line in texts(sweep, "troubles"))
     yield from texts(study, "remarks")
-    if study.get("complete") is not True:
-        ended = [text_of(sweep.get("ended")) for sweep in sweeps if sweep.get("complete") is not True]
-        isolation = part(study, "isolation")
-        otherwise = (text_of(isolation.get("ended") or "points were skipped")) if isolation else "stopped"
-        yield f"not complete: {ended[0] if ended else otherwise}"
+    if study.get("complete") is True:
+        return
+    isolation = part(study, "isolation")
+    if isolation:
+        ended = text_of(isolation.get("ended") or "points were skipped")
+        yield f"not complete: {ended}; {len(parts(isolation, 'points'))} points were measured"
+    else:
+        early = [text_of(sweep.get("ended")) for sweep in sweeps if sweep.get("complete") is not True]
+        done = sum(len(parts(curve, "trials")) for sweep in sweeps for curve in parts(sweep, "curves"))
+        yield f"not complete: {early[0] if early else 'stopped'}; {done} measurements were made"
 
 
 def _tables(study: Values) -> Iterator[Block]:

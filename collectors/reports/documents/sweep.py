@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from collectors.reports.documents.content import (
+    NONE,
     Band,
     Block,
     Bullets,
@@ -23,10 +24,11 @@ from collectors.reports.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.reports.documents.findings import finding_blocks
+from collectors.reports.documents.findings import finding_section
 from collectors.reports.documents.host_values import host_section_of
 from collectors.reports.documents.json_values import figure
-from collectors.reports.documents.open_loop import OpenPoint, open_blocks, open_curves
+from collectors.reports.documents.open_loop import OpenPoint, open_answers, open_curves, open_figures
+from collectors.reports.documents.point import point_blocks
 from collectors.reports.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
 from engine.sweep.knee import Answer
@@ -49,7 +51,7 @@ def sweep_report(path: Path, swept: Swept) -> Document:
         UsageError: it holds no measurement.
     """
     count = sum(len(curve.trials) for curve in swept.curves)
-    count += sum(point.count for curve in swept.open_loop for point in curve.points)
+    count += sum(len(point.trials) for curve in swept.open_loop for point in curve.points)
     if not count:
         raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
     number = len(swept.curves) or len(swept.open_loop)
@@ -60,7 +62,7 @@ def sweep_report(path: Path, swept: Swept) -> Document:
         f"{path.name}: {count} measurements, {curves}{on}; report made by lunscope {version()}",
         (
             *sweep_sections(swept),
-            Section("What limited it, and what to change", tuple(finding_blocks(swept.findings))),
+            finding_section(swept.findings),
             host_section_of(swept.host),
         ),
     )
@@ -71,7 +73,7 @@ def sweep_sections(swept: Swept) -> list[Section]:
     return [
         *_curves(swept),
         *_open_curves(swept),
-        Section("Notes and caveats of the sweep", (Bullets(tuple(_notes(swept)) or ("none",)),)),
+        Section("Notes and caveats of the sweep", (Bullets(notes) if (notes := tuple(_notes(swept))) else NONE,)),
     ]
 
 
@@ -85,7 +87,8 @@ def _curves(swept: Swept) -> list[Section]:
     return [
         Section(
             f"Sweep: {curve.name}" if curve.name else "Sweep",
-            tuple(_curve_blocks(swept.load, curve, _open_beside(swept, curve))),
+            tuple(_answer_blocks(swept.load, curve)),
+            tuple(_figure_blocks(swept.load, curve, _open_beside(swept, curve))),
         )
         for curve in measured[:MOST_CURVES]
     ]
@@ -101,14 +104,15 @@ def _open_curves(swept: Swept) -> list[Section]:
     return [
         Section(
             f"Open loop: {curve.name}" if curve.name else "Open loop",
-            tuple(open_blocks(curve, with_chart=curve.name not in beside)),
+            tuple(open_answers(curve)),
+            tuple(open_figures(curve, with_chart=curve.name not in beside)),
         )
         for curve in swept.open_loop[:MOST_CURVES]
     ]
 
 
-def _curve_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> Iterator[Block]:
-    found, points = curve.answer, summaries(curve.trials)
+def _answer_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
+    found = curve.answer
     yield Paragraph(_answer_words(load, found), important=True)
     optima = tuple(_optimum_row(name, optimum) for name, optimum in _named(found))
     if optima:
@@ -116,6 +120,10 @@ def _curve_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> 
         yield DocumentTable("Best values", head, optima, note="between: the 95 % interval")
     if evidence := tuple(evidence_lines(found)):
         yield Bullets(evidence)
+
+
+def _figure_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> Iterator[Block]:
+    points = summaries(curve.trials)
     if len(points) > 1:
         charts = (
             _against_latency(load, curve, points, beside),
@@ -124,6 +132,7 @@ def _curve_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> 
         )
         yield Charts(charts, "Curves")
     yield _points_grid(load, points)
+    yield from point_blocks(load, curve.trials)
 
 
 def _answer_words(load: str, found: Answer) -> str:

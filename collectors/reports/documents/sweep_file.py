@@ -17,7 +17,7 @@ from engine.isolation.study import study_document as isolation_document
 from engine.job.knobs import KNOBS
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
-from engine.rate_search.runner import recorded_result
+from engine.rate_search.runner import RateResult, recorded_result
 from engine.replacing import replace
 from engine.study.trial_file import read_trials
 from engine.sweep.document import read_trial
@@ -26,6 +26,7 @@ from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
 from engine.sweep.presets.outcome import outcome_document
 from engine.sweep.presets.recorded import recorded_study, studies
+from engine.sweep.runner import SweepResult
 from engine.sweep.trial import TRIALS, Trial
 
 
@@ -52,6 +53,25 @@ class Swept(Struct, frozen=True):
     open_loop: tuple[OpenCurve, ...] = ()
     study: Values = field(default_factory=dict)
     """The document of a preset where it is one; then nothing else is set."""
+
+
+def swept_of(result: SweepResult) -> Swept:
+    """Describe what was just measured."""
+    curves = tuple(SweptCurve(each.curve.name, each.trials, each.answer) for each in result.curves if each.trials)
+    done = sum(len(curve.trials) for curve in curves)
+    missing = () if result.is_complete else (f"not complete: {result.ended}; {done} measurements were made",)
+    return Swept(
+        "" if result.plan.load is None else result.plan.load.knob.key,
+        curves,
+        (*missing, *result.troubles),
+    )
+
+
+def swept_of_rates(result: RateResult) -> Swept:
+    """Describe an open loop that was just measured."""
+    done = sum(len(curve.trials) for curve in result.curves)
+    missing = () if result.is_complete else (f"not complete: {result.ended}; {done} trials were made",)
+    return Swept("", (), (*missing, *result.troubles), open_loop=read_open_loop({"open_loop": open_loop(result)}))
 
 
 def read_trial_file(path: Path) -> Swept:

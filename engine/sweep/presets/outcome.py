@@ -1,14 +1,12 @@
-"""What a preset measured, as text and as JSON."""
+"""What a preset measured, as JSON."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.presets.plans import PresetPlan, preset_points
-from engine.sweep.presets.table import StudyColumn, StudyRow, StudyTable
+from engine.sweep.presets.table import StudyRow, StudyTable
 from engine.sweep.runner import SweepResult
 from engine.version import version
 
@@ -33,52 +31,6 @@ class PresetOutcome(Struct, frozen=True):
         named = zip(self.plan.parts, self.results, strict=False)
         points = [point for (part, _), result in named for point in preset_points(part.name, result)]
         return tuple(table for table in self.plan.preset.tables(points) if table.rows) if points else ()
-
-
-def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
-    """Write the tables with the published rows beside, and what was published besides."""
-    preset = outcome.plan.preset
-    yield from (f"note: {line}" for result in outcome.results for line in result.troubles)
-    for table in outcome.tables:
-        yield f"[{table.title}]"
-        yield from aligned_lines(table)
-        yield ""
-    if preset.published:
-        yield f"published elsewhere, on other hardware ({preset.source}):"
-        yield from (f"  {line}" for line in preset.published)
-    if not outcome.is_complete:
-        ended = next((result.ended for result in outcome.results if not result.is_complete), "stopped")
-        measured = sum(len(curve.trials) for result in outcome.results for curve in result.curves)
-        yield f"not complete: {ended}; {measured} measurements were made"
-
-
-def aligned_lines(table: StudyTable) -> Iterator[str]:
-    """Write one table with aligned columns, and the published rows beside."""
-    head = tuple(column.title for column in table.columns)
-    alone = [("",) * len(head) for _ in table.published_only]
-    left = _aligned((head, *(_shown(table.columns, row) for row in table.rows), *alone))
-    if not table.published:
-        yield from (line.rstrip() for line in left)
-        return
-    beside = [row.published or ("-",) * len(table.published_columns) for row in table.rows]
-    right = _aligned((table.published_columns, *beside, *table.published_only))
-    yield f"{'':{len(left[0])}}  | published elsewhere"
-    yield from (f"{mine}  | {theirs}".rstrip() for mine, theirs in zip(left, right, strict=True))
-
-
-def _shown(columns: Sequence[StudyColumn], row: StudyRow) -> tuple[str, ...]:
-    return tuple(column.shown(cell) for column, cell in zip(columns, row.cells, strict=True))
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align words to the left and numbers to the right."""
-    columns = [_column(column) for column in zip(*rows, strict=True)]
-    return ["  ".join(cells) for cells in zip(*columns, strict=True)]
-
-
-def _column(cells: Sequence[str]) -> list[str]:
-    width, is_words = max(map(len, cells)), any(" " in cell for cell in cells[1:])
-    return [cell.ljust(width) if is_words else cell.rjust(width) for cell in cells]
 
 
 def outcome_document(outcome: PresetOutcome) -> Document:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.reports.documents.html import MARK
 from collectors.reports.documents.scale import binary_ticks, log_ticks, round_ticks, short_number, time_ticks
+from collectors.reports.formats.registry import HTML_MARK as MARK
 from tui.cli import run_cli
 
 LOAD = str(Path(__file__).parents[2] / "recordings" / "load.luns")

@@ -10,9 +10,9 @@ import pytest
 
 from collectors.model import Device, HostFacts, Tier, Topology
 from collectors.reports.documents.averages import DocumentOptions
-from collectors.reports.documents.html import html_lines
-from collectors.reports.documents.markdown import markdown_lines
 from collectors.reports.documents.open_file import document_of
+from collectors.reports.formats.html import html_lines
+from collectors.reports.formats.md import markdown_lines
 from collectors.reports.host_facts import host_document
 from engine.running.status import LoadStatus
 from engine.study.trial_file import TrialFile

@@ -10,9 +10,9 @@ import pytest
 
 from collectors.model import Sample
 from collectors.reports.documents.averages import DocumentOptions
-from collectors.reports.documents.html import html_lines
-from collectors.reports.documents.markdown import markdown_lines
 from collectors.reports.documents.recording import recording_document
+from collectors.reports.formats.html import html_lines
+from collectors.reports.formats.md import markdown_lines
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.replacing import replace

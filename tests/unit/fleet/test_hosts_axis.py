@@ -7,15 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from collectors.fleet.fleet_sweep_load import _common_duration_s
+from collectors.reports.documents.hosts import scaling_section
 from engine.job.spec import JobSpec, TargetSpec
 from engine.sweep.axes import parse_axis
-from engine.sweep.hosts_axis import HostScaling, scaling_document, scaling_lines, scaling_of
+from engine.sweep.hosts_axis import HostScaling, scaling_document, scaling_of
 from engine.sweep.hosts_knob import FleetKnobs, hosts_knob
 from engine.sweep.knee import answer
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.points import Point
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial import Trial
+from tests.unit.documents.printed import shown, unwrapped
 
 
 def plan_of(*vary: str) -> SweepPlan:
@@ -52,7 +54,7 @@ def test_the_answer_follows_the_law(law: Callable[[int, int], float], stops_at: 
     (scaling,) = measured(plan_of("hosts=1,2,4,8"), law)
     assert scaling.stops_at == stops_at
     assert says in scaling.words
-    assert says in "\n".join(scaling_lines([scaling]))
+    assert says in unwrapped(shown([scaling_section(scaling)]))
     assert scaling_document([scaling])[0]["stops_at"] == stops_at
 
 

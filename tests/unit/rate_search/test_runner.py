@@ -15,11 +15,11 @@ from engine.rate_search.answer import RateVerdict
 from engine.rate_search.document import open_loop, rate_document
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan
 from engine.rate_search.runner import RateResult, RateRunner
-from engine.rate_search.text import rate_lines
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.study.trial_file import TrialFile
 from engine.sweep.limit import Limit
+from tests.unit.documents.printed import printed
 from tests.unit.rate_search.fake_open_load import FakeOpenLoad
 
 # P(T > t) = exp(-(mu - lambda) t) with mu = 20,000/s.
@@ -44,8 +44,8 @@ def test_search_over_a_load_finds_the_rate_and_says_so() -> None:
     assert answer.lower is not None
     assert answer.lower.rate == pytest.approx(P99_RATE, rel=0.05)
     assert result.elapsed_s <= 180
-    text = "\n".join(rate_lines(result))
-    for words in ("[open loop, poisson arrivals]", "p99<=2ms: 16,", "IOPS keep it", "conditional throughput"):
+    text = printed(result)
+    for words in ("[Open loop]", "I/Os arrive (poisson)", "p99<=2ms: 16,", "IOPS keep it", "conditional throughput"):
         assert words in text
     assert "caution" not in text
     assert [data["rate_search"] for _, data in notes] == ["begin", *["trial"] * len(result.curves[0].trials), "end"]
@@ -70,7 +70,7 @@ def test_document_is_json_with_bounds_in_order() -> None:
     assert search["maximum_is_capped"]
     verdicts = {each["limit"]: each["verdict"] for each in search["limits"]}
     assert verdicts == {"p99<=2ms": "all_keep", "p50<=1us": "none_keeps", "p99.9<=10s": "all_keep"}
-    text = "\n".join(rate_lines(result))
+    text = printed(result)
     assert "even the highest rate asked for keeps it, 12,000 IOPS" in text
     assert "no rate keeps it: not even 100 IOPS, the lowest tried" in text
     assert all(trial["rate"] >= 100 for trial in search["trials"])
@@ -85,8 +85,8 @@ def test_stop_keeps_what_was_measured_and_says_undecided() -> None:
     assert result.ended == "stopped"
     assert result.curves[0].trials == tuple(kept)
     assert len(kept) == 20
-    assert "not complete: stopped; 20 trials were made" in list(rate_lines(result))
-    assert "undecided" in "\n".join(rate_lines(result))
+    assert "- not complete: stopped; 20 trials were made" in printed(result).splitlines()
+    assert "undecided" in printed(result)
     json.dumps(open_loop(result), allow_nan=False)
 
 

@@ -15,7 +15,6 @@ from engine.job.spec import Arrival, JobSpec, Knobs
 from engine.rate_search.document import open_loop
 from engine.rate_search.runner import RateResult, RateRunner
 from engine.rate_search.steps import SHARES, StepPlan, steps_after
-from engine.rate_search.text import rate_lines
 from engine.replacing import replace
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
@@ -23,6 +22,7 @@ from engine.sweep.knee import answer
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial import Trial
+from tests.unit.documents.printed import printed
 from tests.unit.rate_search.fake_open_load import FakeOpenLoad
 
 # Both combinations are served by a queue of 20,000/s.
@@ -62,7 +62,7 @@ def test_arrivals_that_were_asked_for_stay() -> None:
 
 def test_rates_that_are_not_carried_are_called_that_and_no_maximum_is_claimed() -> None:
     result, _ = run(steps_after(closed(40_000), JobSpec(), [("", DEEP)]))
-    text = "\n".join(rate_lines(result))
+    text = printed(result)
     assert "not carried" in next(line for line in text.splitlines() if line.strip().startswith("40,000"))
     assert "not carried" not in next(line for line in text.splitlines() if line.strip().startswith("4,000"))
     assert "maximum" not in text

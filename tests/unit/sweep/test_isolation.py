@@ -18,13 +18,14 @@ from engine.events import Event, EventKind
 from engine.isolation.aggressor_group import find_hierarchy
 from engine.isolation.caps import NO_CAP, Cap, shares_of
 from engine.isolation.factor import Baseline, FactorOf, baseline_of, figure_for
-from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document, study_lines
+from engine.isolation.study import AggressorLoad, IsolationPoint, IsolationStudy, study_document
 from engine.isolation.victim import VictimMeter, VictimSecond, pooled_p99_ns
 from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.status import LoadStatus
 from tests.app.isolation_states import ALL, isolation_events, isolation_plan, isolation_points
 from tests.recorded import recorded_isolation
+from tests.unit.documents.printed import printed
 
 _RATE = 200
 _LOW, _HIGH = AggressorLoad(1, "4k"), AggressorLoad(32, "4k")
@@ -134,8 +135,9 @@ def test_answer_is_not_given_where_the_data_do_not_say_it() -> None:
 def test_table_and_document_have_every_point() -> None:
     starved = IsolationPoint(_HIGH, _TIGHT, None, (_second(0.0, ios=0),) * 5)
     study = _study(*_UNCAPPED, starved)
-    lines = list(study_lines(study))
-    assert len(lines) == 2 + 5 + 2
+    lines = printed(study).splitlines()
+    rows = [line.split()[0] for line in lines[lines.index("seconds:") :] if line and not line.startswith(" ")]
+    assert [row for row in rows if row == "alone"] == ["alone"] * 2
     document = json.loads(json.dumps(study_document(study), allow_nan=False))
     assert (document["schema"], document["preset"], document["complete"]) == ("lunscope.preset/1", "isolation", True)
     rows = document["tables"][0]["rows"]
@@ -203,7 +205,7 @@ def test_points_that_were_skipped_are_named() -> None:
     study = replace(_study(*_UNCAPPED), left_out=("beside QD 4, 4k, cap none",))
     assert not study.is_complete
     assert "points are missing" in study.answer
-    assert list(study_lines(study))[-1] == "left out: beside QD 4, 4k, cap none"
+    assert "- left out: beside QD 4, 4k, cap none" in printed(study).splitlines()
     document = study_document(study)
     assert (document["complete"], document["remarks"]) == (False, ["left out: beside QD 4, 4k, cap none"])
 

@@ -19,8 +19,8 @@ from engine.sweep.limit import Limit
 from engine.sweep.optimum import CurveReading, Optimum
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
-from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
+from tests.unit.documents.printed import printed, unwrapped
 from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, corner, flat, sweep
 
 SOFT = bend(24)
@@ -39,25 +39,22 @@ def _result(*axes: str, curve: Curve = SOFT, **changes: Any) -> SweepResult:
 
 
 def _text(result: SweepResult) -> str:
-    return "\n".join(sweep_lines(result))
+    return printed(result)
 
 
 def test_text_names_the_optima_with_interval_and_evidence() -> None:
     text = _text(_result())
-    lines = text.splitlines()
-    assert lines[0] == "note: disk b: its I/Os failed"
-    assert lines[1].split() == ["qd", "IOPS", "+-", "MB/s", "mean", "ms", "p99", "ms", "p99.9", "ms", "I/Os", "n"]
-    assert "knee: throughput rises to the knee and stays" in lines
-    assert "  no load keeps p99<=1us" in lines
-    for words in (
-        "best balance: qd=2",
-        "highest throughput: qd=",
-        "best with mean<=750us: qd=1",
-        "fit error",
-        "sigma 0.0",
-    ):
+    assert "- disk b: its I/Os failed" in text.splitlines()
+    head = next(line for line in text.splitlines() if line.split()[:1] == ["qd"])
+    assert head.split() == ["qd", "IOPS", "+-", "throughput", "mean", "p50", "p99", "p99.9", "I/Os", "n"]
+    assert "knee: throughput rises to the knee and stays. Best balance at qd=2" in text
+    rows = {line[:22].strip(): line for line in text.splitlines()}
+    assert rows["best with p99<=1us"].endswith("no load keeps it")
+    assert rows["best with mean<=750us"].split()[3].startswith("1")
+    assert {"best balance", "highest throughput"} <= rows.keys()
+    for words in ("fit error", "sigma 0.0"):
         assert words in text
-    assert "  Little's law holds: I/Os in flight within 0.0 % of IOPS x latency" in lines
+    assert "- Little's law holds: I/Os in flight within 0.0 % of IOPS x latency" in text.splitlines()
     assert "noisy" not in text
     assert "not complete" not in text
 
@@ -65,15 +62,15 @@ def test_text_names_the_optima_with_interval_and_evidence() -> None:
 def test_text_of_a_flat_curve_names_the_load_to_use() -> None:
     text = _text(_result(curve=flat))
     assert "flat: throughput differs by" in text
-    assert "no knee: use 1\n" in text
-    assert "  load to use: qd=1  " in text
+    assert "no knee: use 1. Load to use at qd=1 " in unwrapped(text)
+    assert any(line.startswith("load to use ") for line in text.splitlines())
     assert "best balance" not in text
     assert "highest throughput" not in text
 
 
 def test_what_a_limit_rests_on_is_said() -> None:
     result = _result(ios=1200)
-    assert re.search(r"best with mean<=750us: qd=1\d .*, by [123],[0-9]00 I/Os", _text(result))
+    assert re.search(r"best with mean<=750us +1\d .* by [123],[0-9]00 I/Os", _text(result))
     document: Any = sweep_document(result, ())
     found = document["curves"][0]["answer"]
     assert found["best_within"][0]["optimum"]["ios"] in {1200, 2400, 3600}
@@ -82,7 +79,7 @@ def test_what_a_limit_rests_on_is_said() -> None:
 
 def test_the_law_of_equal_servers_is_said_where_it_fits() -> None:
     assert re.search(
-        r"^  behaves like 8 servers of 0\.(49|50).* ms: 1[56],", _text(_result(curve=corner(8))), re.MULTILINE
+        r"^- behaves like 8 servers of 0\.(49|50).* ms: 1[56],", _text(_result(curve=corner(8))), re.MULTILINE
     )
     document: Any = sweep_document(_result(curve=corner(8)), ())
     servers = document["curves"][0]["answer"]["servers"]
@@ -94,8 +91,8 @@ def test_the_law_of_equal_servers_is_said_where_it_fits() -> None:
 def test_text_says_what_makes_figures_less_than_they_seem() -> None:
     text = _text(_result(stop=Stop.NOISY, half_width=0.02, in_flight=1000.0))
     assert text.count("noisy") >= 9
-    assert "  measurements are noisy, +-2 %: that is how far the IOPS of a load are certain" in text.splitlines()
-    assert "Little's law" in text
+    assert "- measurements are noisy, +-2 %: that is how far the IOPS of a load are certain" in unwrapped(text)
+    assert "Little's law" in unwrapped(text)
     assert "disk b fails" in _text(_result(failing=("disk b",)))
     result = replace(_result(), ended="load failed: gone")
     assert "not complete: load failed: gone" in _text(result)
@@ -114,17 +111,19 @@ def test_table_leaves_out_what_measured_fewer_targets() -> None:
     result = SweepResult(
         plan, (CurveResult(plan.curves[0], (*good, *lost), answer((*good, *lost))),), "complete", (), 1.0
     )
-    assert [line.split()[1] for line in _text(result).splitlines()[1:5]] == ["100", "200", "400", "800"]
+    rows = _text(result).split("Points:\n")[1].splitlines()[2:6]
+    assert [row.split()[1] for row in rows] == ["100", "200", "400", "800"]
 
 
 def test_points_without_a_load_axis_are_one_table() -> None:
     lines = _text(_result("bs=4k,8k")).splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["point", "bs=4k", "bs=8k"]
+    assert lines[0] == "[Points]"
+    assert [line.split()[0] for line in (lines[1], *lines[3:5])] == ["point", "bs=4k", "bs=8k"]
 
 
 def test_curves_of_several_axes_are_named() -> None:
-    assert "[stripe_width=1 bs=8k]" not in _text(_result())
-    assert "[bs=8k]" in _text(_result("qd=1..64", "bs=4k,8k"))
+    assert "[Sweep]" in _text(_result())
+    assert "[Sweep: bs=8k]" in _text(_result("qd=1..64", "bs=4k,8k"))
 
 
 def _numbers(document: object) -> list[float]:
@@ -220,4 +219,5 @@ def test_spread_over_trials_is_in_the_table() -> None:
     trials = [Trial(load, load, 100.0 * load * share, 1e6) for load in (1, 2, 4, 8) for share in (0.8, 1.0, 1.2)]
     plan = make_plan(JobSpec(), (parse_axis("qd=1..8"),))
     result = SweepResult(plan, (CurveResult(plan.curves[0], tuple(trials), answer(trials)),), "complete", (), 1.0)
-    assert " 27 %" in _text(result).splitlines()[1]
+    rows = _text(result).split("Points:\n")[1].splitlines()
+    assert (rows[1].split()[1], rows[2].split()[2]) == ("%", "27")

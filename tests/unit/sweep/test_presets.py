@@ -7,9 +7,11 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from collectors.reports.documents.measured import answer_sections
 from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
@@ -20,13 +22,14 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import make_plan
-from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, doubled
 from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.presets.registry import PRESETS, fleet_preset, preset_named
 from engine.sweep.runner import SweepResult, SweepRunner
 from tests.recorded import recorded_sweep
+from tests.unit.documents.printed import shown, unwrapped
 from tests.unit.sweep.fake_load import FakeLoad
 
 HOST = HostSize(cpus=4, memory_bytes=16 << 30)
@@ -75,8 +78,8 @@ def test_each_point_of_the_axes_is_measured_once_and_printed(name: str) -> None:
             combinations *= len(axis.values)
         assert combinations == part.points
     assert outcome.tables
-    text = "\n".join(outcome_lines(outcome))
-    assert f"published elsewhere, on other hardware ({plan.preset.source})" in text
+    text = shown(answer_sections([outcome]))
+    assert f"Published elsewhere, on other hardware ({plan.preset.source})" in unwrapped(text)
     assert "not complete" not in text
     json.dumps(outcome_document(outcome), allow_nan=False)
 
@@ -262,10 +265,11 @@ def test_a_point_where_nothing_completed_has_no_figures() -> None:
     curve = outcome.results[0].curves[0]
     none = replace(curve.trials[0], ios=0, iops=0.0, bytes_per_s=0.0, latency_ns=0.0)
     result = replace(outcome.results[0], curves=(replace(curve, trials=(none,)),))
-    lines = list(outcome_lines(replace(outcome, results=(result,))))
-    (line,) = (line for line in lines if "no I/O completed" in line)
-    assert line.split()[:8] == ["write", "direct", "1", "1m", "-", "-", "-", "-"]
-    assert not any(" 0.0" in each or " 0 " in each for each in lines if each.lstrip().startswith("write"))
+    document: Any = outcome_document(replace(outcome, results=(result,)))
+    (row,) = (row for table in document["tables"] for row in table["rows"] if "no I/O completed" in str(row.values()))
+    assert (row["direction"], row["threads"], row["iops"], row["megabytes_per_s"]) == ("write", 1, None, None)
+    lines = shown(answer_sections([replace(outcome, results=(result,))])).splitlines()
+    assert not any(" 0.0" in each or " 0 " in each for each in lines if each.startswith("write"))
 
 
 def test_blocks_of_directio_and_dump_are_not_cut() -> None:
@@ -349,7 +353,7 @@ def test_tables_of_a_recording_are_those_that_were_printed(plan: PresetPlan) -> 
     (parts,) = studies(sweeps)
     study = recorded_study(parts)
     assert study is not None
-    assert list(outcome_lines(study)) == list(outcome_lines(outcome))
+    assert shown(answer_sections([study])[:1]) == shown(answer_sections([outcome])[:1])
     assert all(sweep.plan.trials == sweep.points.done for sweep in sweeps)
 
 
@@ -357,7 +361,7 @@ def test_a_recorded_study_that_is_not_complete_says_so_and_others_begin_anew() -
     _, (before,) = _recorded(_plan("flashcache"), parts=1)
     study = recorded_study((before,))
     assert study is not None
-    assert list(outcome_lines(study))[-1] == "not complete: stopped; 8 measurements were made"
+    assert shown(answer_sections([study])).endswith("- not complete: stopped; 8 measurements were made")
     assert [len(parts) for parts in studies([before, before])] == [1, 1]
     unknown = replace(before, plan=replace(before.plan, preset="of another version"))
     assert recorded_study((unknown,)) is None
@@ -374,5 +378,5 @@ def test_stopped_preset_shows_what_was_measured() -> None:
     stopped.stop()
     outcome = PresetOutcome(plan, (whole.results[0], stopped.run()), ())
     assert not outcome.is_complete
-    assert list(outcome_lines(outcome))[-1] == "not complete: stopped; 15 measurements were made"
+    assert shown(answer_sections([outcome])).endswith("- not complete: stopped; 15 measurements were made")
     assert [table.title for table in outcome.tables] == ["sequential, MiB/s by share of reads"]

@@ -18,8 +18,8 @@ from collectors.reports.documents.content import (
     Facts,
     Paragraph,
 )
-from collectors.reports.documents.html import MARK
 from collectors.reports.documents.scale import short_number, time_label
+from collectors.reports.formats.registry import HTML_MARK, Format
 from engine.text import safe_text
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!$^]")
@@ -31,14 +31,14 @@ _CELLS = 60
 
 def markdown_lines(document: Document) -> Iterator[str]:
     """Yield the lines of the file, without line ends."""
-    yield MARK
+    yield HTML_MARK
     yield f"# {_escaped(document.title)}"
     yield ""
     yield _line(document.lead)
     for section in document.filled():
         yield ""
         yield f"## {_escaped(section.title)}"
-        for block in section.blocks:
+        for block in section.whole:
             yield ""
             yield from _block(block)
 
@@ -48,7 +48,7 @@ def _block(block: Block) -> Iterator[str]:
         case Facts():
             yield from (f"- {_line(name)}: {_escaped(value)}" for name, value in block.rows)
         case Bullets():
-            yield from (f"- {_line(line)}" for line in block.lines)
+            yield from (f"- {_line(line)}" for line in block.whole)
         case Paragraph():
             yield f"**{_escaped(block.text)}**" if block.important else _line(block.text)
         case DocumentTable():
@@ -127,3 +127,6 @@ def _escaped(text: str) -> str:
 def _line(text: str) -> str:
     """Write the text of a whole line: what would make it a list or a heading has no effect either."""
     return _STARTS.sub(lambda found: f"{found[1]}{found[2][:-1]}\\{found[2][-1]}", _escaped(text))
+
+
+FORMAT = Format("md", "The same as Markdown.", HTML_MARK, markdown_lines)

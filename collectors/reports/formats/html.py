@@ -19,10 +19,9 @@ from collectors.reports.documents.content import (
     Section,
 )
 from collectors.reports.documents.svg import svg_of
+from collectors.reports.formats.registry import HTML_MARK, Format
 from engine.text import safe_text
 
-MARK = "<!-- lunscope report -->"
-"""Mark in the first lines of every file, so that only such files are overwritten."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Nothing is loaded or run, whatever a name in a recording holds."""
 
@@ -30,7 +29,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def html_lines(document: Document) -> Iterator[str]:
     """Yield the lines of the file, without line ends."""
     yield "<!DOCTYPE html>"
-    yield MARK
+    yield HTML_MARK
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -45,7 +44,7 @@ def html_lines(document: Document) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     yield f"<section><h2>{_escaped(section.title)}</h2>"
-    for block in section.blocks:
+    for block in section.whole:
         yield from _block(block)
     yield "</section>"
 
@@ -56,7 +55,7 @@ def _block(block: Block) -> Iterator[str]:
             rows = "".join(f"<dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd>" for name, value in block.rows)
             yield f"<dl>{rows}</dl>"
         case Bullets():
-            yield f"<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in block.lines)}</ul>"
+            yield f"<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in block.whole)}</ul>"
         case Paragraph():
             kind = ' class="answer"' if block.important else ""
             yield f"<p{kind}>{_escaped(block.text)}</p>"
@@ -190,3 +189,11 @@ dl{grid-template-columns:1fr}dd{margin:0 0 6px}th,td{padding:4px 7px}}
     + _SERIES
 )
 """The whole style sheet."""
+
+
+FORMAT = Format(
+    "html",
+    "Write one self-contained HTML file with charts, - for stdout; --from may name a recording, a run or a sweep.",
+    HTML_MARK,
+    html_lines,
+)
