@@ -109,6 +109,8 @@ def _table(table: DocumentTable, width: int) -> Iterator[str]:
         yield from _wrapped(f"{table.title}:", width)
     columns = [_Column.of(table, at) for at in range(len(table.head))]
     kept = [column for column in columns[: _keys(table)] if column.width]
+    if _least(kept) > width // 2:
+        kept = kept[: table.texts]
     for at, part in enumerate(_parts([column for column in columns if column.width], kept, width)):
         if at:
             yield ""
@@ -159,11 +161,16 @@ class _Column(Struct, frozen=True):
         return [pad(line, width) for line in textwrap.wrap(text, width, break_on_hyphens=False) or [""]]
 
 
+def _least(columns: Sequence[_Column]) -> int:
+    """Columns of the terminal that these cannot do without."""
+    return sum(column.least + 1 for column in columns) - 1
+
+
 def _parts(columns: Sequence[_Column], kept: Sequence[_Column], width: int) -> Iterator[Sequence[_Column]]:
     """Yield columns that fit beside each other, the kept ones each time."""
     part = list[_Column]()
     for column in columns:
-        if len(part) > len(kept) and sum(each.least + 1 for each in (*part, column)) > width + 1:
+        if len(part) > len(kept) and _least((*part, column)) > width:
             yield part
             part = list(kept)
         part.append(column)
