@@ -137,7 +137,7 @@ def read_open_loop(sweep: Values) -> tuple[OpenCurve, ...]:
     """Read the open loop of a document; empty where it has none, or nothing of it was measured."""
     loop = part(sweep, "open_loop")
     curves = (_curve(each, loop) for each in parts(loop, "searches"))
-    return tuple(curve for curve in curves if curve.points)
+    return tuple(curve for curve in curves if curve.points or curve.trial_count)
 
 
 def _curve(search: Values, loop: Values) -> OpenCurve:
@@ -191,7 +191,8 @@ def open_figures(curve: OpenCurve, *, with_chart: bool) -> Iterator[Block]:
             charts.append(DrawnChart("Latency against throughput", "ms", drawn, DrawnAxis.LOG, "IOPS"))
         if charts:
             yield Charts(tuple(charts), "Curves")
-    yield _grid(curve)
+    if curve.points:
+        yield _grid(curve)
 
 
 def _limited_chart(answer: LimitAnswer, points: Sequence[OpenPoint]) -> Iterator[DrawnChart]:
