@@ -20,7 +20,7 @@ from engine.sweep.knee import Shape
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.text import PointSummary, summaries
-from engine.sweep.trial import Trial
+from engine.sweep.trial import Trial, best_trial
 
 _NO_MORE = frozenset({Shape.KNEE, Shape.PEAK, Shape.FLAT})
 """Curves on which more load gives no more throughput, up to the last one."""
@@ -74,12 +74,6 @@ def _further(plan: SweepPlan, curve: CurveResult) -> dict[str, str]:
             "further": f"whether throughput still rises with {plan.load.knob.key} is not seen: {curve.answer.words}"
         }
     return {"further": f"the curve over {plan.load.knob.key} does not show that more load gives no more"}
-
-
-def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """Choose the highest throughput among the steady trials without failed I/Os; None without any."""
-    used = [trial for trial in trials if trial.is_settled and not trial.failing and trial.iops > 0]
-    return max(used, key=lambda trial: trial.iops, default=None)
 
 
 def _curve(plan: SweepPlan, result: CurveResult) -> LoadCurve:

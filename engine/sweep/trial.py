@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -119,6 +119,12 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
     def latency_of(self, metric: str) -> float | None:
         """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""
         return self.latency_ns if metric == "mean" else self.latencies_ns.get(metric)
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial | None:
+    """Choose the highest throughput among the steady trials without failed I/Os; None without any."""
+    used = [trial for trial in trials if trial.is_settled and not trial.failing and trial.iops > 0]
+    return max(used, key=lambda trial: trial.iops, default=None)
 
 
 TRIALS = trial_kind("lunscope.sweep-trials/1", Trial)

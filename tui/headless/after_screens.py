@@ -78,7 +78,7 @@ def sum_up_series(
 
 def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     """Print what measurements say that were asked for together; returns whether all was measured."""
-    from collectors.reports.documents.measured import answer_sections  # noqa: PLC0415 (as above)
+    from collectors.advice.measured import answer_sections  # noqa: PLC0415 (as above)
     from tui.headless.shown import print_sections  # noqa: PLC0415
 
     finished = [session.finish() for session in group.sessions]

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from collectors.advice.finding import findings_document
+from collectors.advice.measured import Answer, answer_findings, answer_sections
 from collectors.advice.point_watch import DeviceWatch
-from collectors.reports.documents.measured import Answer, answer_findings, answer_sections
 from engine.isolation.study import IsolationStudy, study_document
 from engine.rate_search.document import open_loop, rate_document
 from engine.rate_search.runner import RateResult

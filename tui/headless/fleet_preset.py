@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import click
 
+from collectors.advice.measured import answer_sections
 from collectors.fleet.host_jobs import HostJob
-from collectors.reports.documents.measured import answer_sections
 from engine.job.spec import Permissions
 from engine.replacing import replace
 from engine.strict_json import dump_json

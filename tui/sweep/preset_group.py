@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from collectors.reports.documents.measured import answer_sections
+from collectors.advice.measured import answer_sections
 from collectors.reports.formats.text import section_lines
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions

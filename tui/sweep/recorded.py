@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from collectors.reports.documents.measured import answer_sections
+from collectors.advice.measured import answer_sections
 from collectors.reports.formats.text import section_lines
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation

@@ -21,14 +21,40 @@ _MOST_ROWS = 200
 
 
 def device_blocks(run: Values) -> Iterator[Block]:
-    """Yield a table of disks, of paths and of HBA ports, in the columns that `run` prints; nothing without samples."""
+    """Yield a table of disks, of paths and of HBA ports, in the columns of `report`, or why there is none."""
     devices = part(run, "devices")
-    grids = [_grid(name, rows) for name in _TABLES if (rows := parts(devices, name))]
+    grids = list(_grids(devices))
     if grids:
         elapsed = figure(number(devices, "elapsed_s"), 1)
         yield Paragraph(f"Over {elapsed} s, with all I/O of this host on them; tier: {text_of(devices.get('tier'))}.")
         yield from grids
         yield Paragraph(LEGEND)
+    elif "devices" in run:
+        yield Paragraph("No disk that has counters." if devices else "Not sampled: the run was too short.")
+
+
+def point_device_blocks(devices: Values, at: str, used: tuple[str, ...]) -> Iterator[Block]:
+    """Yield the same of one point of a sweep, where its targets are: those beyond the stripe width do nothing."""
+    grids = list(_grids(devices, used))
+    if grids:
+        yield Paragraph(f"Under the targets{at}, with all I/O of this host on them:")
+        yield from grids
+        yield Paragraph(LEGEND)
+
+
+def _grids(devices: Values, used: tuple[str, ...] = ()) -> Iterator[DocumentTable]:
+    disks = {row.get("name") for row in parts(devices, "disks")}
+    for name in _TABLES:
+        rows = [row for row in parts(devices, name) if _is_used(row, used)]
+        # A disk that is its own only path would be there twice.
+        rows = [row for row in rows if row.get("name") not in disks] if name == "paths" else rows
+        if rows:
+            yield _grid(name, rows)
+
+
+def _is_used(row: Values, used: tuple[str, ...]) -> bool:
+    above = texts(row, "targets")
+    return not used or not above or bool(set(used).intersection(above))
 
 
 def _grid(name: str, rows: Sequence[Values]) -> DocumentTable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from collectors.advice.measured import Answer, answer_sections
 from collectors.reports.documents.content import Section
-from collectors.reports.documents.measured import Answer, answer_sections
 from collectors.reports.formats.text import WIDTH, section_lines
 
 

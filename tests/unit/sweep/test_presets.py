@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collectors.reports.documents.measured import answer_sections
+from collectors.advice.measured import answer_sections
 from collectors.session.objects import event_from_json, event_to_json
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
