@@ -68,7 +68,6 @@ POSITION = 75
 class Setting:
     """What a key needs of the app that it is pressed in."""
 
-    size: tuple[int, int]
     replay: bool
     has_paths: bool
     has_latencies: bool
@@ -77,7 +76,7 @@ class Setting:
 
     def __str__(self) -> str:
         parts = {"replay": self.replay, "paths": self.has_paths, "latencies": self.has_latencies, self.own: self.own}
-        return "-".join((*filter(parts.get, parts), f"{self.size[0]}x{self.size[1]}"))
+        return "-".join(filter(parts.get, parts)) or "live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +114,8 @@ class Stage:
         return self.app.app_state.controller.knobs
 
 
-def setting_of(action: Action, size: tuple[int, int]) -> Setting:
+def setting_of(action: Action) -> Setting:
     return Setting(
-        size,
         replay=bool(action.replay or _moves_in_time(action)),
         has_paths=bool({action.screen, action.id} & MULTIPATH),
         has_latencies=action.screen == LATENCY.id or "peak" in action.id,
@@ -150,7 +148,7 @@ async def on_setting(setting: Setting) -> AsyncIterator[tuple[LunscopeApp, Pilot
     control = None if setting.replay else LoadControl()
     sweep = StillSession(control) if control is not None and setting.own == SWEEP.id else None
     app = make_app(source, control, JOB, sweep=sweep)
-    async with on_stage(app, setting.size) as pilot:
+    async with on_stage(app) as pilot:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, POSITION)
         else:

@@ -1,8 +1,7 @@
-"""Every key of the registry is pressed, those of one screen at both sizes, and does what its title says."""
+"""Every key of the registry is pressed, and does what its title says; test_every_screen draws them at every size."""
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +24,6 @@ from tests.app.rate_states import StillRates
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import (
     FROZEN,
-    SIZES,
     is_leaving,
     make_app,
     notices,
@@ -118,12 +116,12 @@ def says(words: str, *first: str) -> Case:
 
 
 def has(words: str, *first: str, then_not: bool = False) -> Case:
-    """The key has these words appear where the small window has them not, and vanish again if it goes to and fro."""
+    """The key has these words appear where they were not, and vanish again if it goes to and fro."""
 
     async def case(stage: Stage) -> None:
         await stage.pilot.press(*first)
         await stage.pilot.pause()
-        assert words not in screen_text(stage.pilot) or stage.app.size == SIZES[1]
+        assert words not in screen_text(stage.pilot)
         await stage.press()
         await until(stage.pilot, lambda: words in screen_text(stage.pilot))
         if then_not:
@@ -720,16 +718,6 @@ def test_every_action_is_tried() -> None:
     assert CASES.keys() == BY_ID.keys()
 
 
-def _depends_on_the_size(action: Action, key: str) -> bool:
-    """Those of a screen may: what they act on is not shown at each size.
-
-    The others are done by the app; what they open is drawn at each size by test_every_screen. A further key of an
-    action does what the first one does; a knob is turned in the load, not on the screen.
-    """
-    is_first = key == action.keys.split(",")[0]
-    return is_first and action.screen != ANYWHERE and not action.id.startswith("knob.")
-
-
 def _turns_a_knob(action: Action) -> bool:
     return action.id.startswith("knob.") and CASES[action.id] is not policy_has_nothing_to_choose
 
@@ -758,11 +746,11 @@ def _groups() -> list[tuple[Setting, list[Press]]]:
     """All keys with what each needs; those that need the same are pressed in the same app."""
     together: dict[Setting, list[Press]] = {}
     alone = []
-    for size, action in itertools.product(SIZES, ACTIONS):
+    for action in ACTIONS:
         for key in action.keys.split(","):
-            if _turns_a_knob(action) or not (size == SIZES[0] or _depends_on_the_size(action, key)):
+            if _turns_a_knob(action):
                 continue
-            press, setting = Press(action, key), setting_of(action, size)
+            press, setting = Press(action, key), setting_of(action)
             if action.id in ALONE:
                 alone.append((setting, [press]))
             else:
@@ -775,7 +763,6 @@ GROUPS = [
         setting,
         presses,
         id=f"{setting}-{presses[0] if presses[0].action.id in ALONE else 'others'}",
-        marks=() if setting.size == SIZES[0] else pytest.mark.slow,
     )
     for setting, presses in _groups()
 ]

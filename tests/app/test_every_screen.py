@@ -110,9 +110,8 @@ async def test_picture(scene: Scene, snap_compare: SnapCompare, monkeypatch: pyt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene.id != "note"], ids=lambda scene: scene.id)
+@pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.id)
 async def test_a_window_that_grew_shows_what_one_of_its_size_does(scene: Scene) -> None:
-    """Of all but the note, which shows the time of the clock."""
     shown = []
     for started in (SIZES[-1], SIZES[0]):
         async with opened(scene, started) as pilot:
