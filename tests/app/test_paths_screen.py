@@ -9,7 +9,7 @@ from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Sample, Topology
 from engine.replacing import replace
 from tests.app.multipath import key, laptop_samples, make_topology, multipath_samples
-from tests.app.sources import ListRecording, ListSource, make_samples, renamed
+from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
 from tui.app.app import LunscopeApp
 from tui.screens.details import PathView
@@ -18,8 +18,6 @@ from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.rows import natural_key
 from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
-
-HOSTILE = "\x1b[31m[red]/x\u202e\n"
 
 
 def line_of(pilot: Pilot[None], words: str) -> str:
@@ -213,31 +211,6 @@ async def test_slowest_ios_of_what_is_under_the_cursor(screen: str) -> None:
         await play(pilot, source, 5)
         await pilot.press(screen, "down", "i")
         assert isinstance(pilot.app.screen, LatencyScreen)
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", ["5", "6", "7"])
-async def test_hostile_names_are_data(screen: str, size: tuple[int, int]) -> None:
-    about = make_topology()
-    graph = replace(
-        about.graph,
-        ports=tuple(replace(port, name=HOSTILE, members=(HOSTILE,), address=HOSTILE) for port in about.graph.ports),
-        targets=tuple(replace(target, name=HOSTILE, array=HOSTILE) for target in about.graph.targets),
-        luns=tuple(replace(lun, name=HOSTILE, policy=HOSTILE) for lun in about.graph.luns),
-        paths=tuple(replace(path, name=HOSTILE, address=HOSTILE, state=HOSTILE) for path in about.graph.paths),
-        layers=tuple(replace(layer, name=HOSTILE, label=HOSTILE) for layer in about.graph.layers),
-        mounts=tuple(replace(mount, point=HOSTILE) for mount in about.graph.mounts),
-    )
-    names = [HOSTILE] * len(make_topology().devices)
-    samples = [renamed(replace(sample, topology=replace(about, graph=graph)), names) for sample in multipath_samples(6)]
-    source = ListSource(samples)
-    async with on_stage(make_app(source), size) as pilot:
-        await play(pilot, source, 5)
-        await pilot.press(screen, "x", "x", "x", "down", "d")
-        text = screen_text(pilot)
-        assert "\x1b" not in text
-        assert "\u202e" not in text
-        await pilot.press("escape", *"bbbb")
 
 
 async def test_thousands_of_disks_on_the_wall_scroll_and_keep_the_cursor() -> None:

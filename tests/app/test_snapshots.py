@@ -90,13 +90,6 @@ async def test_multipath(screen: str, keys: tuple[str, ...], snap_compare: SnapC
     await assert_pictures(app, SIZES, played(source, *keys), snap_compare)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_wall(size: tuple[int, int], snap_compare: SnapCompare) -> None:
-    """Of one size each: a chart keeps the axis it has while that fits."""
-    app = make_app(source := ListSource(multipath_samples(40)))
-    await assert_pictures(app, (size,), played(source, "7", "right"), snap_compare)
-
-
 @pytest.mark.parametrize("keys", [("5",), ("6",), ("7",)])
 def test_one_disk(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
     """A laptop: one disk, which is its own only path."""
@@ -118,12 +111,6 @@ async def test_rewound(screen: str, snap_compare: SnapCompare) -> None:
     keys = (screen, *["comma"] * 26, "full_stop", "full_stop")
     await assert_pictures(app, SIZES, played(source, *keys), snap_compare)
     control.close()
-
-
-@pytest.mark.parametrize("keys", [(), ("enter",), ("4",), ("Y",), ("Y", "Y")], ids=str)
-def test_middle_size(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
-    source = ListSource(with_latencies(make_samples(count=40)))
-    assert snap_compare(make_app(source), terminal_size=(120, 40), run_before=played(source, *keys))
 
 
 def test_monochrome(snap_compare: SnapCompare) -> None:

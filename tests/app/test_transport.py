@@ -19,7 +19,6 @@ from tests.app.stage import FROZEN, on_stage, screen_text, until
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.transport import FASTEST, SLOWEST, LiveTransport, ReplayTransport, transport_of
-from tui.widgets.timeline import Timeline
 
 COUNT = 150
 
@@ -86,18 +85,6 @@ async def test_playing_goes_on_and_faster(session: Path) -> None:
         await pilot.press(*"sssssss")
         await pilot.press("space")
         await until(pilot, lambda: second(app) < COUNT - 1)
-    source.close()
-
-
-@pytest.mark.slow
-async def test_a_click_on_the_timeline_goes_there(session: Path) -> None:
-    app, source = replaying(session)
-    async with on_stage(app) as pilot:
-        await at(pilot, app, 0)
-        timeline = app.screen.query_one(Timeline)
-        assert timeline.display
-        await pilot.click(timeline, offset=(timeline.size.width // 2, 0))
-        await until(pilot, lambda: 65 <= second(app) <= 85)
     source.close()
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.aio.engine import Pace
-from engine.aio.files import MAX_OUTSTANDING, AioTarget, Buffer, check_knobs
-from engine.aio.plan import READ, WRITE, Plan, PlannedIo, Stream, Stripe
-from engine.aio.stats import FAILING_AFTER, SETTLE_NS, Call, Stats
+from engine.aio.files import MAX_OUTSTANDING, AioTarget, check_knobs
+from engine.aio.plan import READ, Plan, PlannedIo, Stripe
+from engine.aio.stats import SETTLE_NS, Call, Stats
 from engine.job.spec import BlockShare, Knobs
 
 IO = PlannedIo(0, READ, 8192, 4096)
@@ -71,70 +70,6 @@ def test_measuring_waits_for_the_settling_time_and_for_older_ios(clock: Clock) -
     assert stats.counters()[0, :4].tolist() == [2, 8192, 7 * SETTLE_NS + 3000, 7 * SETTLE_NS]
 
 
-def test_peaks_are_taken_and_everything_else_stays(clock: Clock) -> None:
-    stats = stats_of(clock, 2, Knobs(queue_depth=7, stripe_width=1))
-    for latency_ns in (500, 900):
-        call = issue(stats)
-        clock.now_ns += latency_ns
-        complete(stats, call)
-    assert stats.counters()[0, 3] == 900
-    again = stats.counters()
-    assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0]
-    assert again[1, 10:12].tolist() == [0, 0], "a target outside the stripe is not active"
-
-
-def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target(clock: Clock) -> None:
-    stats = stats_of(clock)
-    early = issue(stats)
-    for number in range(FAILING_AFTER):
-        assert not stats.failing(0)
-        clock.now_ns += 10
-        stats.fail(issue(stats, PlannedIo(0, WRITE, 4096 * (number + 3), 4096)), 5)
-    assert stats.failing(0)
-    assert stats.errors() == [(0, "write", 5, 12288, FAILING_AFTER)]
-    assert stats.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 1, 1]
-    complete(stats, early)
-    assert stats.failing(0), "an old success is no answer"
-    clock.now_ns += 1
-    complete(stats, issue(stats))
-    assert not stats.failing(0)
-
-
-def test_average_peak_is_of_the_seconds_that_had_any(clock: Clock) -> None:
-    stats = stats_of(clock)
-    stats.open()
-    clock.now_ns = SETTLE_NS
-    stats.settle()
-    for at_s, latency_ns in ((0.1, 10), (0.9, 30), (3.5, 50)):
-        clock.now_ns = SETTLE_NS + int(at_s * 1e9) - latency_ns
-        call = issue(stats)
-        clock.now_ns += latency_ns
-        complete(stats, call)
-    assert stats.epochs()[0].peaks[0].tolist() == [[80, 2], [0, 0], [80, 2]]
-
-
-def test_a_sequential_stream_visits_everything_and_wraps() -> None:
-    stream = Stream("1", sequential=True)
-    offsets = [stream.draw(Knobs(blocks=(BlockShare(16384),)), 40960)[1] for _ in range(4)]
-    assert offsets == [0, 16384, 0, 16384]
-
-
-def test_random_offsets_stay_aligned_inside_and_repeat_with_the_seed() -> None:
-    knobs = Knobs(read_pct=30, blocks=(BlockShare(4096, 75.0), BlockShare(65536, 25.0)))
-
-    def draws(seed: str) -> list[tuple[int, int, int]]:
-        stream = Stream(seed, sequential=False)
-        return [stream.draw(knobs, 1 << 20) for _ in range(4000)]
-
-    ios = draws("7")
-    assert ios == draws("7")
-    assert ios != draws("8")
-    assert all(offset % length == 0 and offset + length <= 1 << 20 for _, offset, length in ios)
-    assert len({offset for _, offset, length in ios if length == 4096}) == 256
-    assert sum(direction == READ for direction, _, _ in ios) / 4000 == pytest.approx(0.3, abs=0.04)
-    assert sum(length == 65536 for _, _, length in ios) / 4000 == pytest.approx(0.25, abs=0.04)
-
-
 @pytest.mark.slow
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 6), st.data())
 def test_extents_cover_a_logical_range_byte_by_byte(width: int, unit: int, rows: int, data: st.DataObject) -> None:
@@ -184,17 +119,6 @@ async def test_a_pace_spaces_what_it_hands_out_and_takes_a_new_rate_at_once() ->
     assert not waiting.done()
     rate_iops = None
     assert await waiting
-
-
-def test_written_pages_neither_compress_nor_repeat() -> None:
-    buffer = Buffer(65536, "1")
-    written: list[bytes] = []
-    for _ in range(3):
-        buffer.stamp(PlannedIo(0, WRITE, 0, 65536, len(written)))
-        written.append(bytes(buffer.view(65536)))
-    pages = {data[at : at + 4096] for data in written for at in range(0, 65536, 4096)}
-    assert len(pages) == 48
-    assert len(zlib.compress(written[0])) > 0.95 * 65536
 
 
 def test_more_outstanding_than_threads_are_refused() -> None:
