@@ -221,10 +221,3 @@ def test_four_corners_over_hosts_go_on_from_their_file(hosts: SshHosts, tmp_path
     assert [(row["hosts"], row["disks"]) for row in rows] == [(1, 1), (2, 1)]
     assert all(row["random_average_iops"] > 0 for row in rows)
     assert json.loads(again.stdout)["tables"] == document["tables"]
-
-
-@pytest.mark.parametrize("vary", ["hosts=3", "tune.nr_requests=32", "nosuchknob=1"])
-def test_a_sweep_over_what_is_not_there_is_a_usage_error(hosts: SshHosts, vary: str) -> None:
-    done = run(fleet_command("sweep", hosts, "h[1-2]", "--size", "8m", "--vary", vary))
-    assert done.returncode == 2, done.stderr
-    assert vary.partition("=")[0].partition(".")[0] in done.stderr

@@ -14,7 +14,6 @@ import pytest
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
-from tests import needs
 from tests.kernel.forked_command import ForkedTerminal
 from tests.recorded import recorded_rates, recorded_sweep
 
@@ -112,12 +111,6 @@ def test_sweep_of_a_scratch_file(terminals: list[Terminal], tmp_path: Path) -> N
     assert not list((tmp_path / "scratch").iterdir())
 
 
-@needs.root
-@needs.loop
-def test_sweep_of_a_loop_device(terminals: list[Terminal], tmp_path: Path, make_loop: Callable[..., str]) -> None:
-    _sweep(terminals, tmp_path, f"--target={make_loop(16 << 20)}", tier="auto")
-
-
 def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[Terminal], tmp_path: Path) -> None:
     trials = tmp_path / "trials"
     terminal = _start(terminals, "--vary", "qd=1..64", CALM, "--size=4m", f"--trials={trials}")
@@ -128,26 +121,6 @@ def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[
     seen, _, measured = text.replace("\r", "").partition("\n\n")
     assert "watched   " in seen
     assert measured.startswith("[Sweep]\nPoints:\n")
-
-
-def test_headless_option_draws_nothing(terminals: list[Terminal], tmp_path: Path) -> None:
-    trials = tmp_path / "trials"
-    terminal = _start(terminals, "--vary", "qd=1,2", CALM, "--size=4m", "--headless", f"--trials={trials}")
-    _wait_for(terminal, lambda: _trials(trials))
-    terminal.press("\x03")
-    _wait_for(terminal, lambda: not terminal.alive())
-    assert b"\x1b[?1049h" not in terminal.output
-    assert b"not complete: stopped" in terminal.output
-    assert terminal.close() == 130
-
-
-def test_load_that_cannot_begin_is_one_line(terminals: list[Terminal], tmp_path: Path) -> None:
-    terminal = _start(terminals, "--vary", "qd=1,2", f"--target={tmp_path / 'absent'}")
-    _shows(terminal, "NOT COMPLETE")
-    text, code = _left(terminal)
-    assert code in {1, 2}
-    assert "absent" in text
-    assert "Traceback" not in text
 
 
 def test_search_for_a_rate_on_the_screen_goes_on_from_its_file(terminals: list[Terminal], tmp_path: Path) -> None:
