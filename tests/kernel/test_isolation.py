@@ -23,7 +23,6 @@ from tests.kernel.throttle import throttle
 
 pytestmark = [needs.root, needs.loop, throttle]
 
-ROOT = Path(__file__).parents[2]
 BLKIO = Path("/sys/fs/cgroup/blkio")
 _CAP = 50
 _PATIENCE_S = 60.0
@@ -135,27 +134,3 @@ def _lose_keeper(group: AggressorGroup, member: subprocess.Popen[bytes]) -> None
     with group:
         (group.folder / "cgroup.procs").write_text(str(member.pid))
         os.kill(group._keeper.pid, signal.SIGKILL)
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--rate", "200"), "name the one device or file that both loads read: --target"),
-        (("--target", "{file}"), "give the rate of the victim, as --rate 500"),
-        (("--target", "{file}", "--rate", "200", "--read-pct", "50"), "both loads only read"),
-        (("--target", "{file}", "--rate", "200", "--slo", "p99<=1ms"), "--slo: --preset isolation has no use for it"),
-        (("--target", "{file}", "--rate", "200", "--vary", "mode=direct"), "varies qd and bs"),
-        (("--target", "{file}", "--rate", "200", "--cap", "wiops=5"), "write riops=500"),
-        (("--target", "{file}", "--rate", "200", "--runtime", "1s"), "3s or longer"),
-        (("--target", "{file}", "--rate", "200", "--within", "0.5"), "--within"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_before_anything_starts(
-    tmp_path: Path, words: tuple[str, ...], says: str
-) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(1 << 20))
-    given = [word.format(file=file) for word in words]
-    done = lunscope("sweep", "--preset", "isolation", *given)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr.splitlines()[-1]

@@ -144,20 +144,6 @@ def test_what_is_wrong_with_the_load_is_said_before_anything_is_written(storage:
     assert writes.bytes == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("run",), "--precondition: a scratch file is made and filled for each load: name a --target"),
-        (("sweep", "--vary", "qd=1,2"), "--precondition: a scratch file is made and filled for each load"),
-        (("sweep", "--preset", "skytap"), "--precondition: a scratch file is made and filled for each load"),
-    ],
-)
-def test_what_cannot_be_preconditioned(lunscope: Lunscope, arguments: tuple[str, ...], says: str) -> None:
-    done = lunscope(*arguments, "--headless", "--precondition")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
-
-
 @needs.root
 @needs.loop
 def test_a_sweep_begins_after_it(storage: Storage, tmp_path: Path) -> None:

@@ -67,34 +67,6 @@ def test_parts_follow_each_other_and_make_one_table(tmp_path: Path) -> None:
     assert session.stat().st_size > 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (("nightly",), 2, "--preset nightly: no such preset"),
-        (("multipath",), 2, "name the paths of a LUN"),
-        (("flashcache", "--target", "{file}"), 2, "--toggle COMMAND"),
-        (("flashcache", "--toggle", "true"), 2, "name it with --target"),
-        (("skytap", "--toggle", "true"), 2, "--toggle: --preset skytap runs no command"),
-        (("skytap", "--slo", "p99<=1ms"), 2, "--slo: a preset"),
-        (("skytap", "--trials", "{file}"), 2, "not a file of a sweep"),
-        (("skytap", "--rw", "randread"), 2, "--rw: a preset"),
-        (("skytap", "--runtime", "0s"), 2, "--runtime"),
-        (("skytap", "--vary", "policy=round-robin"), 2, "no axis of --preset skytap"),
-        (("skytap", "--target", "{file}"), 2, "allow it with --allow-write {file}"),
-        (("dump", "--target", "{file}"), 2, "allow it with --allow-write {file}"),
-    ],
-)
-def test_what_cannot_run_is_one_line_before_anything_starts(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
-) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(1 << 20))
-    done = _preset(tmp_path, *(word.format(file=file) for word in arguments))
-    assert (done.returncode, done.stdout) == (code, "")
-    assert says.format(file=file) in done.stderr.splitlines()[-1]
-    assert file.read_bytes() == bytes(1 << 20)
-
-
 def test_targets_that_may_not_be_written_are_read_only(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4 << 20))

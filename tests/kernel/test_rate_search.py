@@ -24,7 +24,6 @@ from engine.running.control import LoadControl
 from engine.sweep.limit import Limit
 from tests.kernel.forked_command import Forked, lunscope
 
-ROOT = Path(__file__).parents[2]
 HASTY = ("--size", "4m", "--tier", "kernel", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
 """Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
 
@@ -133,27 +132,6 @@ def test_search_that_is_interrupted_prints_what_it_has(tmp_path: Path) -> None:
     assert process.returncode == 130, errors
     assert "not complete: stopped" in out
     assert "undecided" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--vary", "rate=.."), "give --slo"),
-        (("--vary", "rate=9..1", "--slo", "p99<=1ms"), "a range goes upwards"),
-        (("--slo", "p99<=1ms", "--rate", "5"), "--rate: the search chooses it"),
-        (("--slo", "p99<=1ms", "--slo", "p99<=1ms"), "comes twice"),
-        (("--slo", "p99<=1ms", "--engine", "aio"), "closed loops only"),
-        (("--slo", "p99<=1ms", "--goal", "depth=3"), "--goal 'depth=3'"),
-        (("--vary", "qd=1,2", "--goal", "width=2%"), "--goal is of the search for a rate"),
-        (("--slo", "p99<=1ms", "--trials", "{file}"), "not a file of a sweep"),
-    ],
-)
-def test_what_cannot_be_meant_is_one_line_and_exit_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(8192))
-    done = _finished(tmp_path, *(word.format(file=file) for word in arguments))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr.splitlines()[-1]
 
 
 def test_rates_are_tried_upwards_until_the_load_falls_short(control: LoadControl) -> None:

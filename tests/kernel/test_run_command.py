@@ -20,7 +20,6 @@ from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
 from tests.kernel.forked_command import Forked, lunscope
-from tui.cli import run_cli
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
 ROOT = Path(__file__).parents[2]
@@ -95,55 +94,6 @@ def test_a_recording_holds_load_and_devices_up_to_the_last_io(run: Run, tmp_path
 
 
 # ------------------------------------------------------------------------------------------------------- bad input
-
-
-BAD = [
-    (["--qd", "0"], 2, "--qd: 0 is out of range"),
-    (["--qd", "4097"], 2, "--qd: 4097"),
-    (["--qd", "many"], 2, "'--qd'"),
-    (["--bs", "0"], 2, "--bs"),
-    (["--bs", "3x"], 2, "'--bs'"),
-    (["--bs", "4k:60,16k:30"], 2, "add up to 90"),
-    (["--size", "0"], 2, "--size"),
-    (["--size", "10000"], 2, "not a multiple of the block"),
-    (["--rw", "sideways"], 2, "'--rw'"),
-    (["--rw", "read", "--read-pct", "50"], 2, "use --rw rw"),
-    (["--read-pct", "101"], 2, "--read-pct"),
-    (["--read-pct", "nan"], 2, "--read-pct"),
-    (["--runtime", "0"], 2, "--runtime"),
-    (["--runtime", "soon"], 2, "'--runtime'"),
-    (["--rate", "0"], 2, "--rate"),
-    (["--stripe-width", "0"], 2, "--stripe-width"),
-    (["--threads", "0"], 2, "--threads"),
-    (["--engine", "spdk"], 2, "'--engine'"),
-    (["--interval", "0"], 2, "interval"),
-    (["--target", "/nowhere/at/all"], 2, "/nowhere/at/all"),
-    (["--target", "/proc/version"], 2, "/proc/version"),
-    (["--target", "/"], 2, "/"),
-    (["--target", "/dev/null"], 2, "/dev/null"),
-    (["--scratch-dir", "/proc/no"], 1, "/proc/no"),
-    (["--record", "/nowhere/at/all.lun"], 2, "/nowhere/at/all.lun"),
-    (["--procfs", "/nowhere"], 2, "'--procfs'"),
-    (["--unknown"], 2, "--unknown"),
-    (["/nowhere/job.toml"], 2, "/nowhere/job.toml"),
-]
-
-
-@pytest.fixture
-def in_scratch(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(SCRATCH_ENV, str(scratch))
-    yield
-    assert not scratch.exists() or list(scratch.iterdir()) == []
-
-
-@pytest.mark.usefixtures("in_scratch")
-@pytest.mark.parametrize(("arguments", "code", "words"), BAD, ids=[" ".join(entry[0]) for entry in BAD])
-def test_bad_input_is_one_line_and_a_code(
-    capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
-) -> None:
-    returned = run_cli(["run", "--headless", "--runtime", "1s", "--size", "1m", *arguments])
-    out, err = capfd.readouterr()
-    refused(subprocess.CompletedProcess(arguments, returned, out, err), words, code)
 
 
 def refused(done: subprocess.CompletedProcess[str], words: str, code: int | None = None) -> None:

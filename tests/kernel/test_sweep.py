@@ -94,30 +94,6 @@ def _sweep(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return lunscope("sweep", *arguments, env=_environment(tmp_path), timeout_s=300)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ((), "nothing varies"),
-        (("--vary", "qd="), "no values"),
-        (("--vary", "depth=1"), "no knob 'depth'"),
-        (("--vary", "qd=1,2", "--slo", "p98<=1ms"), "--slo: 'p98<=1ms' is not a limit"),
-        (("--vary", "qd=1,2", "--runtime", "5s"), "--runtime: a sweep measures"),
-        (("--vary", "qd=1,2", "--verify"), "--verify: a sweep checks no data"),
-        (("--vary", "qd=1,2", "--until-steady"), "--until-steady: a sweep measures each point"),
-        (("--vary", "stripe_width=1,2", "--target", "{file}"), "more than the job has targets"),
-        (("--vary", "qd=1,2", "--trials", "{file}"), "not a file of a sweep"),
-    ],
-)
-def test_what_cannot_be_meant_is_one_line_and_exit_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(8192))
-    done = _sweep(tmp_path, *(word.format(file=file) for word in arguments))
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert says in done.stderr.splitlines()[-1]
-    assert file.read_bytes() == bytes(8192)
-
-
 def test_writing_needs_permission_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(1 << 20))

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from pathlib import Path
 
 import pytest
 
+from engine.config import SCRATCH_ENV
 from engine.errors import LunscopeError, UsageError, unusable
+from tests.golden import assert_golden
 from tui.cli import run_cli
+
+GOLDEN = sorted(Path(__file__).parent.glob("golden/commands/*.txt"))
+RECORDING = Path(__file__).parents[1] / "recordings" / "load.luns"
+TWO_LOADS = (
+    "[global]\nfilename=/dev/x\ndirect=1\nioengine=io_uring\nruntime=5\ntime_based\nrw=randread\n[a]\n[b]\nbs=8k\n"
+)
 
 GIVEN = {
     "job file": ("run {} --headless", "run {} --json", "sweep {} --vary qd=1,2", "fleet run {} --hosts localhost"),
@@ -29,14 +38,6 @@ DAMAGED = {
     "document": b'{"schema": ',
     "target": b"",
 }
-OF_OPTIONS = (
-    *("run --bs 3x", "run --qd 0 --headless", "run --rate=-1", "run --save-job none/x.toml --size 1m"),
-    *("sweep --vary qd", "sweep --vary nothing=1", "sweep --slo p99 --vary qd=1", "report 0", "report x"),
-    *("export x.luns --format nothing", "record", "record -o none/x.luns --duration 1", "record -o x --interval 0"),
-    *("metrics", "metrics --listen nothing", "metrics --textfile none/x.prom", "tune get nothing", "tune set qd=1"),
-    *("fleet watch --hosts h[1-9999999]", "scan --sysfs none", "doctor --procfs none", "watch --interval x", "agent"),
-    *("replay x.luns", "compare x.luns", "verify", "nothing", "report --nothing", "tune save", "probe --user nobody_"),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +70,31 @@ def test_a_file_that_cannot_be_read(kind: str, line: str, state: str, capsys: py
     assert str(given) in refused(line.replace("{}", str(given)), capsys)
 
 
-@pytest.mark.parametrize("line", OF_OPTIONS)
-def test_a_wrong_option(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_command_lines_are_refused_as_was_accepted(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They end before anything is measured or written; `file`, `two.fio` and `load.luns` are there."""
+    monkeypatch.setenv(SCRATCH_ENV, str(folder / "scratch"))
+    Path("file").write_bytes(bytes(1 << 20))
+    Path("two.fio").write_text(TWO_LOADS)
+    Path("load.luns").write_bytes(RECORDING.read_bytes())
+    begun = {path: path.read_bytes() for path in Path().iterdir()}
+
+    def say(line: str) -> str:
+        code = run_cli(shlex.split(line))
+        out, err = capsys.readouterr()
+        assert out == "", line
+        assert all(said.startswith("lunscope: ") for said in err.splitlines()), f"{line}: {err}"
+        assert {path: path.read_bytes() for path in Path().iterdir()} == begun, line
+        return f"exit {code}\n{err.rstrip()}"
+
+    assert_golden(path, say)
+
+
+@pytest.mark.parametrize("line", ["probe --user nobody_", "fleet watch --hosts h[1-9999999]"])
+def test_what_depends_on_the_host_is_refused_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     refused(line, capsys)
 
 

@@ -34,21 +34,3 @@ def test_a_screen_is_refused_with_the_fix(
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     assert refusal(capsys, "run", job).endswith(f"{NAMED}: there is no screen for them: add --headless\n")
-
-
-def test_files_of_one_load_are_refused(job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert NAMED in refusal(capsys, "run", job, "--headless", "--save-job", str(tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_sweep_of_them_is_refused(job: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "choose one with --section" in refusal(capsys, "sweep", job, "--vary", "qd=1,2")
-
-
-def test_preconditioning_is_refused(job: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--precondition: the file has several jobs" in refusal(capsys, "run", job, "--headless", "--precondition")
-
-
-def test_a_job_that_cannot_be_meant_is_named(job: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rates = ("--rate", "50", "--rate-min", "100iops")
-    assert "[a] --rate-min: 100 is above the --rate of 50" in refusal(capsys, "run", job, "--headless", *rates)

@@ -61,26 +61,6 @@ def test_no_option_of_run_takes_other_digits(
     assert len(said) < 1500
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["report", "1_0"],
-        ["report", "1", "٣"],
-        ["report", "nan"],
-        ["report", "inf"],
-        ["record", "-o", "a.lun", "--interval", "٣"],
-        ["watch", "--interval", "1_0"],
-        ["replay", "a.lun", "--speed", "nan"],
-        ["export", "a.lun", "--format", "csv", "--load", "1_0"],
-    ],
-)
-def test_nor_does_any_other_verb(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_cli(arguments) == 2
-    said = capsys.readouterr().err
-    assert "is not a" in said
-    assert said.count("\n") == 1
-
-
 @pytest.mark.parametrize("digits", ["٣", "1_0", "\uff19"])
 def test_no_text_of_a_job_takes_other_digits(digits: str, tmp_path: Path) -> None:
     for parse, text in (

@@ -84,33 +84,6 @@ def test_source_is_never_replaced(tmp_path: Path) -> None:
     assert copy.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--html", "x"), "give --from"),
-        (("--overwrite", "--from", LOAD), "give one of these"),
-        (("--html", "x", "--json", "--from", LOAD), "--json: not with"),
-        (("--html", "x", "--from", LOAD, "1", "2"), "COUNT: not with"),
-        (("--html", "x", "--md", "x", "--from", LOAD), "give two"),
-        (("--html", "absent/x", "--from", LOAD), "absent/x: cannot be written"),
-        (("--html", "x", "--from", "absent.luns"), "absent.luns"),
-    ],
-)
-def test_senseless_options_are_refused_in_one_line(
-    words: tuple[str, ...],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_cli(["report", *words]) in {1, 2}
-    captured = capsys.readouterr()
-    assert says in captured.err
-    assert len(captured.err.splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_ticks_are_round_and_cover_the_values() -> None:
     assert round_ticks(87, 4) == (0, 25, 50, 75, 100)
     assert round_ticks(0, 4) == (0, 1)

@@ -97,22 +97,6 @@ def test_more_series_than_allowed_are_refused_with_their_number(tmp_path: Path, 
     assert not file.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "one of them"),
-        (("--textfile", "a.prom", "--listen"), "one of them"),
-        (("--listen", "--once"), "only with --textfile"),
-        (("--textfile", "a.prom", "--level", "lungs"), "level 'lungs'"),
-        (("--textfile", "a.prom", "--once", "--level", "latency"), "counted from the start"),
-        (("--textfile", "a.prom", "--once", "--tier", "exact"), "leave --tier out"),
-    ],
-)
-def test_options_that_do_not_fit(arguments: tuple[str, ...], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        run(*arguments)
-
-
 def test_without_prometheus_client_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(LunscopeError, match=r"pip install '\.\[metrics\]', or use --textfile"):
