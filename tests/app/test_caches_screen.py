@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.app.cache_samples import with_caches
-from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
 from tui.screens.caches import CachesView
 from tui.screens.details import DiskView
 
@@ -36,24 +36,3 @@ async def test_caches_with_their_figures_and_the_way_to_the_disk() -> None:
         await pilot.press("home", *(["down"] * row), "enter")
         await pilot.pause()
         assert isinstance(pilot.app.screen, DiskView)
-
-
-async def test_a_host_without_caches_says_so() -> None:
-    source = ListSource(make_samples(count=20))
-    async with on_stage(make_app(source)) as pilot:
-        await play(pilot, source, 5)
-        await pilot.press("h")
-        await pilot.pause()
-        assert "no cache here" in screen_text(pilot)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert not isinstance(pilot.app.screen, CachesView)
-
-
-async def test_a_recording_without_caches_says_so() -> None:
-    source = ListRecording(make_samples(count=20))
-    async with on_stage(make_app(source)) as pilot:
-        await rewind_to(pilot, source, 10)
-        await pilot.press("h")
-        await pilot.pause()
-        assert "this recording holds no caches" in screen_text(pilot)

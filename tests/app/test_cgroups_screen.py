@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.app.cgroup_samples import with_cgroups
-from tests.app.sources import ListRecording, ListSource, make_samples
-from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
 from tui.screens.cgroups import CgroupsScreen
 from tui.screens.details import DiskView
 
@@ -51,23 +51,3 @@ async def test_the_row_under_the_cursor_is_described_and_leads_to_its_disk() -> 
         await pilot.pause()
         assert isinstance(pilot.app.screen, DiskView)
         assert "SN00002" in screen_text(pilot)
-
-
-async def test_a_host_without_accounting_says_so() -> None:
-    source = ListSource(make_samples(count=20))
-    async with on_stage(make_app(source)) as pilot:
-        await play(pilot, source, 5)
-        await pilot.press("8")
-        await pilot.pause()
-        assert "no I/O accounting of control groups here: neither io (v2) nor blkio (v1)" in screen_text(pilot)
-
-
-async def test_a_recording_without_groups_says_so() -> None:
-    source = ListRecording(make_samples(count=20))
-    async with on_stage(make_app(source)) as pilot:
-        await rewind_to(pilot, source, 10)
-        await pilot.press("8")
-        await pilot.pause()
-        text = screen_text(pilot)
-        assert "this recording holds no control groups" in text
-        assert "waiting" not in text

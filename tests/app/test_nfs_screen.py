@@ -64,18 +64,3 @@ async def test_latencies_of_the_mount_operation_or_transport_under_the_cursor() 
         await pilot.press("i")
         await pilot.pause()
         assert "Latency of NFS /mnt/fast, transport " in screen_text(pilot)
-
-
-async def test_a_host_without_nfs_says_so() -> None:
-    source = ListSource(make_samples(count=20))
-    async with on_stage(make_app(source)) as pilot:
-        await play(pilot, source, 5)
-        await pilot.press("f4")
-        await pilot.pause()
-        assert "no NFS mount here" in screen_text(pilot)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert not isinstance(pilot.app.screen, NfsView)
-        await pilot.press("f4", "1")
-        await pilot.pause()
-        assert not isinstance(pilot.app.screen, NfsView), "the key of the screen below closes the page"

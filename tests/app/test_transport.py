@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
 
 from collectors.model import Sample
 from collectors.session.writer import SessionWriter
@@ -85,22 +84,6 @@ async def test_playing_goes_on_and_faster(session: Path) -> None:
         await pilot.press(*"sssssss")
         await pilot.press("space")
         await until(pilot, lambda: second(app) < COUNT - 1)
-    source.close()
-
-
-@pytest.mark.slow
-async def test_enter_on_an_event_goes_there(session: Path) -> None:
-    app, source = replaying(session)
-    async with on_stage(app) as pilot:
-        await at(pilot, app, 0)
-        await pilot.press("3")
-        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 15)
-        assert "15 events; Enter seeks to it" in screen_text(pilot)
-        await pilot.press("down", "down", "enter")
-        await at(pilot, app, COUNT - 25)
-        await pilot.press("1")
-        await pilot.pause()
-        assert f"00:02:{COUNT - 25 - 120:02}" in screen_text(pilot)
     source.close()
 
 
