@@ -2,95 +2,78 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from engine.isolation.factor import FactorOf
-from engine.isolation.kept_point import point_document, read_point
+from engine.isolation.kept_point import POINTS
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.replacing import replace
-from engine.strict_json import load_json
-from engine.study.events import BEGIN, END, LEFT_OUT, Data, StudyEvents, StudyReading, from_json
+from engine.study.events import Data, RecordedStudy, StudyEvents, from_json
+from engine.study.points import LeftOut
 
 if TYPE_CHECKING:
     from engine.isolation.plan import IsolationPlan
 
-_KEY = "isolation"
-_POINT = "point"
-_MOST = 1 << 62
-"""A number beyond any count or time that was measured."""
-_MOST_POINTS = 100_000
+_Rate = Annotated[float, Meta(gt=0, lt=1 << 62)]
+_Times = Annotated[float, Meta(gt=1, lt=1 << 62)]
+_Points = Annotated[float, Meta(gt=0, lt=100_000)]
 
 
-class RecordedIsolation(Struct, frozen=True):
+class RecordedIsolation(RecordedStudy[IsolationStudy, IsolationPoint], frozen=True):
     """A recorded curve at one moment."""
 
-    study: IsolationStudy
-    expected: int
-    """Points in all."""
-    is_over: bool
-    """Whether its end is among the events."""
+    @property
+    def study(self) -> IsolationStudy:
+        """What was measured up to then."""
+        points, left_out = self.points.trials[0], tuple(str(each.point) for each in self.points.left_out)
+        return replace(self.plan, points=points, left_out=left_out, ended=self.ended or "")
+
+
+class _Begin(Struct, frozen=True):
+    targets: str
+    """Names, as JSON."""
+    rate: _Rate
+    figure: FactorOf
+    within: _Times
+    points: _Points
+    """How many there are in all."""
 
 
 def begin_event(plan: IsolationPlan, study: IsolationStudy) -> tuple[str, Data]:
     """Text and data of the start."""
-    data: Data = {
-        _KEY: BEGIN,
-        "targets": json.dumps(study.targets),
-        "rate": study.rate_iops,
-        "figure": study.figure.value,
-        "within": study.within,
-        "points": plan.points,
-    }
-    return plan.words, data
+    begin = _Begin(json.dumps(study.targets), study.rate_iops, study.figure, study.within, plan.points)
+    return plan.words, ISOLATION_EVENTS.begin_data(begin)
 
 
 def point_event(study: IsolationStudy, point: IsolationPoint) -> tuple[str, Data]:
     """Text and data of a point."""
     factor = study.factor(point)
     words = "" if factor is None else f": isolation {factor:.2f} (5th percentile)"
-    data: Data = {_KEY: _POINT, "point": json.dumps(point_document(point), allow_nan=False)}
-    return f"isolation: {point_name(point.aggressor, point.cap)}{words}", data
+    return f"isolation: {point_name(point.aggressor, point.cap)}{words}", ISOLATION_EVENTS.trial_data(0, point)
 
 
 def left_out_event(name: str) -> tuple[str, Data]:
     """Text and data of a point that is not measured."""
-    return f"isolation: {name}: skipped", {_KEY: LEFT_OUT, "name": name}
+    return f"isolation: {name}: skipped", ISOLATION_EVENTS.left_out_data(name=name)
 
 
 def end_event(study: IsolationStudy) -> tuple[str, Data]:
     """Text and data of the end."""
-    return f"isolation: {study.ended or 'complete'}", {_KEY: END, "how": study.ended}
+    return f"isolation: {study.ended or 'complete'}", ISOLATION_EVENTS.end_data(study.ended)
 
 
-def _plan(data: Data) -> tuple[RecordedIsolation, int] | None:
-    targets = from_json(tuple[str, ...], str(data.get("targets", "[]")))
-    try:
-        figure = FactorOf(str(data.get("figure")))
-        rate, within, points = (float(data.get(key) or 0.0) for key in ("rate", "within", "points"))
-    except ValueError:
-        return None
-    if targets is None or not rate > 0 or not 1 < within < _MOST or not 0 < points < _MOST_POINTS:
-        return None
-    return RecordedIsolation(IsolationStudy(targets, rate, figure, within, ()), int(points), is_over=False), 1
+def _plan(begin: _Begin) -> tuple[IsolationStudy, int]:
+    targets = from_json(tuple[str, ...], begin.targets)
+    if targets is None:
+        raise ValueError("no targets")
+    return IsolationStudy(targets, begin.rate, begin.figure, begin.within, (), expected=int(begin.points)), 1
 
 
-@functools.lru_cache(maxsize=1024)
-def _point(text: str) -> IsolationPoint | None:
-    """Read a point back; None where it is none."""
-    try:
-        return read_point(load_json(text))
-    except ValueError:
-        return None
+def _left_out(data: Data) -> LeftOut:
+    return LeftOut(str(data.get("name", "")))
 
 
-def _found(reading: StudyReading[RecordedIsolation, IsolationPoint]) -> RecordedIsolation:
-    begun, left_out = reading.plan, tuple(str(data.get("name", "")) for data in reading.left_out)
-    study = replace(begun.study, points=tuple(reading.trials[0]), left_out=left_out, ended=reading.ended or "")
-    return replace(begun, study=study, is_over=reading.ended is not None)
-
-
-ISOLATION_EVENTS = StudyEvents(_KEY, _plan, _point, _found)
+ISOLATION_EVENTS = StudyEvents("isolation", "point", POINTS, _Begin, _plan, RecordedIsolation, _left_out)

@@ -18,7 +18,6 @@ from engine.study.trial_file import TrialKind
 from engine.text import safe_text, short_text
 
 _LONGEST_BLOCK = 40
-_POINT = "point"
 _Figure = Annotated[float, Meta(ge=0, lt=1 << 62)]
 _Depth = Annotated[int, Meta(ge=1, le=1_000_000)]
 _Bucket = Annotated[int, Meta(ge=0, lt=HISTOGRAM_BUCKETS)]
@@ -80,14 +79,5 @@ def _second(found: _Second) -> VictimSecond:
     return VictimSecond(found.duration_s, found.ios, found.skipped, found.latency_sum_ns, buckets, counts)
 
 
-def _read(line: dict[str, Any]) -> tuple[int, IsolationPoint] | None:
-    point = read_point(line.get(_POINT))
-    return None if point is None else (0, point)
-
-
-def _line(_curve: int, point: IsolationPoint) -> dict[str, Any]:
-    return {_POINT: point_document(point)}
-
-
-POINTS = TrialKind("lunscope.isolation-points/1", _read, _line, has_host=False)
+POINTS = TrialKind("lunscope.isolation-points/1", read_point, point_document, "point", is_nested=True)
 """The points of a curve; there is one curve only."""

@@ -101,7 +101,7 @@ class IsolationPlan(Struct, frozen=True):
     def study(self) -> IsolationStudy:
         """Nothing is measured yet."""
         rate = self.victim.knobs.rate_iops or 0.0
-        return IsolationStudy((), rate, figure_for(rate), self.within, ())
+        return IsolationStudy((), rate, figure_for(rate), self.within, (), expected=self.points)
 
     def aggressor(self, load: AggressorLoad) -> JobSpec:
         """Make the closed loop of one of its loads, which ends by itself should nothing else end it."""

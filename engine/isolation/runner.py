@@ -18,6 +18,7 @@ from engine.isolation.victim import VictimMeter, VictimSecond
 from engine.replacing import replace
 from engine.study.events import Data, Note
 from engine.study.load import EndedError, Load, PointWatch
+from engine.study.points import LeftOut
 from engine.study.runner import COMPLETE, STOPPED, StudyRunner, Wanted
 from engine.tune.change import make_change
 from engine.tune.plan import make_plan, parse_settings
@@ -31,6 +32,9 @@ _POLL_S = 0.05
 
 class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy]):
     """Takes a plan from its first point to its last; the point in hand has the seconds so far."""
+
+    WHAT = "isolation curve"
+    NO_KNOBS = "a point of this curve has no knobs to set: caps are set with lunscope tune"
 
     def __init__(
         self,
@@ -62,7 +66,6 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         super().__init__(load, 1, keep, before, note=note, watch=watch)
         self.plan, self._hierarchy, self._sysfs, self._say = plan, hierarchy, sysfs, say
         self._targets: tuple[str, ...] = ()
-        self._left_out: list[str] = []
         self._now_s = 0.0
         """Time at which the point in hand began."""
         self._meter = VictimMeter(load, self._rest)
@@ -74,6 +77,16 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
     def study(self) -> IsolationStudy:
         """What was measured up to now."""
         return self.result_so_far(self._ended)
+
+    @property
+    def shown_plan(self) -> IsolationStudy:
+        """What was measured up to now."""
+        return self.study
+
+    @property
+    def how_ended(self) -> str:
+        """How it ended; empty before."""
+        return self.study.how_ended if self._ended else ""
 
     @property
     def done(self) -> int:
@@ -97,7 +110,7 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
             self.plan.study,
             targets=self._targets,
             points=in_order(self._trials[0]),
-            left_out=tuple(self._left_out),
+            left_out=tuple(str(each.point) for each in self._left_out),
             ended="" if ended == COMPLETE else ended,
         )
 
@@ -161,7 +174,7 @@ class IsolationRunner(StudyRunner[IsolationPoint, IsolationPoint, IsolationStudy
         """Leave out what was skipped."""
         if error is not None:
             raise error
-        self._left_out.append(self.name_of(point))
+        self._left_out.append(LeftOut(self.name_of(point)))
         self._now = None
         self._note(*left_out_event(self.name_of(point)))
         return ""

@@ -7,6 +7,7 @@ from msgspec import Struct
 from engine.isolation.caps import NO_CAP, Cap
 from engine.isolation.factor import LOW_PERCENT, Baseline, FactorOf, baseline_of
 from engine.isolation.victim import VictimSecond, pooled_p99_ns
+from engine.study.runner import COMPLETE
 from engine.sweep.document import Document
 from engine.sweep.presets.outcome import SCHEMA, table_document
 from engine.sweep.presets.table import Cell, StudyColumn, StudyRow, StudyTable
@@ -67,6 +68,13 @@ class IsolationStudy(Struct, frozen=True):
     """Why it ended before its last point; empty where it did not, or goes on."""
     left_out: tuple[str, ...] = ()
     """Names of points that were skipped."""
+    expected: int = 0
+    """Points in all."""
+
+    @property
+    def how_ended(self) -> str:
+        """How it ended, once it is over."""
+        return self.ended or (f"{len(self.left_out)} skipped" if self.left_out else COMPLETE)
 
     @property
     def is_complete(self) -> bool:

@@ -56,6 +56,10 @@ class RateResult(Struct, frozen=True):
 class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
     """Searches rates until every limit of every combination is decided."""
 
+    WHAT = "search for a rate"
+    IN_HAND = "trial"
+    NO_SKIP = "a search has no trials to skip: each decides which rate comes next"
+
     def __init__(
         self,
         plan: RatePlan,
@@ -71,6 +75,11 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
         self.plan = plan
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
         self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, self._watch)
+
+    @property
+    def shown_plan(self) -> RatePlan:
+        """What was asked for."""
+        return self.plan
 
     @property
     def expected(self) -> int:
@@ -110,6 +119,10 @@ class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):
         """Turn the knobs again."""
         self._meter.forget_knobs()
 
+    def knobs_of(self, point: RatePoint) -> Knobs:
+        """Return the knobs of a rate."""
+        return self.plan.knobs_at(point.curve, point.rate)
+
     def name_of(self, point: RatePoint) -> str:
         """Name a rate with its combination."""
         return self.plan.point_name(point)
@@ -139,7 +152,7 @@ def recorded_result(found: RecordedRates) -> RateResult:
     """Evaluate a recorded search again."""
     curves = tuple(
         RateCurve(name, knobs.queue_depth, trials, rate_answers(found.plan.search, trials))
-        for (name, knobs), trials in zip(found.plan.curves, found.trials, strict=True)
+        for (name, knobs), trials in zip(found.plan.curves, found.points.trials, strict=True)
     )
     return RateResult(found.plan, curves, found.ended or "it went on", (), 0.0)
 

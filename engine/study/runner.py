@@ -7,13 +7,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from msgspec import Struct
 
 from engine.errors import LunscopeError
+from engine.job.knobs import Knobs
 from engine.study.events import Data, Note
 from engine.study.load import EndedError, Load, NotWatched, PointWatch
+from engine.study.points import LeftOut, StudyPoints
 
 _PAUSE_S = 0.1
 COMPLETE, STOPPED = "complete", "stopped"
@@ -39,6 +41,15 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
 
     `run` blocks; everything else may be called from any thread.
     """
+
+    WHAT: ClassVar[str] = "sweep"
+    """What is measured, in words of a sentence."""
+    IN_HAND: ClassVar[str] = "point"
+    """What is being measured."""
+    NO_SKIP: ClassVar[str] = ""
+    """Why nothing can be left out; empty where it can."""
+    NO_KNOBS: ClassVar[str] = ""
+    """Why a point has no knobs to set; empty where it has."""
 
     def __init__(
         self,
@@ -73,6 +84,7 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
         self._paused_s = 0.0
         """Time of pauses that are over."""
         self._now: Point | None = None
+        self._left_out: list[LeftOut] = []
         self._troubles: list[str] = []
         self._failed: set[str] = set()
         """Targets named so far."""
@@ -106,9 +118,18 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
     def end_event(self, ended: str) -> tuple[str, Data]:
         """Text and data of the end."""
 
+    @property
+    @abstractmethod
+    def shown_plan(self) -> object:
+        """What was asked for, as screens show it."""
+
     @abstractmethod
     def name_of(self, point: Point) -> str:
         """Name a point, such as "bs=4k qd=16"."""
+
+    def knobs_of(self, point: Point) -> Knobs:
+        """Return the knobs of a point, where it has any."""
+        raise NotImplementedError(self.NO_KNOBS)
 
     @property
     @abstractmethod
@@ -136,6 +157,16 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
     def trials(self) -> tuple[tuple[Trial, ...], ...]:
         """What was measured up to now, by curve."""
         return tuple(map(tuple, self._trials))
+
+    @property
+    def points(self) -> StudyPoints[Point, Trial]:
+        """What became of each point up to now."""
+        return StudyPoints(self.trials, tuple(self._left_out), self.now)
+
+    @property
+    def how_ended(self) -> str:
+        """How it ended; empty before."""
+        return self._ended
 
     @property
     def done(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -22,7 +23,8 @@ _MOST_BYTES = 256 << 20
 _MODE = 0o600
 _HOST = "host"
 """Key of the lines with facts of the host; they have nothing else."""
-_CURVE = "curve"
+CURVE = "curve"
+"""Key of the index of a curve."""
 
 Trial = TypeVar("Trial")
 Line = dict[str, Any]
@@ -32,21 +34,29 @@ class TrialKind(Struct, Generic[Trial], frozen=True):
     """How the trials of one kind of study are kept."""
 
     schema: str
-    read: Callable[[Line], tuple[int, Trial] | None]
-    """Reads the index of a curve and a trial of it from a line; None where it has none."""
-    write: Callable[[int, Trial], Line]
-    has_host: bool = True
-    """Whether the file has facts of the host, too."""
+    read: Callable[[Any], Trial | None]
+    """Reads a trial from its document; None where it is none."""
+    write: Callable[[Trial], Line]
+    key: str = "trial"
+    """What a trial is called."""
+    is_nested: bool = False
+    """Whether a line has the trial under its name and nothing else, as of a study with one curve and no facts of the
+    host; else its fields stand beside the index of their curve."""
+
+    def line(self, curve: int, trial: Trial) -> Line:
+        """Write the line of a trial."""
+        return {self.key: self.write(trial)} if self.is_nested else {CURVE: curve, **self.write(trial)}
+
+    def read_line(self, line: Line) -> tuple[int, Trial] | None:
+        """Read the index of a curve and a trial of it; None where the line has none."""
+        curve = 0 if self.is_nested else line.pop(CURVE, None)
+        found = self.read(line.get(self.key) if self.is_nested else line)
+        return (curve, found) if isinstance(curve, int) and curve >= 0 and found is not None else None
 
 
 def trial_kind(schema: str, trial: type[Trial]) -> TrialKind[Trial]:
-    """Keep trials whose fields stand beside the index of their curve."""
-
-    def read(line: Line) -> tuple[int, Trial] | None:
-        curve, found = line.pop(_CURVE, None), decoded(trial, line)
-        return (curve, found) if isinstance(curve, int) and curve >= 0 and found is not None else None
-
-    return TrialKind(schema, read, lambda curve, each: {_CURVE: curve, **encoded(each)})
+    """Keep trials that are written as their types say."""
+    return TrialKind(schema, functools.partial(decoded, trial), encoded)
 
 
 def identity_of(*words: str) -> str:
@@ -114,7 +124,7 @@ class TrialFile(Generic[Trial]):
         Raises:
             LunscopeError: it cannot be written.
         """
-        self._append(self._kind.write(curve, trial))
+        self._append(self._kind.line(curve, trial))
 
     def note_host(self, facts: Mapping[str, object]) -> None:
         """Write the facts of the host on which the next trials are measured, unless the file has them.
@@ -122,7 +132,7 @@ class TrialFile(Generic[Trial]):
         Raises:
             LunscopeError: they cannot be written.
         """
-        if self._kind.has_host and facts and facts != self._host:
+        if not self._kind.is_nested and facts and facts != self._host:
             self._append({_HOST: facts})
             self._host = facts
 
@@ -190,7 +200,7 @@ def _read(lines: Sequence[bytes], kind: TrialKind[Trial]) -> Iterator[tuple[int,
     for number, line in enumerate(lines, start=2):
         document = _parsed(line)
         if document.keys() != {_HOST}:
-            yield number, kind.read(document)
+            yield number, kind.read_line(document)
 
 
 def _host_of(lines: Sequence[bytes]) -> Mapping[str, Any] | None:

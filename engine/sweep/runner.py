@@ -10,14 +10,16 @@ from collections.abc import Callable, Generator, Sequence
 from msgspec import Struct
 
 from engine.errors import LunscopeError
+from engine.job.knobs import Knobs
 from engine.study.events import Data, Note
 from engine.study.load import Load, PointWatch
+from engine.study.points import LeftOut
 from engine.study.runner import COMPLETE, StudyRunner, Wanted
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import PointMeter
 from engine.sweep.plan import Curve, SweepPlan
-from engine.sweep.points import LeftOut, Point, SweepPoints
+from engine.sweep.points import Point
 from engine.sweep.trial import SearchStage, Trial
 from engine.sweep.tuning import SweepTuning
 
@@ -63,7 +65,7 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         tuning: SweepTuning | None = None,
     ) -> None:
         super().__init__(load, len(plan.curves), keep, done, clock=clock, note=note, watch=watch)
-        self.plan, self._left_out = plan, list[LeftOut]()
+        self.plan = plan
         self._tuning = SweepTuning(plan) if tuning is None else tuning
         self._resumed = len(done)
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
@@ -71,9 +73,9 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         self._meter = PointMeter(load, plan.rule, self.is_interrupted, clock, self._watch, drops_cache=drops_cache)
 
     @property
-    def points(self) -> SweepPoints:
-        """What became of each point up to now."""
-        return SweepPoints(self.trials, tuple(self._left_out), self.now)
+    def shown_plan(self) -> SweepPlan:
+        """What was asked for."""
+        return self.plan
 
     @property
     def expected(self) -> int:
@@ -134,6 +136,10 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         """Restore the tunables that vary."""
         for line in self._tuning.close():
             self._say_trouble(line)
+
+    def knobs_of(self, point: Point) -> Knobs:
+        """Return the knobs of a point."""
+        return self.plan.knobs_at(self.plan.curves[point.curve], point.load)
 
     def name_of(self, point: Point) -> str:
         """Name a point by the values of its axes."""

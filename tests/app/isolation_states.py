@@ -23,11 +23,12 @@ from engine.replacing import replace
 from engine.results.histogram import bucket_of
 from engine.running.control import LoadControl
 from engine.study.order import Study
+from engine.study.points import StudyPoints
 from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
-from tui.sweep.isolation_session import IsolationSession
-from tui.sweep.isolation_state import IsolationState
-from tui.sweep.state import SweepPhase
+from tui.screens.sweep.isolation_rows import IsolationState
+from tui.sweep.session import StudySession
+from tui.sweep.state import StudyState, SweepPhase
 
 RATE = 500
 ALL = 100
@@ -66,7 +67,7 @@ def isolation_points(plan: IsolationPlan) -> list[IsolationPoint]:
     return [_point(None, NO_CAP, plan.seconds), *beside, _point(None, NO_CAP, plan.seconds)]
 
 
-class StillIsolation(RemembersRequests, IsolationSession):
+class StillIsolation(RemembersRequests, StudySession):
     """A session that measures nothing: it shows what it is given, and remembers what it is asked."""
 
     def __init__(self, control: LoadControl, count: int = 6, **changes: Any) -> None:
@@ -77,7 +78,9 @@ class StillIsolation(RemembersRequests, IsolationSession):
         points = isolation_points(plan)
         study = replace(plan.study, targets=("/nonexistent/diska",), points=tuple(points[:count]))
         now = replace(points[count], aggressor_iops=None, seconds=points[count].seconds[:3]) if points[count:] else None
-        state = IsolationState(study, plan.points, SweepPhase.MEASURING if now else SweepPhase.ENDED, now, 62.0)
+        measured = StudyPoints((study.points,), (), now)
+        phase, ended = (SweepPhase.MEASURING, "") if now else (SweepPhase.ENDED, "complete")
+        state = StudyState(study, measured, phase, plan.points, 62.0, ended)
         self.shown = replace(state, **changes)
         self.asked: list[object] = []
 

@@ -44,7 +44,7 @@ from tui.screen_registry import (
     WALL,
 )
 from tui.screens.shared.base import view_class
-from tui.sweep.state import SweepState
+from tui.screens.sweep.recorded import State
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -163,7 +163,7 @@ class Before:
     """What keys change and is put back after each."""
 
     span_ns: int
-    sweep: SweepState | None
+    sweep: State | None
     others: tuple[object, ...]
     """What a key that is not pressed alone leaves as it was."""
 

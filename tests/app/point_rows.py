@@ -7,12 +7,13 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tui.screens.sweep.body import SweepBody
-from tui.widgets.sweep.point_grid import PointGrid
+from tui.screens.sweep.point_grid import PointGrid
 
 
 def point_grid(pilot: Pilot[None]) -> PointGrid[Any]:
     """The grid that is shown."""
-    return next(body.grid for body in pilot.app.screen.query(SweepBody) if body.display)
+    bodies = pilot.app.screen.query("SweepBody").results()
+    return next(body.grid for body in bodies if isinstance(body, SweepBody) and body.display)
 
 
 def points_shown(grid: PointGrid[Any]) -> list[Any]:

@@ -18,12 +18,13 @@ from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.study.order import Study
+from engine.study.points import StudyPoints
 from engine.sweep.limit import Limit
 from tests.app.still_sessions import RemembersRequests, with_events
 from tui.load.load_controller import LoadController
-from tui.sweep.rate_session import RateSession
-from tui.sweep.rate_state import RateState
-from tui.sweep.state import SweepPhase
+from tui.screens.sweep.rate_rows import RateState
+from tui.sweep.session import StudySession
+from tui.sweep.state import StudyState, SweepPhase
 
 LIMITS = ("p99<=5ms", "mean<=1ms", "p50<=0.1us")
 MAXIMUM = 20_000.0
@@ -77,7 +78,7 @@ def searched_trials(plan: RatePlan, count: int) -> tuple[tuple[RateTrial, ...], 
     return tuple(map(tuple, trials))
 
 
-class StillRates(RemembersRequests, RateSession):
+class StillRates(RemembersRequests, StudySession):
     """A session that measures nothing: it shows what it is given, and remembers what it is asked."""
 
     def __init__(self, control: LoadControl, count: int = 20, plan: RatePlan | None = None, **changes: Any) -> None:
@@ -85,16 +86,14 @@ class StillRates(RemembersRequests, RateSession):
         super().__init__(Study(plan, RateRunner), LoadController(control, plan.armed, Permissions()))
         trials = searched_trials(plan, count)
         wanted = plan.next_trial(0, trials[0])
-        now = None if wanted is None else RatePoint(0, wanted.rate)
-        self.shown = replace(RateState(plan, trials, SweepPhase.MEASURING, now, 47.0), **changes)
+        now = changes.pop("now", None if wanted is None else RatePoint(0, wanted.rate))
+        points = StudyPoints(trials, (), now)
+        self.shown = replace(StudyState(plan, points, SweepPhase.MEASURING, left_s=47.0), **changes)
         self.asked: list[object] = []
 
     @property
     def state(self) -> RateState:
         return self.shown
-
-    def use(self, point: RatePoint) -> None:
-        self.asked.append(point)
 
 
 def with_search(samples: Sequence[Sample], count: int, first: int = 5, plan: RatePlan | None = None) -> list[Sample]:

@@ -25,7 +25,8 @@ from tui.history.recorded_past import REFILLS
 from tui.load.load_controller import LoadController
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.settings import Settings
-from tui.sweep.series import Session, SweepSeries
+from tui.sweep.series import SweepSeries
+from tui.sweep.session import StudySession
 from tui.textual_internals.screens import shown_lines
 from tui.theming import DEFAULT_THEME
 
@@ -55,7 +56,7 @@ def make_app(
     control: LoadControl | None = None,
     job: JobSpec | None = None,
     settings: Settings = FROZEN,
-    sweep: Session | None = None,
+    sweep: StudySession | None = None,
 ) -> LunscopeApp:
     controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:

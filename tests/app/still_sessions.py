@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.replacing import replace
 from engine.study.order import StudyOrder
-from tui.sweep.series import Session, SessionGroup
+from engine.study.runner import StudyRunner
+from tui.sweep.series import SessionGroup
+from tui.sweep.session import StudySession
 
 
 class RemembersRequests:
     """Takes the requests of the screen instead of a session."""
 
     asked: list[object]
+    runner: StudyRunner[Any, Any, Any]
 
     @property
     def message(self) -> str:
@@ -30,8 +34,12 @@ class RemembersRequests:
     def stop(self) -> None:
         self.asked.append("stop")
 
+    def use(self, point: object) -> str:
+        self.asked += [] if self.runner.NO_KNOBS else [point]
+        return self.runner.NO_KNOBS
 
-def group_of(session: Session) -> SessionGroup:
+
+def group_of(session: StudySession) -> SessionGroup:
     """A measurement that was asked for alone."""
     return SessionGroup(StudyOrder(session.study), [session], [])
 

@@ -11,19 +11,21 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import Stop
 from engine.study.order import Study
+from engine.study.points import LeftOut
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan
-from engine.sweep.points import LeftOut, Point, SweepPoints
+from engine.sweep.points import Point, SweepPoints
 from engine.sweep.runner import SweepRunner
 from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import SearchStage, Trial
 from tests.app.still_sessions import RemembersRequests, with_events
 from tests.unit.sweep.queue_model import bend
 from tui.load.load_controller import LoadController
-from tui.sweep.session import SweepSession
-from tui.sweep.state import SweepPhase, SweepState
+from tui.screens.sweep.rows import SweepState
+from tui.sweep.session import StudySession
+from tui.sweep.state import StudyState, SweepPhase
 
 TARGETS = tuple(TargetSpec(f"/nonexistent/disk{letter}") for letter in "abcd")
 JOB = JobSpec(targets=TARGETS)
@@ -91,23 +93,20 @@ def swept_points(plan: SweepPlan, count: int) -> SweepPoints:
     return SweepPoints(tuple(map(tuple, trials)), tuple(done_by_now), measuring)
 
 
-class StillSession(RemembersRequests, SweepSession):
+class StillSession(RemembersRequests, StudySession):
     """A session that measures nothing: it shows what it is given, and remembers what it is asked."""
 
     def __init__(self, control: LoadControl, count: int = 10, plan: SweepPlan | None = None, **changes: Any) -> None:
         plan = plan or swept_plan()
         super().__init__(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
         points = swept_points(plan, count)
-        state = SweepState(plan, points, SweepPhase.MEASURING, plan.trials, 93.0, notes=("disk a: a note",))
+        state = StudyState(plan, points, SweepPhase.MEASURING, plan.trials, 93.0, notes=("disk a: a note",))
         self.shown = replace(state, **changes)
         self.asked: list[object] = []
 
     @property
     def state(self) -> SweepState:
         return self.shown
-
-    def use(self, point: Point) -> None:
-        self.asked.append(point)
 
 
 def with_sweep(

@@ -23,8 +23,8 @@ from tests.app.point_rows import point_grid, points_shown
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.screens.shared.dialogs import Dialog
+from tui.screens.sweep.asked_isolation import asked_isolation
 from tui.screens.sweep.screen import SweepScreen
-from tui.sweep.asked_isolation import asked_isolation
 from tui.sweep.state import SweepPhase
 
 SnapCompare = Callable[..., bool]
@@ -66,15 +66,16 @@ async def test_states_and_views_are_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillIsolation(control)
     measuring = session.shown
-    ended: dict[str, Any] = {"phase": SweepPhase.ENDED, "now": None}
-    stopped, skipped = replace(measuring.study, ended="stopped"), replace(measuring.study, left_out=("a",))
+    between = replace(measuring, points=replace(measuring.points, measuring=None))
+    stopped = replace(between, phase=SweepPhase.ENDED, plan=replace(measuring.plan, ended="stopped"))
+    skipped = replace(between, phase=SweepPhase.ENDED, plan=replace(measuring.plan, left_out=("a",)))
     cases = [
         (measuring, "6/14 points   about 62 s left   now beside QD 4, 4k, cap riops=2000"),
         (replace(measuring, phase=SweepPhase.PAUSED), "PAUSED   6/14 points   after this point: beside QD 4"),
-        (replace(measuring, phase=SweepPhase.PREPARING, now=None), "prepares the victim"),
-        (replace(measuring, study=stopped, **ended), "NOT COMPLETE: stopped; 6 points were measured"),
-        (replace(measuring, study=skipped, **ended), "NOT COMPLETE: 1 skipped; 6 points"),
-        (replace(measuring, study=replace(measuring.study, points=()), now=None), "measures the victim alone first"),
+        (replace(between, phase=SweepPhase.PREPARING), "prepares the victim"),
+        (replace(stopped, ended=stopped.plan.how_ended), "NOT COMPLETE: stopped; 6 points were measured"),
+        (replace(skipped, ended=skipped.plan.how_ended), "NOT COMPLETE: 1 skipped; 6 points"),
+        (replace(between, plan=replace(between.plan, points=())), "measures the victim alone first"),
     ]  # fmt: skip
     async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
         await play(pilot, source, 2)

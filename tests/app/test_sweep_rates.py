@@ -16,6 +16,7 @@ from engine.rate_search.bounds import LoadClass
 from engine.rate_search.plan import RatePoint
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
+from engine.study.points import StudyPoints
 from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
@@ -24,13 +25,11 @@ from tests.app.sweep_states import StillSession, with_sweep
 from tui.app.app import LunscopeApp
 from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
+from tui.screens.sweep.rate_rows import RateState, curve_figures
 from tui.screens.sweep.rates import RateBody
 from tui.screens.sweep.screen import SweepScreen
-from tui.sweep.rate_rows import curve_figures
-from tui.sweep.rate_session import RateSession
-from tui.sweep.rate_state import RateState
-from tui.sweep.session import SweepSession
-from tui.sweep.state import SweepPhase
+from tui.sweep.session import StudySession
+from tui.sweep.state import StudyState, SweepPhase
 
 SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
@@ -131,7 +130,7 @@ async def test_answer_is_under_the_cursor_and_enter_sets_its_rate(control: LoadC
 
 def test_classes_agree_with_the_bounds() -> None:
     plan = searched_plan()
-    state = RateState(plan, searched_trials(plan, ALL), SweepPhase.ENDED)
+    state: RateState = StudyState(plan, StudyPoints(searched_trials(plan, ALL)), SweepPhase.ENDED)
     found = curve_figures(state, 0)
     for number, answer in enumerate(found.answers.limits):
         bounds = {row.point.rate: row.classes[number] for row in found.rows if row.classes[number].is_bound}
@@ -276,14 +275,14 @@ async def test_search_is_started_from_the_screen_and_stopped(control: LoadContro
         await pilot.press("ctrl+u", *"p99<=900ms rate=50..400 qd=8", "enter")
         await until(pilot, lambda: pilot.app.screen.query(RateBody) and "now rate=" in screen_text(pilot))
         session = pilot.app.app_state.sweeps.current  # type: ignore[attr-defined]
-        assert isinstance(session, RateSession)
-        assert session.plan.curves[0][1].queue_depth == 8
-        await until(pilot, lambda: session.state.done)
+        assert isinstance(session, StudySession)
+        assert session.state.plan.curves[0][1].queue_depth == 8
+        await until(pilot, lambda: session.state.points.done)
         await pilot.press("p")
-        await until(pilot, lambda: session.state.phase is SweepPhase.PAUSED and session.state.now is None)
+        await until(pilot, lambda: session.state.phase is SweepPhase.PAUSED and session.state.points.measuring is None)
         await pilot.press("p")
-        done = session.state.done
-        await until(pilot, lambda: session.state.done > done and "1/1" in screen_text(pilot))
+        done = session.state.points.done
+        await until(pilot, lambda: session.state.points.done > done and "1/1" in screen_text(pilot))
         await pilot.press("x")
         await until(pilot, lambda: "NOT COMPLETE: stopped" in screen_text(pilot))
         await until(pilot, lambda: control.status.state is LoadState.FINISHED)
@@ -326,7 +325,7 @@ async def test_preset_is_started_from_the_screen_reading_only(control: LoadContr
         await until(pilot, lambda: "that writes is left out" in screen_text(pilot))
         await until(pilot, lambda: "[fourcorners: part 1 of 2, sequential]" in screen_text(pilot))
         session = pilot.app.app_state.sweeps.current  # type: ignore[attr-defined]
-        assert isinstance(session, SweepSession)
+        assert isinstance(session, StudySession)
         await until(pilot, lambda: session.state.points.measuring)
         await pilot.press("x")
         await until(pilot, lambda: "NOT COMPLETE: stopped" in screen_text(pilot))

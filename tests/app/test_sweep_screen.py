@@ -17,7 +17,7 @@ from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
 from engine.study.order import Study
 from engine.sweep.axes import parse_axis
-from engine.sweep.plan import make_plan
+from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.points import Point
 from engine.sweep.presets.plans import plan_preset
 from engine.sweep.presets.preset import HostSize
@@ -29,10 +29,10 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
 from tests.app.taken import SnapCompare, assert_pictures
 from tui.load.load_controller import LoadController
+from tui.screens.sweep.curves import CurvesBody
 from tui.screens.sweep.screen import SweepScreen
-from tui.sweep.rate_state import RateState
-from tui.sweep.session import SweepSession
-from tui.sweep.state import SweepPhase, SweepState
+from tui.sweep.session import StudySession
+from tui.sweep.state import SweepPhase
 
 HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
 SMALL, LARGE = SIZES
@@ -64,9 +64,9 @@ def _answered(pilot: Pilot[None]) -> bool:
     """Whether all curves were fitted, which a thread does beside the screen."""
     screen = pilot.app.screen
     state = screen.shown.state() if isinstance(screen, SweepScreen) else None
-    if not isinstance(screen, SweepScreen) or not isinstance(state, SweepState):
-        return isinstance(state, RateState)
-    return None not in screen._answers.of(state.plan, state.points)
+    if state is None or not isinstance(state.plan, SweepPlan):
+        return state is not None
+    return None not in screen.query_one(CurvesBody).answers(state)
 
 
 VIEWS = [("table", ""), ("plot", "v"), ("map", "vv"), ("targets", "vvvcc"), ("answer", "vvvv")]
@@ -253,9 +253,9 @@ async def test_replay_of_a_preset_has_the_tables_of_its_study() -> None:
 # ------------------------------------------------------------------------------------------------ over a real load
 
 
-def _session(control: LoadControl, *axes: str) -> SweepSession:
+def _session(control: LoadControl, *axes: str) -> StudySession:
     plan = make_plan(JobSpec(knobs=CALM, size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
-    return SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
+    return StudySession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
 
 
 def _wait_for(condition: Callable[[], object]) -> None:
@@ -337,7 +337,7 @@ def test_knobs_are_not_turned_by_hand_while_a_sweep_measures(control: LoadContro
 
 def test_load_that_cannot_begin_is_named(control: LoadControl) -> None:
     plan = swept_plan("qd=1,2")
-    session = SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
+    session = StudySession(Study(plan, SweepRunner), LoadController(control, plan.armed, Permissions()))
     session.begin()
     _wait_for(lambda: session.state.phase is SweepPhase.ENDED)
     assert "/nonexistent/diska" in session.state.ended
@@ -359,7 +359,7 @@ async def test_screen_runs_a_real_sweep_to_its_end(control: LoadControl) -> None
         await until(pilot, lambda: "the load is stopped" in screen_text(pilot))
 
 
-async def until_phase(pilot: Pilot[None], session: SweepSession) -> None:
+async def until_phase(pilot: Pilot[None], session: StudySession) -> None:
     """Wait for one more measurement, or the end."""
     done = session.state.points.done
     await until(pilot, lambda: session.state.points.done > done or session.state.phase is SweepPhase.ENDED)
@@ -375,7 +375,7 @@ async def test_sweep_that_writes_begins_once_the_name_was_typed(
     path.write_bytes(b"precious" * (1 << 17))
     plan = make_plan(JobSpec((TargetSpec("d"),)), tuple(map(parse_axis, ("qd=1,2", "read_pct=100,50"))), rule=HASTY)
     permissions = Permissions(frozenset({"d"}), destroy_data=True)
-    session = SweepSession(Study(plan, SweepRunner), LoadController(control, plan.armed, permissions))
+    session = StudySession(Study(plan, SweepRunner), LoadController(control, plan.armed, permissions))
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
         await until(pilot, lambda: "Type its name" in screen_text(pilot))

@@ -79,7 +79,7 @@ def test_pause_skip_and_stop_keep_what_was_measured(begun: _Screen, tmp_path: Pa
     assert "not complete: stopped; 2 points were measured" in text
     assert "left out: beside QD 1, 4k, cap none" in text
     found = _recorded(tmp_path / "a.luns")
-    assert (found.is_over, found.study.ended, found.expected) == (True, "stopped", 8)
+    assert (found.is_over, found.study.ended, found.plan.expected) == (True, "stopped", 8)
     assert [point.aggressor and point.aggressor.queue_depth for point in found.study.points] == [None, 2]
     assert all(len(point.seconds) == 3 for point in found.study.points)
     assert len(found.study.left_out) == 1

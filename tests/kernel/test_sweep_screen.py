@@ -143,4 +143,4 @@ def test_search_for_a_rate_on_the_screen_goes_on_from_its_file(terminals: list[T
         found = recorded_rates(reader.events())
     assert found is not None
     assert found.ended == "complete"
-    assert [trial.rate for trial in found.trials[0]] == [trial["rate"] for trial in _trials(trials)]
+    assert [trial.rate for trial in found.points.trials[0]] == [trial["rate"] for trial in _trials(trials)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -13,31 +13,31 @@ from engine.errors import LunscopeError
 from engine.text import safe_text
 
 if TYPE_CHECKING:  # Every start of the screens imports this module, and few measure.
-    from engine.study.order import NextStudy, Study, StudyOrder
+    from engine.study.order import NextStudy, StudyOrder
     from tui.load.load_controller import LoadController
-    from tui.sweep.isolation_session import IsolationSession
-    from tui.sweep.rate_session import RateSession
-    from tui.sweep.session import SweepSession
-
-Session: TypeAlias = "SweepSession | RateSession | IsolationSession"
+    from tui.sweep.session import StudySession
 
 
 class SessionGroup(Struct):
     """Measurements that were asked for together."""
 
     order: StudyOrder
-    sessions: list[Session]
+    sessions: list[StudySession]
     following: list[NextStudy]
 
     @classmethod
     def of(cls, order: StudyOrder, controller: LoadController) -> SessionGroup:
         """Make the first measurement of an order over the load of a controller."""
-        return cls(order, [session_of(order.first, controller)], list(order.following))
+        from tui.sweep.session import StudySession  # noqa: PLC0415 (see above)
 
-    def make_next(self, step: NextStudy) -> Session:
+        return cls(order, [StudySession(order.first, controller)], list(order.following))
+
+    def make_next(self, step: NextStudy) -> StudySession:
         """Make what follows, of what was measured before; may raise a LunscopeError."""
+        from tui.sweep.session import StudySession  # noqa: PLC0415 (see above)
+
         before = self.sessions[-1].controller
-        session = session_of(step.make([each.result for each in self.sessions]), before)
+        session = StudySession(step.make(self.results), before)
         self.sessions.append(session)
         return session
 
@@ -45,23 +45,6 @@ class SessionGroup(Struct):
     def results(self) -> list[Any]:
         """What was measured up to now, of those that began."""
         return [result for session in self.sessions if (result := session.result) is not None]
-
-
-def session_of(study: Study, controller: LoadController) -> Session:
-    """Make the session of a study."""
-    from engine.isolation.plan import IsolationPlan  # noqa: PLC0415 (see above)
-    from engine.sweep.plan import SweepPlan  # noqa: PLC0415
-    from tui.sweep.isolation_session import IsolationSession  # noqa: PLC0415
-    from tui.sweep.rate_session import RateSession  # noqa: PLC0415
-    from tui.sweep.session import SweepSession  # noqa: PLC0415
-
-    match study.plan:
-        case SweepPlan():
-            return SweepSession(study, controller)
-        case IsolationPlan():
-            return IsolationSession(study, controller)
-        case _:
-            return RateSession(study, controller)
 
 
 class SweepSeries:
@@ -78,12 +61,12 @@ class SweepSeries:
         return tuple(self._groups)
 
     @property
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> tuple[StudySession, ...]:
         """All that began or are about to, in their order."""
         return tuple(session for group in self._groups for session in group.sessions)
 
     @property
-    def current(self) -> Session | None:
+    def current(self) -> StudySession | None:
         """The one that measures, or measured last; None before the first."""
         return self._groups[-1].sessions[-1] if self._groups else None
 

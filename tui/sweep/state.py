@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from engine.sweep.events import RecordedSweep
-from engine.sweep.plan import SweepPlan
-from engine.sweep.points import Point, SweepPoints
+from engine.study.points import StudyPoints
+from engine.study.runner import COMPLETE
+
+Plan = TypeVar("Plan")
+Point = TypeVar("Point")
+Trial = TypeVar("Trial")
 
 
 class SweepPhase(StrEnum):
-    """Where a sweep is."""
+    """Where a study is."""
 
     WAITING = "waiting"
     """Nothing was started yet."""
@@ -27,21 +31,22 @@ class SweepPhase(StrEnum):
 RUNNING_PHASES = frozenset({SweepPhase.WAITING, SweepPhase.PREPARING, SweepPhase.MEASURING, SweepPhase.PAUSED})
 
 
-class SweepState(Struct, frozen=True):
-    """A sweep at one moment."""
+class StudyState(Struct, Generic[Plan, Point, Trial], frozen=True):
+    """A study at one moment."""
 
-    plan: SweepPlan
-    points: SweepPoints
+    plan: Plan
+    """What was asked for; its type says which kind of study it is."""
+    points: StudyPoints[Point, Trial]
     phase: SweepPhase
-    expected: int
+    expected: int = 0
     """Measurements in all, about."""
     left_s: float | None = None
     """Time left, about; None where it is not known."""
     ended: str = ""
     """Why it ended: "complete", "stopped", or what went wrong."""
     wanted: Point | None = None
-    """Point whose knobs are set when the sweep ends."""
-    notes: tuple[str, ...] = field(default=())
+    """Point whose knobs are set when it ends."""
+    notes: tuple[str, ...] = ()
     """Targets that failed and points that were left out, one line each."""
     part: str = ""
     """Words that say which of several measurements it is."""
@@ -50,21 +55,5 @@ class SweepState(Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every point that was wanted was measured."""
-        return self.ended == "complete"
-
-
-def recorded_state(found: RecordedSweep, study: tuple[str, ...] = ()) -> SweepState:
-    """Show a recorded sweep, with the tables of the study that it is a part of."""
-    phase = SweepPhase.ENDED if found.ended else SweepPhase.RECORDED
-    notes = (f"{found.plan.point_name(each.point)}: {each.words}" for each in found.points.left_out)
-    return SweepState(
-        found.plan,
-        found.points,
-        phase,
-        max(found.plan.trials, found.points.done),
-        ended=found.ended,
-        notes=tuple(notes),
-        part=": ".join(filter(None, (found.plan.preset, found.plan.part))),
-        study=study,
-    )
+        """Whether all that was wanted was measured."""
+        return self.ended == COMPLETE

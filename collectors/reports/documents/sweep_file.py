@@ -120,8 +120,8 @@ def _closed_loops(sweeps: Sequence[RecordedSweep]) -> Iterator[Swept]:
 
 
 def _isolation(found: RecordedIsolation) -> Iterator[Swept]:
-    if found.study.points:
-        study = found.study if found.is_over else replace(found.study, ended="it went on")
+    if found.points.done:
+        study = found.study if found.ended is not None else replace(found.study, ended="it went on")
         yield Swept("", (), (), study=isolation_document(study))
 
 

@@ -11,9 +11,10 @@ from engine.events import Event, EventKind
 from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import recorded_measurements
 from engine.rate_search.events import RecordedRates
+from engine.study.points import LeftOut
 from engine.study.trial_file import KeptPlan, TrialFile, read_trials
 from engine.sweep.events import RecordedSweep
-from engine.sweep.points import LeftOut, Point
+from engine.sweep.points import Point
 from tests.app.isolation_states import isolation_plan
 from tests.app.rate_states import searched_plan
 from tests.app.sweep_states import swept_plan
@@ -56,9 +57,9 @@ def test_kept_recording_is_read() -> None:
     assert sweep.points.left_out == (LeftOut(Point(1, 2), ""), LeftOut(Point(1, 4), "no room"))
     assert sweep.ended == "complete"
     assert isinstance(rates, RecordedRates)
-    assert (len(rates.trials[0]), rates.ended, rates.trials[0][1].skipped) == (12, "stopped", 7)
+    assert (len(rates.points.trials[0]), rates.ended, rates.points.trials[0][1].skipped) == (12, "stopped", 7)
     assert rates.plan.search == searched_plan().search
     assert isinstance(isolation, RecordedIsolation)
-    assert (len(isolation.study.points), isolation.expected, isolation.is_over) == (6, isolation_plan().points, True)
+    assert (len(isolation.study.points), isolation.plan.expected) == (6, isolation_plan().points)
     assert isolation.study.left_out == ("beside QD 64, 4k, cap riops=2000",)
     assert isolation.study.ended == "stopped"

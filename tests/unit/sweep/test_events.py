@@ -14,10 +14,11 @@ from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.study.decoded import decoded, encoded
+from engine.study.points import LeftOut
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan
-from engine.sweep.points import LeftOut, Point
+from engine.sweep.points import Point
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
 from tests.recorded import recorded_sweep

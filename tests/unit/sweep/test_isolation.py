@@ -161,7 +161,7 @@ def test_a_recorded_curve_is_read_as_it_was_measured_up_to_any_moment() -> None:
     measured = replace(plan.study, targets=("/nonexistent/diska",), points=tuple(isolation_points(plan)))
     read = recorded_isolation([event_from_json(event_to_json(event)) for event in _events()])
     assert read is not None
-    assert (read.is_over, read.expected, read.study.is_complete) == (True, 14, True)
+    assert (read.is_over, read.plan.expected, read.study.is_complete) == (True, 14, True)
     assert study_document(read.study) == study_document(measured)
     for count in range(1, 16):
         part = recorded_isolation(_events(count))

@@ -1,18 +1,30 @@
-"""What the bodies of the sweep screen share: one view or all of them, and the points."""
+"""What the bodies of the sweep screen share: one view or all of them, the points, and what is said of the study."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.containers import Vertical
+from textual.message import Message
 from textual.widget import Widget
 
-from tui.widgets.sweep.point_grid import PointGrid
+from tui.screens.sweep.point_grid import PointGrid
+from tui.screens.sweep.shown import ShownMeasurement
+from tui.screens.sweep.study_words import StudyWords
+
+State = TypeVar("State")
 
 
-class SweepBody(Vertical):
-    """Keeps which view is shown where there is no room for all."""
+class AnswersChanged(Message):
+    """What a study says was computed beside the screen."""
 
+
+class SweepBody(Vertical, Generic[State]):
+    """Shows one kind of study; it keeps which view is shown where there is no room for all."""
+
+    PLAN: ClassVar[type]
+    """Plans of the studies that it shows."""
     VIEWS: ClassVar[tuple[str, ...]]
     PREFIX: ClassVar[str] = ""
     """What the ids of the views begin with."""
@@ -22,6 +34,34 @@ class SweepBody(Vertical):
         self._view = self.VIEWS[0]
         self._offered = self.VIEWS
         """Views that have something to show."""
+
+    @abstractmethod
+    def show(self, state: State, shown: ShownMeasurement, *, is_large: bool) -> None:
+        """Draw a state, beside what else was measured."""
+
+    @abstractmethod
+    def texts(self, state: State, width: int) -> tuple[str, str]:
+        """Verdict, and the point under the cursor."""
+
+    @abstractmethod
+    def words(self, state: State) -> StudyWords:
+        """Say how far the study is."""
+
+    @abstractmethod
+    def name_of(self, state: State, point: Any) -> str:  # noqa: ANN401 (of its kind)
+        """Name a point."""
+
+    @abstractmethod
+    def chosen(self, state: State) -> tuple[object, ...]:
+        """Return what the drawing depends on beside the state: what was chosen, and what was computed."""
+
+    @abstractmethod
+    def next_figure(self, state: State) -> None:
+        """Draw the next figure."""
+
+    @abstractmethod
+    def next_curve(self, state: State) -> None:
+        """Move to the next curve."""
 
     def view_widget(self, view: str) -> Widget:
         """Return the widget that shows a view."""

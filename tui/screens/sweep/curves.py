@@ -8,19 +8,26 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 
 from collectors.field import Unit
 from engine.sweep.knee import Answer
+from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
 from engine.sweep.target_share import TargetShare, hottest_target
 from engine.text import safe_text
-from tui.screens.sweep.body import SweepBody
-from tui.sweep.rows import PointRow, interval, optima, point_rows
-from tui.sweep.state import SweepState
-from tui.sweep.words import answer_text, curve_name, hottest_text, point_text, verdict_text
+from tui.screens.sweep.answer import AnswerText
+from tui.screens.sweep.answers import CurveAnswers
+from tui.screens.sweep.body import AnswersChanged, SweepBody
+from tui.screens.sweep.heat import SweepMap, map_grid
+from tui.screens.sweep.point_grid import PointGrid
+from tui.screens.sweep.rows import PointRow, SweepState, interval, optima, point_rows
+from tui.screens.sweep.shown import ShownMeasurement
+from tui.screens.sweep.study_words import StudyWords
+from tui.screens.sweep.words import answer_text, curve_name, curve_words, hottest_text, point_text, verdict_text
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit_name, width_of
@@ -28,17 +35,15 @@ from tui.widgets.chart.axes import tick_label
 from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
 from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.answer import AnswerText
-from tui.widgets.sweep.heat import SweepMap, map_grid
-from tui.widgets.sweep.point_grid import PointGrid
 
 _MOST_LINES = 14
 """Most lines of the map and of the lanes beside the others."""
 
 
-class CurvesBody(SweepBody):
+class CurvesBody(SweepBody[SweepState]):
     """Draws a state; it keeps what was chosen: view, order. What it draws belongs to the curve under the cursor."""
 
+    PLAN = SweepPlan
     VIEWS = ("table", "plot", "map", "targets", "answer")
 
     DEFAULT_CSS = """
@@ -54,6 +59,14 @@ class CurvesBody(SweepBody):
     def __init__(self) -> None:
         super().__init__("sweep_body")
         self._curve = 0
+        self._answers = CurveAnswers(self._post_change)
+
+    def _post_change(self) -> None:
+        self.post_message(AnswersChanged())
+
+    def answers(self, state: SweepState) -> tuple[Answer | None, ...]:
+        """Return what is known of each curve; never blocks, and asks for what is missing."""
+        return self._answers.of(state.plan, state.points)
 
     def compose(self) -> ComposeResult:
         """Table and answer on the left, drawings on the right."""
@@ -65,15 +78,14 @@ class CurvesBody(SweepBody):
             yield SweepMap(id="map")
             yield TargetLanes(id="targets")
 
-    def show(
-        self, state: SweepState, answers: tuple[Answer | None, ...], study: Sequence[str], *, is_large: bool
-    ) -> None:
-        """Draw a sweep; `study` are the tables of the preset that it is a part of."""
+    def show(self, state: SweepState, shown: ShownMeasurement, *, is_large: bool) -> None:
+        """Draw a sweep, with the tables of the preset that it is a part of."""
+        answers = self.answers(state)
         rows = point_rows(state, answers)
         self.grid.show_points(rows)
         row = self.row
         self._curve = 0 if row is None else min(row.point.curve, len(answers) - 1)
-        self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)), list(study))
+        self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)), list(shown.tables(state)))
         self._draw_rows(state, answers[self._curve], rows)
         self._lay_out(state, is_large=is_large)
 
@@ -106,10 +118,18 @@ class CurvesBody(SweepBody):
         for view, lines in (("map", len(state.plan.curves)), ("targets", targets + 1)):
             self.view_widget(view).styles.height = min(lines + 3, _MOST_LINES)
 
-    def texts(self, state: SweepState, answers: tuple[Answer | None, ...], width: int) -> tuple[str, str]:
+    def words(self, state: SweepState) -> StudyWords:
+        """Say how far the sweep is."""
+        return curve_words(state)
+
+    def name_of(self, state: SweepState, point: Point) -> str:
+        """Name a point by the values of its axes."""
+        return state.plan.point_name(point)
+
+    def texts(self, state: SweepState, width: int) -> tuple[str, str]:
         """Verdict of the curve under the cursor, and its point."""
         row = self.row
-        verdict = verdict_text(state, self._curve, answers[self._curve], width)
+        verdict = verdict_text(state, self._curve, self.answers(state)[self._curve], width)
         return verdict, " " if row is None else point_text(state, row, width)
 
     @property
@@ -118,16 +138,19 @@ class CurvesBody(SweepBody):
         row: PointRow | None = self.grid.row
         return row
 
-    @property
-    def chosen(self) -> tuple[object, ...]:
-        """What was chosen: the drawing depends on it."""
-        return self._view, self.row and self.row.point
+    def chosen(self, state: SweepState) -> tuple[object, ...]:
+        """Return view, point, and the answers that are known."""
+        return self._view, self.row and self.row.point, self.answers(state)
+
+    @on(SweepMap.PointMoved)
+    def _moved_on_map(self, message: SweepMap.PointMoved) -> None:
+        self.go_to(message.point)
 
     def go_to(self, point: Point) -> None:
         """Move the cursor to a point."""
         self.grid.move_to_key(f"{point.curve}:{point.load}")
 
-    def next_figure(self) -> None:
+    def next_figure(self, _state: SweepState) -> None:
         """Show the next figure on the map."""
         self.query_one(SweepMap).next_figure()
 

@@ -12,25 +12,32 @@ from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
 from collectors.field import Unit
-from engine.isolation.study import IsolationStudy
+from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.text import safe_text
+from tui.screens.sweep.answer import AnswerText
 from tui.screens.sweep.body import SweepBody
-from tui.sweep.isolation_rows import IsolationRow, isolation_rows
-from tui.sweep.isolation_state import IsolationState
-from tui.sweep.isolation_words import isolation_answer_text, isolation_point_text, isolation_verdict_text
+from tui.screens.sweep.isolation_rows import IsolationRow, IsolationState, isolation_rows
+from tui.screens.sweep.isolation_words import (
+    isolation_answer_text,
+    isolation_point_text,
+    isolation_verdict_text,
+    isolation_words,
+)
+from tui.screens.sweep.point_grid import PointGrid
+from tui.screens.sweep.shown import ShownMeasurement
+from tui.screens.sweep.study_words import StudyWords
 from tui.sweep.state import RUNNING_PHASES
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
 from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, labels_below, plot_lines
 from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.answer import AnswerText
-from tui.widgets.sweep.point_grid import PointGrid
 
 
-class IsolationBody(SweepBody):
+class IsolationBody(SweepBody[IsolationState]):
     """Draws a state; it keeps what was chosen: figure, view, order."""
 
+    PLAN = IsolationStudy
     VIEWS = ("table", "plot", "seconds", "answer")
     PREFIX = "isolation_"
 
@@ -58,13 +65,13 @@ class IsolationBody(SweepBody):
                 yield IsolationPlot(id="isolation_plot")
                 yield IsolationSeconds(id="isolation_seconds")
 
-    def show(self, state: IsolationState, *, is_large: bool) -> None:
+    def show(self, state: IsolationState, _shown: ShownMeasurement, *, is_large: bool) -> None:
         """Draw a curve."""
-        rows, least = isolation_rows(state), 1 / state.study.within
+        rows, least = isolation_rows(state), 1 / state.plan.within
         self.grid.show_points(rows)
         self._follow(state, rows)
         row = self.row
-        self.query_one(IsolationPlot).show(rows, state.study, self._figure, row)
+        self.query_one(IsolationPlot).show(rows, state.plan, self._figure, row)
         self.query_one(IsolationSeconds).show(row, least)
         self.query_one(AnswerText).show(list(isolation_answer_text(state)))
         self._lay_out(is_large=is_large)
@@ -83,6 +90,14 @@ class IsolationBody(SweepBody):
         self.query_one("#isolation_left").display = is_large or self._view in {"table", "answer"}
         self.query_one("#isolation_right").display = is_large or self._view in {"plot", "seconds"}
 
+    def words(self, state: IsolationState) -> StudyWords:
+        """Say how far the curve is."""
+        return isolation_words(state)
+
+    def name_of(self, _state: IsolationState, point: IsolationPoint) -> str:
+        """Name a point by what the aggressor does."""
+        return point_name(point.aggressor, point.cap)
+
     def texts(self, state: IsolationState, width: int) -> tuple[str, str]:
         """Verdict, and the point under the cursor."""
         row = self.row
@@ -94,12 +109,11 @@ class IsolationBody(SweepBody):
         row: IsolationRow | None = self.grid.row
         return row
 
-    @property
-    def chosen(self) -> tuple[object, ...]:
-        """What was chosen: the drawing depends on it."""
+    def chosen(self, _state: IsolationState) -> tuple[object, ...]:
+        """Return figure, view and point."""
         return self._figure, self._view, self.row and self.row.number
 
-    def next_figure(self) -> None:
+    def next_figure(self, _state: IsolationState) -> None:
         """Draw the next figure over the load."""
         self._figure = FIGURES[(FIGURES.index(self._figure) + 1) % len(FIGURES)]
 

@@ -18,20 +18,21 @@ from collectors.field import Unit
 from engine.rate_search.answer import RateAnswer, RateVerdict
 from engine.rate_search.bounds import LoadClass
 from engine.rate_search.grid import RateGrid
-from engine.rate_search.plan import RatePoint
+from engine.rate_search.plan import RatePlan, RatePoint
 from engine.sweep.points import SweepPoints
 from engine.sweep.trial import Trial
+from tui.screens.sweep.answer import AnswerText
 from tui.screens.sweep.body import SweepBody
-from tui.sweep.rate_rows import CurveFigures, RateRow, curve_figures
-from tui.sweep.rate_state import RateState
-from tui.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text
+from tui.screens.sweep.point_grid import PointGrid, SaidColumn
+from tui.screens.sweep.rate_rows import CurveFigures, RateRow, RateState, curve_figures
+from tui.screens.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text, rate_words
+from tui.screens.sweep.shown import ShownMeasurement
+from tui.screens.sweep.study_words import StudyWords
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
 from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
 from tui.widgets.plot.canvas import Canvas
 from tui.widgets.spans import Spanned, Spans
-from tui.widgets.sweep.answer import AnswerText
-from tui.widgets.sweep.point_grid import PointGrid, SaidColumn
 
 _CLASS = 12
 """Cells of a class: its word, and how many trials kept the limit."""
@@ -39,9 +40,10 @@ _METRICS = ("p99", "mean", "p50", "p99.9")
 """Figures of the plot where there is no limit."""
 
 
-class RateBody(SweepBody):
+class RateBody(SweepBody[RateState]):
     """Draws a state; it keeps what was chosen: combination, limit, view, order."""
 
+    PLAN = RatePlan
     VIEWS = ("table", "plot", "answer")
     PREFIX = "rate_"
 
@@ -70,9 +72,9 @@ class RateBody(SweepBody):
             with Vertical(id="rate_right"):
                 yield RatePlot(id="rate_plot")
 
-    def show(self, state: RateState, closed: SweepPoints | None, *, is_large: bool) -> None:
+    def show(self, state: RateState, shown: ShownMeasurement, *, is_large: bool) -> None:
         """Draw a search, beside the closed loop that was measured before it."""
-        curves, limits = len(state.plan.curves), state.plan.limits
+        curves, limits, closed = len(state.plan.curves), state.plan.limits, shown.closed_loop()
         self._curve, self._limit = min(self._curve, curves - 1), min(self._limit, max(len(limits), 1) - 1)
         found = [curve_figures(state, curve) for curve in range(curves)]
         here = found[self._curve]
@@ -103,6 +105,14 @@ class RateBody(SweepBody):
         self.query_one("#rate_left").display = is_large or self._view != "plot"
         self.query_one("#rate_right").display = is_large or self._view == "plot"
 
+    def words(self, state: RateState) -> StudyWords:
+        """Say how far the search is."""
+        return rate_words(state)
+
+    def name_of(self, state: RateState, point: RatePoint) -> str:
+        """Name a rate with its combination."""
+        return state.plan.point_name(point)
+
     def texts(self, state: RateState, width: int) -> tuple[str, str]:
         """Verdict, and the rate under the cursor."""
         here, row = curve_figures(state, self._curve), self.row
@@ -117,13 +127,12 @@ class RateBody(SweepBody):
         row: RateRow | None = self.grid.row
         return row
 
-    @property
-    def chosen(self) -> tuple[object, ...]:
-        """What was chosen: the drawing depends on it."""
+    def chosen(self, _state: RateState) -> tuple[object, ...]:
+        """Return combination, limit, figure, view and rate."""
         here = self._curve, self._limit, self._metric, self._view
         return *here, self.row and self.row.point
 
-    def next_limit(self, state: RateState) -> None:
+    def next_figure(self, state: RateState) -> None:
         """Put the next limit in front; without limits, draw the next figure."""
         self._limit = (self._limit + 1) % max(len(state.plan.limits), 1)
         self._metric = _METRICS[(_METRICS.index(self._metric) + 1) % len(_METRICS)]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.events import Event
+from engine.sweep.plan import SweepPlan
 from engine.sweep.points import SweepPoints
 from tui.app_state import AppState
-from tui.sweep.recorded import State, recorded_states
-from tui.sweep.series import Session
-from tui.sweep.state import SweepState
+from tui.screens.sweep.preset_group import study_lines
+from tui.screens.sweep.recorded import State, recorded_states
+from tui.sweep.session import StudySession
+from tui.sweep.state import SweepPhase
 
 
 class ShownMeasurement:
@@ -20,7 +24,7 @@ class ShownMeasurement:
         """Events of a recording up to the moment that is shown, and the measurements in them."""
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> StudySession | None:
         """The measurement of this process; None if there is none."""
         sessions = self._app_state.sweeps.sessions
         return sessions[self._position(len(sessions))] if sessions else None
@@ -47,7 +51,16 @@ class ShownMeasurement:
         """Points of the closed loops that were measured before the one that is shown."""
         states = self.states()
         before = states[: len(states) if self._number is None else self._position(len(states))]
-        return next((each.points for each in reversed(before) if isinstance(each, SweepState)), None)
+        return next((each.points for each in reversed(before) if isinstance(each.plan, SweepPlan)), None)
+
+    def tables(self, state: State) -> Sequence[str]:
+        """Write the tables of the preset that a sweep is a part of; live once one of its sweeps is over."""
+        session, controller = self.session, self._app_state.controller
+        for group in self._app_state.sweeps.groups if controller is not None else ():
+            if session in group.sessions and any(each.state.phase is SweepPhase.ENDED for each in group.sessions):
+                assert controller is not None
+                return study_lines(group, controller.status.targets)
+        return state.study
 
     @property
     def number_text(self) -> str:

@@ -27,9 +27,10 @@ from tui.screens.load.confirm_write import ask_name
 from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.screens.shared.dialogs import Dialog
-from tui.sweep import asked_isolation
-from tui.sweep.preset_group import PresetOffer, measurable, preset_offers, preset_plan
-from tui.sweep.series import Session, SessionGroup
+from tui.screens.sweep import asked_isolation
+from tui.screens.sweep.preset_group import PresetOffer, measurable, preset_offers, preset_plan
+from tui.sweep.series import SessionGroup
+from tui.sweep.session import StudySession
 
 EXAMPLE = "p99<=5ms p99.9<=20ms"
 HELP = (
@@ -89,7 +90,7 @@ class SweepStarts(View):
     def began(self) -> None:
         """Show what was begun."""
 
-    def begin_first(self, session: Session) -> None:
+    def begin_first(self, session: StudySession) -> None:
         """Begin what the command asked for, once the name of every target that is written was typed."""
         controller = session.controller
         missing = controller.unconfirmed(replace(session.study.plan.first, read_pct=session.study.plan.least_read_pct))

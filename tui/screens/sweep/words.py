@@ -2,88 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from collectors.field import Unit
 from engine.sweep.knee import Answer, Shape
 from engine.sweep.target_share import hottest_target
 from engine.sweep.text import answer_lines, shape_words
 from engine.text import safe_text
-from tui.sweep.rows import BALANCE, HIGHEST, WITHIN, PointRow, interval
-from tui.sweep.state import SweepPhase, SweepState
+from tui.screens.sweep.rows import BALANCE, HIGHEST, WITHIN, PointRow, SweepState, interval
+from tui.screens.sweep.study_words import StudyWords, fitting_text
+from tui.sweep.state import SweepPhase
 from tui.text.format import format_quantity
 
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64, or a recording of one, shows it"
 STUDY_POINTS = "points of a study: its tables are in the view answer"
-_SHORT_CELLS = 36
-"""Cells up to which a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
 
 
-def progress_text(state: SweepState) -> str:
-    """How far it is, what is measured now, and how long it still takes."""
-    done = f"{state.points.done}/{state.expected} measured"
-    match state.phase:
-        case SweepPhase.WAITING:
-            return f"waits to begin: {state.plan.words}"
-        case SweepPhase.PREPARING:
-            return "prepares the load"
-        case SweepPhase.ENDED:
-            count = state.points.done
-            if state.is_complete:
-                return f"COMPLETE: {count} measurements"
-            return not_complete_text(state, f"{count} measurements were made")
-    at = state.points.measuring
-    now = "" if at is None else f"   now {state.plan.point_name(at)}"
-    if state.phase is SweepPhase.PAUSED:
-        return f"PAUSED   {done}{f'   after this point:{now[6:]}' if now else ''}"
-    return f"{done}{left_text(state.left_s)}{now}"
-
-
-class CanEnd(Protocol):
-    """State of anything the sweep screen shows."""
-
-    @property
-    def phase(self) -> SweepPhase:
-        """How far it is."""
-
-    @property
-    def ended(self) -> str:
-        """Why it ended; empty where it did not."""
-
-
-def reason_text(state: CanEnd) -> str:
-    """Why it ended, where that takes a line of its own; else empty."""
-    is_long = len(state.ended) > _SHORT_CELLS
-    return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
-
-
-def not_complete_text(state: CanEnd, measured: str) -> str:
-    """Say that it ended early, with what was measured and, where it is short, why."""
-    why = "" if reason_text(state) else f"{safe_text(state.ended)}; "
-    return f"NOT COMPLETE: {why}{measured}"
-
-
-def fitting_text(parts: Iterable[str], width: int) -> str:
-    """Join the parts that fit, none of them cut."""
-    text = ""
-    for part in parts:
-        if len(text) + len(part) + 2 <= width:
-            text += ("  " if text else "") + part
-    return text
-
-
-def left_text(left_s: float | None) -> str:
-    """Say how long it still takes; empty where it is not known."""
-    if left_s is None:
-        return ""
-    return f"   about {left_s / 60:.0f} min left" if left_s >= 90 else f"   about {left_s:.0f} s left"
-
-
-def wish_text(state: SweepState) -> str:
-    """Name the point that is set when the sweep ends; empty if nothing is."""
-    return "" if state.wanted is None else f"on end: {state.plan.point_name(state.wanted)}"
+def curve_words(state: SweepState) -> StudyWords:
+    """Say how far a sweep is."""
+    count, marks = state.points.done, "  ".join(f"{mark} {words}" for mark, words in MARKS)
+    done = f"{count}/{state.expected} measured"
+    return StudyWords(done, f"{count} measurements", f"{marks}   latencies in ms", state.plan.words)
 
 
 def curve_name(state: SweepState, curve: int) -> str:

@@ -8,32 +8,21 @@ from collections.abc import Iterator, Sequence
 from engine.rate_search.answer import RateVerdict
 from engine.rate_search.search import is_carried
 from engine.rate_search.text import answer_lines, maximum_line, rate_text
+from engine.replacing import replace
 from engine.text import safe_text
-from tui.sweep.rate_rows import CurveFigures, RateRow
-from tui.sweep.rate_state import RateState
+from tui.screens.sweep.rate_rows import CurveFigures, RateRow, RateState
+from tui.screens.sweep.study_words import StudyWords, fitting_text
 from tui.sweep.state import SweepPhase
-from tui.sweep.words import fitting_text, left_text, not_complete_text
 
 
-def rate_progress_text(state: RateState) -> str:
-    """How far it is, what is tried now, and how long it still takes."""
-    count = f"{state.done} trials"
-    match state.phase:
-        case SweepPhase.WAITING:
-            return f"waits to begin: {state.plan.words}"
-        case SweepPhase.PREPARING:
-            return "prepares the open loop"
-        case SweepPhase.ENDED:
-            if state.is_complete:
-                return f"COMPLETE: {count}"
-            return not_complete_text(state, f"{count} were made")
-    now = "" if state.now is None else state.plan.point_name(state.now)
-    if state.phase is SweepPhase.PAUSED:
-        return f"PAUSED   {count}{f'   after this trial: {now}' if now else ''}"
-    left = left_text(state.left_s)
-    if state.left_s is not None and state.left_s < 1:
-        left = "   takes longer than usual: noisy"
-    return f"{count}{left}{f'   now {now}' if now else ''}"
+def rate_words(state: RateState) -> StudyWords:
+    """Say how far a search is."""
+    legend = "lower UPPER ? class (RFC 9971)  [ ] bound of the answer  k/n trials kept it"
+    if not state.plan.limits:
+        legend = "open loop: latency counts from when each I/O was due, whatever completes"
+    count, is_late = f"{state.points.done} trials", state.left_s is not None and state.left_s < 1
+    words = StudyWords(count, count, legend, state.plan.words, "the open loop", in_hand="trial")
+    return replace(words, is_late=is_late)
 
 
 def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width: int) -> str:
@@ -83,7 +72,7 @@ def rate_answer_text(state: RateState, found: Sequence[CurveFigures], first: int
         if name:
             yield f"[{name}]"
         if state.plan.limits:
-            yield maximum_line(found[index].answers, state.trials[index], depth)
+            yield maximum_line(found[index].answers, state.points.trials[index], depth)
         else:
             yield _carried_text(found[index])
         for answer in found[index].answers.limits:

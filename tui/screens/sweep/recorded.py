@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from collectors.advice.measured import answer_sections
 from collectors.reports.formats.text import section_lines
@@ -12,11 +12,9 @@ from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import RecordedMeasurement, recorded_measurements
 from engine.sweep.events import RecordedSweep
 from engine.sweep.presets.recorded import recorded_study, studies
-from tui.sweep.isolation_state import IsolationState, recorded_isolation_state
-from tui.sweep.rate_state import RateState, recorded_rate_state
-from tui.sweep.state import SweepState, recorded_state
+from tui.sweep.state import StudyState, SweepPhase
 
-State: TypeAlias = SweepState | RateState | IsolationState
+State: TypeAlias = StudyState[Any, Any, Any]
 
 
 def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
@@ -27,13 +25,18 @@ def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
 
 
 def _state(found: RecordedMeasurement, tables: Iterator[tuple[str, ...]]) -> State:
+    phase, points = SweepPhase.ENDED if found.is_over else SweepPhase.RECORDED, found.points
     match found:
-        case RecordedSweep():
-            return recorded_state(found, next(tables))
-        case RecordedIsolation():
-            return recorded_isolation_state(found)
+        case RecordedSweep(plan=plan):
+            notes = tuple(f"{plan.point_name(each.point)}: {each.words}" for each in points.left_out)
+            part, count = ": ".join(filter(None, (plan.preset, plan.part))), max(plan.trials, points.done)
+            ended, study = found.ended or "", next(tables)
+            return StudyState(plan, points, phase, count, ended=ended, notes=notes, part=part, study=study)
+        case RecordedIsolation(study=study_so_far):
+            ended = study_so_far.how_ended if found.is_over else ""
+            return StudyState(study_so_far, points, phase, found.plan.expected, ended=ended)
         case _:
-            return recorded_rate_state(found)
+            return StudyState(found.plan, points, phase, points.done, ended=found.ended or "")
 
 
 def _study_tables(sweeps: Sequence[RecordedSweep]) -> Iterator[tuple[str, ...]]:

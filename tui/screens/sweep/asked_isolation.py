@@ -8,7 +8,7 @@ from engine.job.choices import Arrival
 from engine.job.spec import JobSpec
 from engine.replacing import replace
 from engine.text import safe_text, short_text
-from tui.sweep.preset_group import measurable
+from tui.screens.sweep.preset_group import measurable
 
 EXAMPLE = "rate=500 qd=1,4,16"
 NEEDS = "1 target, root, control groups that limit I/O"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.isolation.victim import pooled_p99_ns
-from tui.sweep.isolation_state import IsolationState
+from tui.sweep.state import RUNNING_PHASES, StudyState
+
+IsolationState: TypeAlias = StudyState[IsolationStudy, IsolationPoint, IsolationPoint]
 
 
 class IsolationRow(Struct, frozen=True):
@@ -103,8 +106,10 @@ _FIGURES: Mapping[str, Callable[[IsolationRow], float | None]] = {
 
 def isolation_rows(state: IsolationState) -> list[IsolationRow]:
     """Make a row of each point, with the one being measured."""
-    done = len(state.study.points)
-    return [_row(state.study, number, point, is_now=number >= done) for number, point in enumerate(state.points)]
+    study, now = state.plan, state.points.measuring
+    points = study.points if now is None or state.phase not in RUNNING_PHASES else (*study.points, now)
+    done = len(study.points)
+    return [_row(study, number, point, is_now=number >= done) for number, point in enumerate(points)]
 
 
 def _row(study: IsolationStudy, number: int, point: IsolationPoint, *, is_now: bool) -> IsolationRow:

@@ -6,6 +6,7 @@ import functools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -13,13 +14,14 @@ from collectors.tables.study.subjects import METRICS
 from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.grid import RateGrid
-from engine.rate_search.plan import RatePoint
+from engine.rate_search.plan import RatePlan, RatePoint
 from engine.rate_search.rounds import on_grid
 from engine.rate_search.search import RateSearch, is_carried
 from engine.rate_search.trial import RateStage, RateTrial
 from engine.sweep.limit import Limit
-from tui.sweep.rate_state import RateState
+from tui.sweep.state import StudyState
 
+RateState: TypeAlias = StudyState[RatePlan, RatePoint, RateTrial]
 _TRYING = "trying"
 CLASS_WORDS = {LoadClass.LOWER: "lower", LoadClass.UPPER: "UPPER", LoadClass.UNDECIDED: "?"}
 
@@ -108,8 +110,8 @@ class CurveFigures(Struct, frozen=True):
 
 def curve_figures(state: RateState, curve: int) -> CurveFigures:
     """Evaluate one combination, with the rate that is being tried."""
-    found = _figures(state.plan.search, curve, state.trials[curve])
-    now = state.now
+    found = _figures(state.plan.search, curve, state.points.trials[curve])
+    now = state.points.measuring
     if now is None or now.curve != curve:
         return found
     rows = {row.point: row for row in found.rows}

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.isolation.study import point_name
 from engine.job.sizes import format_number
 from engine.text import safe_text
-from tui.sweep.isolation_rows import IsolationRow
-from tui.sweep.isolation_state import IsolationState
+from tui.screens.sweep.isolation_rows import IsolationRow, IsolationState
+from tui.screens.sweep.study_words import StudyWords, fitting_text
 from tui.sweep.state import SweepPhase
-from tui.sweep.words import fitting_text, left_text, not_complete_text
 
 _PARTS = ("; the aggressor", " (", ", has ", " at every", "; ")
 """Texts at which a verdict can end: what follows is in the view answer."""
 
 
-def isolation_progress_text(state: IsolationState) -> str:
-    """How far it is, what is measured now, and how long it still takes."""
-    count, now = len(state.study.points), state.now
-    done = f"{count}/{state.expected} points"
-    match state.phase:
-        case SweepPhase.WAITING:
-            return f"waits to begin: {state.expected} points"
-        case SweepPhase.PREPARING:
-            return "prepares the victim"
-        case SweepPhase.ENDED:
-            if state.is_complete:
-                return f"COMPLETE: {count} points"
-            return not_complete_text(state, f"{count} points were measured")
-    name = "" if now is None else point_name(now.aggressor, now.cap)
-    if state.phase is SweepPhase.PAUSED:
-        return f"PAUSED   {done}{f'   after this point: {name}' if name else ''}"
-    return f"{done}{left_text(state.left_s)}{f'   now {name}' if name else ''}"
+def isolation_words(state: IsolationState) -> StudyWords:
+    """Say how far a curve is."""
+    count, figure = len(state.plan.points), state.plan.figure.value
+    legend = f"iso p5: {figure} alone / {figure} beside, 5th percentile of the seconds"
+    done, waits = f"{count}/{state.expected} points", f"{state.expected} points"
+    return StudyWords(done, f"{count} points", legend, waits, "the victim", made="were measured")
 
 
 def isolation_verdict_text(state: IsolationState, width: int) -> str:
@@ -43,7 +30,7 @@ def isolation_verdict_text(state: IsolationState, width: int) -> str:
 
 
 def _verdict(state: IsolationState) -> str:
-    study, baseline = state.study, state.study.baseline
+    study, baseline = state.plan, state.plan.baseline
     if state.phase is SweepPhase.ENDED:
         return study.answer if study.points else "nothing was measured"
     if baseline is None:
@@ -57,7 +44,7 @@ def _verdict(state: IsolationState) -> str:
 
 def isolation_answer_text(state: IsolationState) -> Iterator[str]:
     """Write the answer and what it is made of."""
-    study, baseline = state.study, state.study.baseline
+    study, baseline = state.plan, state.plan.baseline
     if not study.points:
         return
     yield study.answer if state.phase is SweepPhase.ENDED else "not over yet: the answer comes with the last point"

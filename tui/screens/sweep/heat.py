@@ -17,7 +17,7 @@ from collectors.field import Unit
 from engine.sweep.axes import shown
 from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
-from tui.sweep.rows import PointRow, PointState
+from tui.screens.sweep.rows import PointRow, PointState
 from tui.text.format import format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.widgets.spans import LEVELS, Spanned, Spans

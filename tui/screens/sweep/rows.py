@@ -6,18 +6,21 @@ import functools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from collectors.tables.study.subjects import METRICS
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
+from engine.sweep.plan import SweepPlan
 from engine.sweep.points import Point
 from engine.sweep.repeats import Repeats
 from engine.sweep.text import PointSummary
 from engine.sweep.trial import Trial
-from tui.sweep.state import SweepState
+from tui.sweep.state import StudyState
 
+SweepState: TypeAlias = StudyState[SweepPlan, Point, Trial]
 BALANCE, WITHIN, HIGHEST = "B", "L", "H"
 """Marks of the optima: best balance, best within a limit, highest throughput."""
 

@@ -1,1 +1,0 @@
-"""The widgets of the sweep screen."""
