@@ -20,7 +20,7 @@ from engine.job.spec import JobSpec
 from engine.job.validate import validate
 from engine.rate_search.plan import open_depth
 from engine.replacing import replace
-from engine.study.trial_file import TrialKind, identity_of
+from engine.study.trial_file import TrialKind
 from engine.sweep.axes import SweepAxis, parse_axis
 
 POINT_S = 10
@@ -84,11 +84,10 @@ class IsolationPlan(Struct, frozen=True):
         return 1
 
     @property
-    def identity(self) -> str:
-        """Changes with whatever makes points of another curve useless for this one."""
+    def known_by(self) -> tuple[object, ...]:
+        """Whatever makes points of another curve useless for this one."""
         caps = None if self.caps is None else [cap.text for cap in self.caps]
-        words = (repr(self.victim), repr(self.loads), repr(caps), str(self.seconds))
-        return identity_of(*words)
+        return self.victim, self.loads, caps, str(self.seconds)
 
     @property
     def words(self) -> str:

@@ -18,7 +18,7 @@ from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
 from engine.rate_search.trial import RATE_TRIALS, RateTrial
 from engine.replacing import replace
-from engine.study.trial_file import TrialKind, identity_of
+from engine.study.trial_file import TrialKind
 from engine.sweep.limit import Limit
 
 DEPTH = 128
@@ -123,10 +123,9 @@ class RatePlan(Struct, frozen=True):
         return len(self.curves)
 
     @property
-    def identity(self) -> str:
-        """Changes with whatever makes trials of another search useless for this one."""
-        words = (repr(self.job), repr(self.search), repr(self.curves))
-        return identity_of(*words)
+    def known_by(self) -> tuple[object, ...]:
+        """Whatever makes trials of another search useless for this one."""
+        return self.job, self.search, self.curves
 
     @property
     def expected_s(self) -> float:

@@ -14,7 +14,6 @@ from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import RateSearch, WantedTrial
 from engine.rate_search.trial import RateStage, RateTrial
 from engine.replacing import replace
-from engine.study.trial_file import identity_of
 from engine.sweep.runner import SweepResult
 from engine.sweep.text import summaries
 
@@ -46,10 +45,9 @@ class StepPlan(RatePlan, frozen=True):
         return self.knobs_at(0, self.rates[0][0])
 
     @property
-    def identity(self) -> str:
-        """Changes with whatever makes trials of other steps useless for these."""
-        words = (repr(self.job), repr(self.rates), repr(self.curves))
-        return identity_of(*words)
+    def known_by(self) -> tuple[object, ...]:
+        """Whatever makes trials of other steps useless for these."""
+        return self.job, self.rates, self.curves
 
     @property
     def expected_s(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from msgspec import Struct
 from engine.errors import LunscopeError, UsageError, unusable, words_of
 from engine.strict_json import JsonError, load_json_object
 from engine.study.decoded import decoded, encoded
+from engine.study.identity import identities
 
 _MOST_BYTES = 256 << 20
 """More than the trials of the largest study, with the devices under its targets."""
@@ -59,11 +59,6 @@ def trial_kind(schema: str, trial: type[Trial]) -> TrialKind[Trial]:
     return TrialKind(schema, functools.partial(decoded, trial), encoded)
 
 
-def identity_of(*words: str) -> str:
-    """Make the identity of a plan from all that makes trials of another one useless for it."""
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
-
-
 class KeptPlan(Protocol[Trial]):
     """The plan of a study whose trials are kept."""
 
@@ -72,8 +67,8 @@ class KeptPlan(Protocol[Trial]):
         """How they are kept."""
 
     @property
-    def identity(self) -> str:
-        """Changes with whatever makes trials of another plan useless for this one."""
+    def known_by(self) -> tuple[object, ...]:
+        """Whatever makes trials of another plan useless for this one."""
 
     @property
     def curve_count(self) -> int:
@@ -86,9 +81,7 @@ class TrialFile(Generic[Trial]):
     def __init__(self, path: Path, plan: KeptPlan[Trial], hosts: Sequence[str] = ()) -> None:
         """Keep the trials of a plan; those of other hosts of a fleet are of another study."""
         self.path, self._kind, self._curves = path, plan.trial_kind, plan.curve_count
-        self._identity = plan.identity
-        if hosts:
-            self._identity = identity_of(self._identity, *hosts)
+        self._identities = identities(plan.known_by, hosts)
         self.done: list[tuple[int, Trial]] = []
         """Trials read from it, with the index of their curve."""
         self._host: object = None
@@ -152,14 +145,14 @@ class TrialFile(Generic[Trial]):
             raise UsageError(f"{self.path}: larger than any sweep: give another --trials")
         data = os.pread(self._fd, size, 0)
         if not data:
-            self._append({"schema": self._kind.schema, "sweep": self._identity})
+            self._append({"schema": self._kind.schema, "sweep": self._identities[0]})
             return []
         whole = data[: data.rfind(b"\n") + 1]
         head, *lines = whole.split(b"\n")[:-1] or [b""]
         found = _parsed(head)
         if found.get("schema") != self._kind.schema:
             raise UsageError(f"{self.path}: not a file of a sweep: give another --trials")
-        if found.get("sweep") != self._identity:
+        if found.get("sweep") not in self._identities:
             raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
         if len(whole) < len(data):
             os.ftruncate(self._fd, len(whole))

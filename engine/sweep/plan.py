@@ -17,7 +17,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
-from engine.study.trial_file import TrialKind, identity_of
+from engine.study.trial_file import TrialKind
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit, rule_for
@@ -212,13 +212,11 @@ class SweepPlan(Struct, frozen=True):
         return len(self.curves)
 
     @property
-    def identity(self) -> str:
-        """Changes with whatever makes trials of another sweep useless for this one."""
-        words = (repr(self.job), *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
-        if any(curve.search.is_grid for curve in self.curves):
-            # The operator chose how long each point is measured.
-            words = (*words, repr(self.rule))
-        return identity_of(*words)
+    def known_by(self) -> tuple[object, ...]:
+        """Whatever makes trials of another sweep useless for this one."""
+        values = (self.job, *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
+        # In a grid the operator chose how long each point is measured.
+        return (*values, self.rule) if any(curve.search.is_grid for curve in self.curves) else values
 
     @property
     def words(self) -> str:

@@ -7,6 +7,7 @@ import pytest
 from engine.errors import RefusedError, UsageError
 from engine.job.sizes import BlockShare
 from engine.job.spec import Arrival, JobSpec, Knobs, Permissions, TargetSpec
+from engine.study.identity import identities
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 
@@ -84,9 +85,10 @@ def test_points_that_write_need_permission() -> None:
 
 
 def test_identity_follows_what_is_measured() -> None:
-    assert _plan("qd=1..8").identity == _plan("qd=1..8").identity
-    assert _plan("qd=1..8").identity != _plan("qd=1..16").identity
-    assert _plan("qd=1..8").identity != _plan("qd=1..8", job=JobSpec(seed=2, targets=(TargetSpec(),) * 4)).identity
+    known = identities(_plan("qd=1..8").known_by, ())
+    assert identities(_plan("qd=1..8").known_by, ()) == known
+    others = _plan("qd=1..16"), _plan("qd=1..8", job=JobSpec(seed=2, targets=(TargetSpec(),) * 4))
+    assert not any(set(identities(other.known_by, ())) & set(known) for other in others)
 
 
 def test_plan_says_how_much_it_is() -> None:
