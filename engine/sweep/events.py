@@ -12,7 +12,7 @@ from engine.study.points import LeftOut
 from engine.sweep.axes import parse_axis
 from engine.sweep.hosts_knob import MOST_HOSTS, hosts_knob
 from engine.sweep.limit import Limit
-from engine.sweep.plan import SweepPlan, combine
+from engine.sweep.plan import SweepPlan, combine, each_once
 from engine.sweep.points import Point
 from engine.sweep.trial import TRIALS, Trial
 
@@ -66,7 +66,7 @@ def _plan(begin: _Begin) -> tuple[SweepPlan, int]:
     plan = combine(JobSpec(), axes, limits, StopRule(percent=begin.percent))
     if begin.preset:
         # Each of its points is measured once.
-        curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
+        curves = tuple(replace(curve, search=replace(curve.search, next_load=each_once)) for curve in plan.curves)
         plan = replace(plan, curves=curves, preset=begin.preset, part=begin.part or "")
     return plan, len(plan.curves)
 

@@ -6,8 +6,8 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -32,6 +32,15 @@ _REPEATS = 2
 _POSITIONS: dict[str, int] = {stage: position for position, stage in enumerate(SearchStage)}
 
 
+NextLoad: TypeAlias = Callable[[Sequence[int], Sequence[Trial]], int | None]
+"""Chooses the next load of those that are left, by what was measured; None where no more are needed."""
+
+
+def each_once(left: Sequence[int], _trials: Sequence[Trial]) -> int | None:
+    """Take all loads in their order."""
+    return next(iter(left), None)
+
+
 class Search(Struct, frozen=True):
     """The search along one axis; a pure function of what was measured, so that it goes on from a file."""
 
@@ -40,32 +49,45 @@ class Search(Struct, frozen=True):
     seed: int = 1
     bisects: bool = True
     """Whether loads between those of the ladder can be set."""
-    is_grid: bool = False
-    """Whether each load of the ladder is measured once, and nothing else."""
+    next_load: NextLoad | None = None
+    """Chooses among the loads of the ladder, each of which is measured once at most; None: as a knee needs them."""
 
     @property
     def expected(self) -> int:
         """Measurements in all, about; exactly only when they are known."""
         count = len(self.loads)
-        if self.is_grid:
+        if self.next_load is not None:
             return count
         if count <= 2:
             return (1 + _REPEATS) * count
         return 2 * (count + (4 if self.bisects else 0)) + 4
 
-    def wanted(self, stage: SearchStage, trials: Sequence[Trial]) -> tuple[int, ...]:
-        """List the loads to measure in a stage, in their order, those already measured left out."""
+    def wanted(self, stage: SearchStage, trials: Sequence[Trial]) -> Iterable[int]:
+        """List the loads to measure in a stage, in their order, those already measured left out.
+
+        Where each follows from those before it, the trials grow meanwhile.
+        """
+        if self.next_load is not None:
+            return self._chosen(self.next_load, trials) if stage is SearchStage.LADDER else ()
         before = [trial for trial in trials if _position(trial.stage) < _position(stage)]
         done = Counter(round(trial.load) for trial in trials if trial.stage == stage)
         left = []
-        if self.is_grid and stage is not SearchStage.LADDER:
-            return ()
         for load in self._all(stage, before):
             if done[load]:
                 done[load] -= 1
             else:
                 left.append(load)
         return tuple(left)
+
+    def _chosen(self, next_load: NextLoad, trials: Sequence[Trial]) -> Iterator[int]:
+        chosen = set[int]()
+        while True:
+            gone = chosen | {round(trial.load) for trial in trials}
+            load = next_load([each for each in self.loads if each not in gone], trials)
+            if load is None:
+                return
+            chosen.add(load)
+            yield load
 
     def _all(self, stage: SearchStage, before: Sequence[Trial]) -> list[int]:
         match stage:
@@ -216,7 +238,7 @@ class SweepPlan(Struct, frozen=True):
         """Whatever makes trials of another sweep useless for this one."""
         values = (self.job, *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
         # In a grid the operator chose how long each point is measured.
-        return (*values, self.rule) if any(curve.search.is_grid for curve in self.curves) else values
+        return (*values, self.rule) if any(curve.search.next_load is not None for curve in self.curves) else values
 
     @property
     def words(self) -> str:

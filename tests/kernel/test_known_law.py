@@ -12,7 +12,7 @@ from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import Shape
-from engine.sweep.plan import SweepPlan, make_plan
+from engine.sweep.plan import SweepPlan, each_once, make_plan
 from engine.sweep.runner import SweepRunner
 from tests import needs
 from tests.truth.law_files import law_files, where_the_law_holds
@@ -23,7 +23,7 @@ HASTY = StopRule(least_s=0.5, most_s=0.7, least_warm_up_s=0.2, most_warm_up_s=0.
 
 
 def _each_once(plan: SweepPlan) -> SweepPlan:
-    curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
+    curves = tuple(replace(curve, search=replace(curve.search, next_load=each_once)) for curve in plan.curves)
     return replace(plan, curves=curves)
 
 

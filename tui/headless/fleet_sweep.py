@@ -156,8 +156,8 @@ def _with_fewer_hosts(plan: SweepPlan, count: int) -> SweepPlan:
     if axes == plan.axes:
         return plan
     made = make_plan(plan.job, axes, plan.limits, plan.rule)
-    is_grid = any(curve.search.is_grid for curve in plan.curves)
-    curves = tuple(replace(curve, search=replace(curve.search, is_grid=is_grid)) for curve in made.curves)
+    next_load = plan.curves[0].search.next_load
+    curves = tuple(replace(curve, search=replace(curve.search, next_load=next_load)) for curve in made.curves)
     return replace(made, curves=curves, preset=plan.preset, part=plan.part)
 
 

@@ -13,7 +13,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
-from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
+from engine.sweep.plan import NextLoad, SweepPlan, make_plan, require_write_permission, rough_time
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
 from engine.sweep.runner import SweepResult
@@ -142,7 +142,7 @@ def plan_preset(
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
-        plan = replace(_grid(part.job, axes, point_s), preset=preset.name, part=part.name)
+        plan = replace(_grid(part.job, axes, point_s, preset.next_load), preset=preset.name, part=part.name)
         require_write_permission(plan, permissions)
         made.append((part, plan))
     return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))
@@ -168,8 +168,8 @@ def _without_writes(axis: SweepAxis) -> SweepAxis:
     return replace(axis, values=(100.0,)) if axis.knob.id == "read_pct" else axis
 
 
-def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float) -> SweepPlan:
-    """Plan each combination once, measured for a fixed time."""
+def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float, next_load: NextLoad) -> SweepPlan:
+    """Plan each combination once at most, measured for a fixed time."""
     warm_up_s = min(point_s, _MOST_WARM_UP_S)
     rule = StopRule(
         least_s=point_s,
@@ -179,7 +179,7 @@ def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float) -> SweepPla
         percent=_FEW_IOS_PERCENT,
     )
     plan = make_plan(job, axes, (), rule)
-    curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
+    curves = tuple(replace(curve, search=replace(curve.search, next_load=next_load)) for curve in plan.curves)
     return replace(plan, curves=curves)
 
 

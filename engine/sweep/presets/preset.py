@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from engine.job.spec import JobSpec
+from engine.sweep.plan import NextLoad, each_once
 from engine.sweep.presets.table import PresetPoint, StudyTable
 
 
@@ -49,6 +50,8 @@ class Preset(Struct, frozen=True):
     """Who published the figures beside the measured ones."""
     parts: Callable[[JobSpec, HostSize], tuple[PresetPart, ...]]
     tables: Callable[[Sequence[PresetPoint]], tuple[StudyTable, ...]]
+    next_load: NextLoad = each_once
+    """Chooses the next point of a curve by those before it."""
     published: tuple[str, ...] = ()
     """Published facts without a row of their own, one line each."""
     scratch_targets: Callable[[HostSize], int] = lambda _host: 1

@@ -311,8 +311,8 @@ def test_search_goes_on_where_it_was() -> None:
     whole, parts = ModelDevice(corner(20), 5, noise=0.05), ModelDevice(corner(20), 5, noise=0.05)
     sweep(whole, LADDER)
     for stage in SearchStage:
-        while search.wanted(stage, parts.trials):
-            parts.measure(search.wanted(stage, parts.trials)[0], stage)
+        while wanted := list(search.wanted(stage, parts.trials)):
+            parts.measure(wanted[0], stage)
     assert [trial.load for trial in parts.trials] == [trial.load for trial in whole.trials]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.study.trial_file import TrialFile
@@ -21,7 +24,7 @@ from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import SearchStage, Trial
 from tests.unit.sweep.fake_load import FakeLoad
-from tests.unit.sweep.queue_model import corner
+from tests.unit.sweep.queue_model import SERVICE_S, corner
 
 
 def _plan(*axes: str) -> SweepPlan:
@@ -315,3 +318,42 @@ def test_damaged_line_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
 def test_file_in_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LunscopeError, match="No such file"), TrialFile(tmp_path / "no" / "trials", _plan()):
         pass
+
+
+# ------------------------------------------------------------------------------------------------ strategies
+
+
+_MOST_NS = 2.05 * SERVICE_S * 1e9
+
+
+def _highest_within(left: Sequence[int], trials: Sequence[Trial]) -> int | None:
+    """Halve what is open between the highest load within a latency and the lowest one beyond it."""
+    low = max((trial.load for trial in trials if trial.latency_ns <= _MOST_NS), default=0)
+    high = min((trial.load for trial in trials if trial.latency_ns > _MOST_NS), default=math.inf)
+    between = [load for load in left if low < load < high]
+    return between[len(between) // 2] if between else None
+
+
+def _measured(path: Path, plan: SweepPlan, load: FakeLoad, most: int) -> tuple[Trial, ...]:
+    """What the file has once so many trials were made at most."""
+    with TrialFile(path, plan) as file:
+
+        def keep(curve: int, trial: Trial) -> None:
+            file.append(curve, trial)
+            if runner.done == most:
+                runner.stop()
+
+        runner = SweepRunner(plan, load, keep, tuple(file.done), clock=load.clock)
+        return runner.run().curves[0].trials
+
+
+def test_each_point_follows_from_those_before(tmp_path: Path) -> None:
+    plan = _plan(f"qd={','.join(map(str, range(1, 65)))}")
+    curves = tuple(replace(each, search=replace(each.search, next_load=_highest_within)) for each in plan.curves)
+    plan, load = replace(plan, curves=curves), FakeLoad(corner(16), noise=0.001)
+    load.refuses[33] = LunscopeError("no room")
+    assert [trial.load for trial in _measured(tmp_path / "trials", plan, load, 3)] == [32, 49, 41]
+    done = [trial.load for trial in _measured(tmp_path / "trials", plan, load, 99)]
+    assert done[:3] == [32, 49, 41]
+    assert (len(set(done)), min(done), 34 in done) == (len(done), 32, True)
+    assert len(done) <= 7
