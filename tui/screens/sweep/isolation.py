@@ -188,7 +188,7 @@ class IsolationPlot(Spanned, inherit_bindings=False):
     def _levels(self, study: IsolationStudy) -> Iterator[tuple[str, float]]:
         if self._figure == "isolation_p5":
             yield "isolated from here", 1 / study.within
-        elif study.baseline is not None and self._figure == study.figure.value:
+        elif study.baseline is not None and self._figure == f"{study.figure.value}_ms":
             alone_ms = study.baseline.typical_ns / 1e6
             if alone_ms > 0:
                 yield "alone", alone_ms
