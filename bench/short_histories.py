@@ -9,7 +9,7 @@ from functools import partial
 
 from collectors.latency import history as latency_history
 from collectors.latency import ticks as latency_ticks
-from tui.history import charts, rings
+from tui.history import charts, row_rings
 from tui.history.intervals import BUDGET_BYTES, IntervalHistory
 from tui.load import turn_intervals
 from tui.main import main
@@ -19,7 +19,7 @@ SHARE = 6
 
 def shorten() -> None:
     """Cut the lengths and sizes that bound the histories in memory."""
-    for module in (rings, latency_history, latency_ticks, turn_intervals):
+    for module in (row_rings, latency_history, latency_ticks, turn_intervals):
         vars(module)["MOST_TICKS"] //= SHARE
     vars(charts)["IntervalHistory"] = partial(IntervalHistory, BUDGET_BYTES // SHARE)
 

@@ -18,7 +18,7 @@ from bench.topology import HOSTS, LUNS, TARGETS
 from engine.errors import LunscopeError
 from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
-from engine.tune.plan import make_plan, parse_settings
+from engine.tune.planned_writes import make_plan, parse_settings
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tests.fake_kernel import FakeKernel

@@ -29,7 +29,7 @@ from collectors.model import (
 )
 from collectors.sampling.nfs_program import NfsProgram
 from collectors.sampling.reading import Collector
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.reading_settings import ReadingSettings
 from collectors.sampling.throttle_program import ThrottleProgram
 from engine.text import safe_text
 

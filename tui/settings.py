@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
-from collectors.sampling.settings import SECTIONS, ReadingSettings, load_reading_settings
+from collectors.sampling.reading_settings import SECTIONS, ReadingSettings, load_reading_settings
 from engine.config import config_file, state_folder
 from engine.replacing import replace
 from engine.text import short_text
@@ -107,7 +107,7 @@ def _read(document: Mapping[str, object], file: Path, base: Settings) -> Setting
         section = next((name for name in ("fabric_counters", "exact_time") if name in problem), "aliases")
         wrong.setdefault(section, []).append(problem)
     if "alerts" in document:
-        from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+        from collectors.alerts.alert_settings import load_alert_settings  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
 
         wrong["alerts"] = list(load_alert_settings(file).problems)
     theme = document.get("theme")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from collectors.alerts.rule import CLEAR_SHARE, DEFAULT_HOLD_S, AlertRule, AlertSign, RuleKind
 from collectors.field import Field, Unit
 from collectors.filtering.fields import FilterField, FilterFields, figures_of
-from collectors.filtering.values import example_of, read_quantity
+from collectors.filtering.quantities import example_of, read_quantity
 from collectors.registry import TABLES, fields_of, get_field
 from engine.errors import UsageError
 from engine.job.sizes import parse_duration

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from collectors.alerts.alert_settings import AlertSettings
 from collectors.alerts.rule import AlertRule
-from collectors.alerts.settings import AlertSettings
 from collectors.baseline import LatencyBaseline
 from collectors.model import Step
 from engine.replacing import replace

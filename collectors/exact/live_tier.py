@@ -9,7 +9,7 @@ from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
 from collectors.model import Rows, Sample, Tier, Topology
-from collectors.sampling.settings import LONGEST_ATTACH_S
+from collectors.sampling.reading_settings import LONGEST_ATTACH_S
 from engine.errors import LunscopeError
 from engine.replacing import replace
 

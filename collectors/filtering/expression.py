@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from collectors.filtering.values import Quantity
+from collectors.filtering.quantities import Quantity
 
 Mask = NDArray[np.bool_]
 

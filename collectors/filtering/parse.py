@@ -25,7 +25,7 @@ from collectors.filtering.expression import (
     Word,
 )
 from collectors.filtering.fields import FilterField, FilterFields
-from collectors.filtering.values import example_of, read_quantity
+from collectors.filtering.quantities import example_of, read_quantity
 from engine.text import short_text
 
 _BLANKS = re.compile(r"\s*")

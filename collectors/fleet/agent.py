@@ -15,12 +15,12 @@ from msgspec import Struct
 from collectors.fleet.agent_load import AgentLoad
 from collectors.fleet.clocks import GridClock
 from collectors.fleet.frames import MAX_LINE_BYTES, PROTOCOL, Frame, FrameError, decode, encode, text, whole
+from collectors.fleet.host_summary import Summary, with_sums
 from collectors.fleet.lease import Lease
 from collectors.fleet.sample_stream import SampleSender
-from collectors.fleet.summary import Summary, with_sums
 from collectors.model import Sample
+from collectors.sampling.reading_settings import load_reading_settings
 from collectors.sampling.schedule import SampleFlag
-from collectors.sampling.settings import load_reading_settings
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector

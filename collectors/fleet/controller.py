@@ -23,9 +23,9 @@ from collectors.fleet.frames import (
     whole,
 )
 from collectors.fleet.gateways import Gateways
+from collectors.fleet.host_summary import Summary, without_sums
 from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
-from collectors.fleet.summary import Summary, without_sums
 from collectors.fleet.waiting import PATIENCE_S, UNGREETED_S
 from collectors.sampling.schedule import SECOND_NS
 from engine.extras import INSTALL_THERE

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 
 from collectors.fleet.clocks import ClockEstimate
 from collectors.fleet.frames import Frame
+from collectors.fleet.host_summary import Summary
 from collectors.fleet.sample_stream import SampleReceiver
-from collectors.fleet.summary import Summary
 from collectors.model import Sample
 from collectors.tables.fleet.schema import STATES
 

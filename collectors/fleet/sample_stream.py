@@ -7,10 +7,10 @@ from typing import Any
 from collectors.fleet.frames import Frame, FrameError, encode, pack, unpack, whole
 from collectors.model import Sample
 from collectors.session import objects
+from collectors.session.checked_rows import StoredTick
 from collectors.session.decoder import Decoder, ObjectReader
 from collectors.session.encoder import Encoder, ObjectWriter
 from collectors.session.format import MAX_BLOB_BYTES, DamageError, seal
-from collectors.session.rows import StoredTick
 from engine.errors import LunscopeError
 from engine.events import Event
 from engine.replacing import replace

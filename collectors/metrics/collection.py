@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import aligned
 from collectors.derive.roles import Roles
 from collectors.exact.tracer import SCALE
+from collectors.metrics.exposition import exposition
 from collectors.metrics.family import MetricPoint
 from collectors.metrics.registry import ALWAYS
 from collectors.metrics.running_sums import LatencySums, PortSums
-from collectors.metrics.text import exposition
 from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import MISSING, Sample, Step, Table
 from collectors.tables.block.schema import TRACE, TRACE_SERIES, TRACER

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import aligned
+from collectors.metrics.exposition import exposition
 from collectors.metrics.family import (
     ColumnFamily,
     Family,
@@ -25,7 +26,6 @@ from collectors.metrics.family import (
     of_columns,
 )
 from collectors.metrics.running_sums import LatencySums
-from collectors.metrics.text import exposition
 from collectors.model import MISSING, Histograms, Step, Table
 from collectors.tables.load.schema import LOAD
 from engine.job.knobs import KNOBS, Knobs

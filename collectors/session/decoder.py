@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table, Topology
 from collectors.session import objects
+from collectors.session.checked_rows import StoredTick
 from collectors.session.format import MAX_JSON_BYTES, MAX_TICK_CELLS, DamageError, ObjectKind, unseal
 from collectors.session.objects import HistogramShape
 from collectors.session.record import Record, RecordSection, TickState
-from collectors.session.rows import StoredTick
 from engine import _native
 from engine.events import Event
 

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Self
 
 from collectors.model import Sample, Step
+from collectors.session.checked_rows import DamageLog, RecordedEvents, StoredTick, TickTable
 from collectors.session.database import Database
 from collectors.session.decoder import Decoder, Moment, ObjectReader, UnreadableError
 from collectors.session.format import MAX_TICK_CELLS, DamageError
-from collectors.session.rows import DamageLog, RecordedEvents, StoredTick, TickTable
 from collectors.session.time_format import clock_text
 from engine.errors import UsageError
 from engine.events import Event

@@ -12,7 +12,7 @@ from engine.events import Event, EventKind
 from engine.job.file import parse_job
 from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, validate_scenario
-from engine.job.values import WrongTypeError
+from engine.job.toml_values import WrongTypeError
 from engine.replacing import replace
 from engine.text import safe_text
 

@@ -13,7 +13,7 @@ from collectors.model import Tier
 from collectors.paths.watch import PathWatch
 from collectors.sampling.nfs_program import NfsProgram
 from collectors.sampling.reading import Collector
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.reading_settings import ReadingSettings
 from collectors.sampling.throttle_program import ThrottleProgram
 from collectors.subject import SampledHost
 from collectors.tables.block.counters import BlockCollector

@@ -13,8 +13,8 @@ from collectors.exact.live_tier import LiveTier
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
 from collectors.sampling.reading import Collector, Guarded, Reading
+from collectors.sampling.reading_settings import TIERS, ReadingSettings
 from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SkipReporter, SystemClock
-from collectors.sampling.settings import TIERS, ReadingSettings
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK

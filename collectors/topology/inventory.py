@@ -8,7 +8,7 @@ import time
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
 from collectors.sampling.reading import BackgroundThread, Reading
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.reading_settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.scanner import TopologyScanner

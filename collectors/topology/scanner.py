@@ -10,7 +10,7 @@ from collectors.kernel.devices import read_udev_properties
 from collectors.kernel.identity import storable_name
 from collectors.kernel.sysfs import read_class
 from collectors.model import Device, Rows, Topology
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.reading_settings import ReadingSettings
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts
 from collectors.tables.tape.reader import read_tapes

@@ -18,7 +18,7 @@ import numpy as np
 
 from engine._native import host_cpu_ns
 from engine.aio.files import MAX_OUTSTANDING, AioTarget, Buffer, check_knobs, own_descriptor
-from engine.aio.plan import READ, WRITE, Plan, PlannedIo
+from engine.aio.next_io import READ, WRITE, Plan, PlannedIo
 from engine.aio.stats import CpuTimes, Stats, cells_of
 from engine.job.spec import Knobs, Mode
 

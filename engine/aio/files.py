@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from engine.aio.plan import PlannedIo, stripe_of
+from engine.aio.next_io import PlannedIo, stripe_of
 from engine.job.distribution import Uniform
 from engine.job.knobs import KNOBS
 from engine.job.spec import MAX_BLOCK_BYTES, Knobs

@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine._native import content
-from engine.aio.plan import READ, PlannedIo
+from engine.aio.next_io import READ, PlannedIo
 from engine.backend.protocol import Cells
 from engine.job.spec import Knobs
 from engine.results.histogram import bucket_of

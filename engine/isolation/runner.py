@@ -21,7 +21,7 @@ from engine.study.load import EndedError, Load, PointWatch
 from engine.study.points import LeftOut
 from engine.study.runner import COMPLETE, STOPPED, StudyRunner, Wanted
 from engine.tune.change import make_change
-from engine.tune.plan import make_plan, parse_settings
+from engine.tune.planned_writes import make_plan, parse_settings
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 

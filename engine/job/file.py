@@ -24,11 +24,11 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import UsageError
+from engine.job.fixed_settings import HEAD, TAIL, Setting, access_and_mix
 from engine.job.knobs import KNOBS_BY_KEY, Knobs, knob_problems
-from engine.job.settings import HEAD, TAIL, Setting, access_and_mix
 from engine.job.spec import JobSpec
+from engine.job.toml_values import WrongTypeError
 from engine.job.validate import setting_problems
-from engine.job.values import WrongTypeError
 from engine.replacing import replace
 from engine.text import safe_text, short_text
 from engine.toml_text import parse_toml_text

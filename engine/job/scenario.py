@@ -34,8 +34,8 @@ from engine.job.formats.text_file import quoted as shown_value
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
 from engine.job.sizes import format_duration, parse_duration
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions
+from engine.job.toml_values import WrongTypeError, quoted
 from engine.job.validate import validate
-from engine.job.values import WrongTypeError, quoted
 from engine.replacing import replace
 from engine.text import safe_text
 

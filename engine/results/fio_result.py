@@ -14,8 +14,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.errors import UsageError
+from engine.job.fixed_settings import rw_word
 from engine.job.formats.fio_options import fio_options
-from engine.job.settings import rw_word
 from engine.job.sizes import format_blocks, format_duration
 from engine.job.spec import Arrival, JobSpec, Knobs
 from engine.replacing import replace

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from engine.backend.outstanding import outstanding_document, stalls_document
 from engine.errors import error_message, error_name
+from engine.job.fixed_settings import TAIL
 from engine.job.io_priority import IoPriority
 from engine.job.knobs import KNOBS, Knobs
 from engine.job.rate_floor import RateFloor
-from engine.job.settings import TAIL
 from engine.job.spec import Arrival, JobSpec, TargetSpec
 from engine.results.badge import Badge
 from engine.results.caveats import caveats, run_badges

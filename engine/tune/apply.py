@@ -9,7 +9,7 @@ from msgspec import Struct
 from engine.errors import LunscopeError
 from engine.replacing import replace
 from engine.text import safe_text, short_text, signed_number
-from engine.tune.plan import SideEffect, TunePlan, Write
+from engine.tune.planned_writes import SideEffect, TunePlan, Write
 from engine.tune.tree import KernelTree
 
 

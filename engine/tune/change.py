@@ -12,7 +12,7 @@ from engine.replacing import replace
 from engine.text import safe_text
 from engine.tune.apply import Restored, apply_plan, check_unchanged, restore
 from engine.tune.journal import Journal
-from engine.tune.plan import TunePlan
+from engine.tune.planned_writes import TunePlan
 from engine.tune.record import ChangeRecord, State, names_text, summarize, who_is_this
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable

@@ -13,13 +13,13 @@ from engine.replacing import replace
 from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
 from engine.tune.persist import Configuration, configuration, settings_of
-from engine.tune.plan import SideEffect, TunePlan, Write, make_plan
+from engine.tune.planned_writes import SideEffect, TunePlan, Write, make_plan
+from engine.tune.present_values import AlikeValues, alike, read_values
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
-from engine.tune.values import AlikeValues, alike, read_values
 
 
 class HeldChange(Struct, frozen=True, eq=False):

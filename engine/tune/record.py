@@ -16,7 +16,7 @@ from engine.errors import LunscopeError
 from engine.replacing import replace
 from engine.strict_json import dump_json, load_json_object
 from engine.text import safe_text, whole_number
-from engine.tune.plan import SideEffect, TunePlan, Write
+from engine.tune.planned_writes import SideEffect, TunePlan, Write
 from engine.tune.registry import BY_ID
 from engine.tune.tunable import Target, TunedKind
 

@@ -8,9 +8,9 @@ from threading import Event as StopFlag
 
 import pytest
 
+from collectors.alerts.alert_settings import AlertSettings
 from collectors.alerts.parse import parse_rule
 from collectors.alerts.service import AlertService
-from collectors.alerts.settings import AlertSettings
 from collectors.model import Sample, Step
 from engine.events import Event, EventKind
 from engine.replacing import replace

@@ -17,6 +17,7 @@ from tests.app.shows import OneWidget, text_of
 from tests.app.stage import drawn_again
 from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
+from tui.widgets.heatmap.legend import latency_text
 from tui.widgets.heatmap.model import (
     SHORTEST_NS,
     TimeWindow,
@@ -25,7 +26,6 @@ from tui.widgets.heatmap.model import (
     round_up_count,
     zoomed_range,
 )
-from tui.widgets.heatmap.text import latency_text
 from tui.widgets.heatmap.widget import HeatMap
 
 FAST, SLOW = 100_000, 40_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from collectors.alerts.alert_settings import load_alert_settings
 from collectors.alerts.service import AlertService
-from collectors.alerts.settings import load_alert_settings
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, notices, on_stage, play, said, screen_text, until

@@ -9,9 +9,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from collectors.alerts.alert_settings import AlertSettings
 from collectors.alerts.parse import parse_rule
 from collectors.alerts.service import AlertService
-from collectors.alerts.settings import AlertSettings
 from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListRecording, ListSource, make_samples

@@ -10,7 +10,7 @@ import pytest
 from tests.app.shows import disks
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, screen_text, until
-from tui.history.rings import Ring
+from tui.history.row_rings import Ring
 from tui.history.trends import SAMPLES_PER_CELL, by_cells
 from tui.text.columns import TREND, trend_text
 from tui.text.glyphs import ASCII, UNICODE

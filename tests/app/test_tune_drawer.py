@@ -19,7 +19,7 @@ from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
-from engine.tune.plan import parse_settings
+from engine.tune.planned_writes import parse_settings
 from tests.app.multipath import key, multipath_samples
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, said, screen_text, until

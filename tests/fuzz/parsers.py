@@ -12,7 +12,7 @@ from pathlib import Path
 from collectors.fleet.node_sets import expand_names
 from collectors.fleet.node_terms import MOST_HOSTS, is_host
 from collectors.kernel.identity import kernel_name, number_of, storable_name
-from collectors.sampling.settings import load_reading_settings, plain_identity
+from collectors.sampling.reading_settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
 from collectors.tables.cache.bcaches import bcache_values
 from collectors.tables.cache.dm_caches import MappedCache, cache_entry

@@ -18,7 +18,7 @@ from collectors.model import Sample, Step, Table, Topology
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
-from collectors.sampling.settings import ReadingSettings
+from collectors.sampling.reading_settings import ReadingSettings
 from collectors.session.encoder import Encoder, ObjectWriter
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.error_readers import PathErrors, PortErrors
@@ -28,11 +28,11 @@ from collectors.tables.process.reader import ProcessScanner
 from collectors.tables.tape.reader import TapeCollector
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError
-from engine.tune.plan import make_plan, parse_settings
+from engine.tune.planned_writes import make_plan, parse_settings
+from engine.tune.present_values import alike, read_values
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
-from engine.tune.values import alike, read_values
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,

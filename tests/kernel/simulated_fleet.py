@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from collectors.fleet.frames import PROTOCOL, encode
+from collectors.fleet.host_summary import Summary
 from collectors.fleet.sample_stream import SampleSender
-from collectors.fleet.summary import Summary
 from collectors.model import MISSING, Device, HostFacts, Rows, Sample, Table, Topology
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 from engine.version import version

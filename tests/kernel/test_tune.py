@@ -27,7 +27,7 @@ from engine.sweep.tuning import SweepTuning
 from engine.tune.change import make_change, undo
 from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
-from engine.tune.plan import make_plan, parse_settings
+from engine.tune.planned_writes import make_plan, parse_settings
 from engine.tune.record import State
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.aio.plan import PlannedIo
+from engine.aio.next_io import PlannedIo
 from engine.aio.stats import SETTLE_NS, CpuTimes, Epoch
 from engine.job.spec import Knobs
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.aio.engine import Pace
 from engine.aio.files import MAX_OUTSTANDING, AioTarget, check_knobs
-from engine.aio.plan import READ, Plan, PlannedIo, Stripe
+from engine.aio.next_io import READ, Plan, PlannedIo, Stripe
 from engine.aio.stats import SETTLE_NS, Call, Stats
 from engine.job.spec import BlockShare, Knobs
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from collectors.alerts.alert_settings import AlertSettings
 from collectors.alerts.command import CommandRunner, environment_of
 from collectors.alerts.parse import parse_rule
 from collectors.alerts.service import AlertService
-from collectors.alerts.settings import AlertSettings
 from collectors.model import Step
 from engine.events import Event, EventKind
 from tests.unit import raw_samples as raw

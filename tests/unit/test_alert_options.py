@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
+from collectors.alerts.alert_settings import AlertSettings
 from collectors.alerts.parse import parse_rule
 from collectors.alerts.service import AlertService
-from collectors.alerts.settings import AlertSettings
 from tui.commands import record, run, sweep, watch
 from tui.options.alerts import alert_service, alerts_of_load
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.alerts.alert_settings import load_alert_settings
 from collectors.alerts.command import parse_command
 from collectors.alerts.parse import parse_rule
 from collectors.alerts.rule import value_text
-from collectors.alerts.settings import load_alert_settings
 from collectors.field import Unit
 from engine.errors import UsageError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collectors.reports.scan_tree import tree_lines
-from collectors.sampling.settings import ReadingSettings, load_reading_settings, plain_identity
+from collectors.sampling.reading_settings import ReadingSettings, load_reading_settings, plain_identity
 from collectors.topology.scanner import read_topology
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_tape

@@ -20,9 +20,9 @@ from tests.unit.load_steps import SECOND_NS, Stretch, recorded_run
 from tui.history.intervals import IntervalHistory
 from tui.history.packed import IntervalPacker
 from tui.screens.compare.choice import CompareChoice
+from tui.screens.compare.compare_work import Compared, CompareRequest, CompareWork
+from tui.screens.compare.comparison_rows import compare_rows, reason_text, side_text, summary_text
 from tui.screens.compare.parts import FilePart, TimePart, default_parts, offered_parts, typed_part
-from tui.screens.compare.rows import compare_rows, reason_text, side_text, summary_text
-from tui.screens.compare.work import Compared, CompareRequest, CompareWork
 
 PATIENCE_S = 60.0
 

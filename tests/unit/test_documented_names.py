@@ -12,8 +12,8 @@ from collectors.advice.finding import FindingKind
 from collectors.alerts.rule import RuleKind
 from collectors.registry import TABLES, subject_of
 from engine.job.choices import PathPolicy
+from engine.job.fixed_settings import HEAD, TAIL
 from engine.job.formats.fio_job import DRIVEN
-from engine.job.settings import HEAD, TAIL
 from engine.results.badge import BadgeKind
 from engine.sweep.knee import Shape
 from engine.sweep.presets.registry import PRESETS

@@ -12,7 +12,7 @@ from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.unit.test_result import two_epochs
 from tui.headless.after_screens import sum_up
-from tui.load.text import happened_text, message_line
+from tui.load.state_text import happened_text, message_line
 from tui.sweep.series import SweepSeries
 
 SECOND_NS = 1_000_000_000

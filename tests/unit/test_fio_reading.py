@@ -22,7 +22,7 @@ from engine.job.spec import BlockShare, JobSpec, TargetSpec
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from tests.golden import assert_golden
-from tui.options.work import with_steady_search
+from tui.options.run_jobs import with_steady_search
 
 GOLDEN = sorted(Path(__file__).parent.glob("golden/fio/*.txt"))
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"

@@ -8,7 +8,7 @@ from collectors.latency.slow_calls import SlowCall
 from collectors.latency.slow_ios import SlowIo
 from tui.load.form import FORM, FormField
 from tui.screens.details import _two_columns
-from tui.screens.latency.text import CALLS_HEAD, SLOW_HEAD, call_line, slow_line
+from tui.screens.latency.latency_text import CALLS_HEAD, SLOW_HEAD, call_line, slow_line
 
 HINT_CELLS = 44
 """Of a hint of the load form beside its field and the scrollbar."""

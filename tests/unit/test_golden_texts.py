@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from collectors.alerts.alert_settings import load_alert_settings
 from collectors.alerts.parse import parse_rule
-from collectors.alerts.settings import load_alert_settings
 from collectors.compare.part import PartText
 from collectors.filtering.parse import read_filter
 from collectors.session.time_format import parse_when

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.file import dump_job, parse_job
+from engine.job.fixed_settings import access_and_mix
 from engine.job.formats.choose import read_job
 from engine.job.io_priority import IoPriority, PriorityClass
 from engine.job.rate_floor import RateFloor
-from engine.job.settings import access_and_mix
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from tests.unit.test_distribution import DISTRIBUTIONS
 

@@ -15,7 +15,7 @@ from engine.events import Event, EventKind
 from engine.replacing import replace
 from tests.unit.load_steps import SECOND_NS, RecordedRun, Stretch, recorded_run
 from tui.load.effect import FEWEST_IOS, LONGEST_WINDOW_S, Effect, change_pct, has_enough_ios, last_effect
-from tui.load.ticks import tick_of
+from tui.load.load_ticks import tick_of
 from tui.load.turn_intervals import TurnIntervals
 from tui.transport import ReplayTransport
 

@@ -12,7 +12,7 @@ from engine.replacing import replace
 from tests.unit.raw_samples import disks, rows, sample
 from tui.screens.paths.facts import facts_of, path_facts, port_facts
 from tui.screens.paths.path_table import Only, PathTable, path_table
-from tui.screens.paths.text import row_summary, summary
+from tui.screens.paths.sentences import row_summary, summary
 
 NAMES = ("sda", "sdb", "sdc", "sdd")
 WHO = rows("dm-0", *NAMES)

@@ -12,7 +12,7 @@ from engine.job.distribution import Zipf
 from engine.job.file import dump_job
 from engine.job.spec import JobSpec, Knobs, Mode, TargetSpec
 from engine.replacing import replace
-from tui.load.text import recorded_state
+from tui.load.state_text import recorded_state
 
 JOB = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(queue_depth=4, stripe_width=2))
 TURNED = replace(JOB.knobs, queue_depth=8, distribution=Zipf(0.9), mode=Mode.SYNC, rate_iops=500.0)

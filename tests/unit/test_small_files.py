@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.alerts.settings import load_alert_settings
-from collectors.sampling.settings import load_reading_settings
+from collectors.alerts.alert_settings import load_alert_settings
+from collectors.sampling.reading_settings import load_reading_settings
 from engine.errors import UsageError
 from engine.job.file import parse_job
 from engine.small_file import MOST_BYTES, FileKindError, read_small

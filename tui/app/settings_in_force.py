@@ -27,7 +27,7 @@ from tui.settings import load_settings
 from tui.theming import LoadedThemes, user_themes
 
 if TYPE_CHECKING:
-    from collectors.alerts.settings import AlertSettings
+    from collectors.alerts.alert_settings import AlertSettings
 
 
 _MOST_NAMED = 3
@@ -237,7 +237,7 @@ class SettingsWatch:
         settled, self._seen = found == self._seen, found
         if not settled or found == self._read:
             return
-        from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (the start needs none of it)
+        from collectors.alerts.alert_settings import load_alert_settings  # noqa: PLC0415 (the start needs none of it)
 
         self._read = found
         read = SettingsRead(load_settings(self._file), user_themes(self._folder), load_alert_settings(self._file))

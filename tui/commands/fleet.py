@@ -43,9 +43,9 @@ from tui.headless.metered import metered, require_metrics_file
 from tui.options.fleet import DrivingOptions, FleetOptions, driving_options, fleet_options, open_fleet
 from tui.options.job import LoadOptions, load_options, permission_options
 from tui.options.numbers import WHOLE
+from tui.options.run_jobs import bounded, read_work, with_scratch, with_unreported_times
 from tui.options.session import load_metrics_option
 from tui.options.watching import recording_exit
-from tui.options.work import bounded, read_work, with_scratch, with_unreported_times
 
 _SWEEP_SCREEN = "sweep"
 """Id of the screen in tui/screen_registry.py, which needs textual."""

@@ -26,9 +26,7 @@ from tui.headless.runs import run_headless
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
 from tui.options.reading import cost_option, root_options, tier_option
-from tui.options.session import load_metrics_option, session_options
-from tui.options.watching import Watching, open_source
-from tui.options.work import (
+from tui.options.run_jobs import (
     choose_scratch_folder,
     file_options,
     read_work,
@@ -37,6 +35,8 @@ from tui.options.work import (
     with_steady_limits,
     with_steady_search,
 )
+from tui.options.session import load_metrics_option, session_options
+from tui.options.watching import Watching, open_source
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that the stripe width can be turned."""

@@ -36,9 +36,9 @@ from tui.options.job import (
     with_scratch_targets,
 )
 from tui.options.reading import cost_option, root_options, tier_option
+from tui.options.run_jobs import choose_scratch_folder, read_work, section_option, with_unreported_times
 from tui.options.session import session_options
 from tui.options.watching import Watching
-from tui.options.work import choose_scratch_folder, read_work, section_option, with_unreported_times
 
 
 @click.command(short_help="the load over axes of its knobs: the knee, and the best values")

@@ -16,13 +16,13 @@ from engine.text import safe_text
 from engine.tune.change import undo
 from engine.tune.journal import Journal
 from engine.tune.persist import configuration, settings_of, write_files
-from engine.tune.plan import make_plan, parse_settings
+from engine.tune.planned_writes import make_plan, parse_settings
+from engine.tune.present_values import alike, chosen_tunables, read_values
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
 from engine.tune.udev_rules import SavedSetting
-from engine.tune.values import alike, chosen_tunables, read_values
 from tui.headless.held_change import make_and_end, say
 from tui.headless.tune_text import change_lines, list_lines, name_lines, plan_lines, target_lines, values_document
 

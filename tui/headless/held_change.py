@@ -10,7 +10,7 @@ import click
 from engine.job.sizes import format_duration
 from engine.text import safe_text
 from engine.tune.change import TunableChange, make_change
-from engine.tune.plan import TunePlan
+from engine.tune.planned_writes import TunePlan
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
 from tui.headless.signals import EndingSignals

@@ -22,8 +22,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from msgspec import Struct
 
+from collectors.metrics.exposition import CONTENT_TYPE
 from collectors.metrics.registry import ALWAYS, LEVELS
-from collectors.metrics.text import CONTENT_TYPE
 from engine.errors import RefusedError, UsageError, unusable, words_of
 from engine.extras import missing_extra
 from engine.text import safe_text, short_text, whole_number

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from engine.text import safe_text
-from engine.tune.plan import TunePlan
+from engine.tune.planned_writes import TunePlan
+from engine.tune.present_values import AlikeValues, Value
 from engine.tune.record import ChangeRecord
 from engine.tune.tunable import Tunable
-from engine.tune.values import AlikeValues, Value
 
 WIDTH = 80
 _NO_WRITE = "r"

@@ -19,7 +19,7 @@ from collectors.tables.block.all_disks import ALL_DISKS, TOTALS, total_disks
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.intervals import IntervalHistory
-from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
+from tui.history.row_rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.turn_intervals import TurnIntervals
 
 if TYPE_CHECKING:

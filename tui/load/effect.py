@@ -12,7 +12,7 @@ from collectors.derive.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
 from engine.job.describe import KnobChange
 from engine.job.knobs import KNOBS
-from tui.load.ticks import SECOND_NS, LoadTick, opened_at, settled_ticks, unbroken_end, unbroken_start
+from tui.load.load_ticks import SECOND_NS, LoadTick, opened_at, settled_ticks, unbroken_end, unbroken_start
 
 LONGEST_WINDOW_S = 60
 """Windows grow with time up to this, adjacent to the turn."""

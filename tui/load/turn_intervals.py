@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collectors.model import Step
 from engine.events import Event, EventKind
 from tui.load.effect import BASE_S, JOINED_S, MOST_JOINED, OPENING_S, Effect, last_effect
-from tui.load.ticks import SECOND_NS, LoadTick, tick_of
+from tui.load.load_ticks import SECOND_NS, LoadTick, tick_of
 from tui.transport import ReplayTransport
 
 MOST_TICKS = 2400

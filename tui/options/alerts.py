@@ -46,7 +46,7 @@ def alert_service(
     Raises:
         UsageError: an option is no rule or no command.
     """
-    from collectors.alerts.settings import load_alert_settings  # noqa: PLC0415 (verbs without alerts need none of it)
+    from collectors.alerts.alert_settings import load_alert_settings  # noqa: PLC0415 (verbs without alerts need none of it)
 
     settings = load_alert_settings()
     if not on_screen:

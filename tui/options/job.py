@@ -10,15 +10,15 @@ import click
 
 from engine.config import scratch_folder
 from engine.errors import LunscopeError, UsageError
+from engine.job.fixed_settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.io_priority import parse_priorities
 from engine.job.knobs import KNOBS_BY_KEY, Knob
 from engine.job.knobs.kinds import Number, OneOf, WholeNumber
 from engine.job.rate_floor import parse_rate_floor
-from engine.job.settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
-from engine.job.values import read_durations, read_jump
+from engine.job.toml_values import read_durations, read_jump
 from engine.replacing import replace
 from engine.text import safe_text, short_text, signed_number
 from tui.options.numbers import DECIMAL, WHOLE

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collectors.sampling.settings import LONGEST_ATTACH_S, TIERS, ReadingSettings, load_reading_settings
+from collectors.sampling.reading_settings import LONGEST_ATTACH_S, TIERS, ReadingSettings, load_reading_settings
 from engine.replacing import replace
 from engine.text import safe_text
 

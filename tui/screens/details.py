@@ -26,7 +26,7 @@ from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import DETAIL
 from tui.screens.paths.facts import facts_of, path_facts, port_facts
-from tui.screens.paths.text import path_summary, paths_by_key, port_summary, ports_by_key
+from tui.screens.paths.sentences import path_summary, paths_by_key, port_summary, ports_by_key
 from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
 from tui.text.columns import figure_lines

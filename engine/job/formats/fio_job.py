@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.job.distribution import Permutation, Uniform
+from engine.job.fixed_settings import READ_WRITE
 from engine.job.formats.fio_engine import Workers, take_floor, take_mode, take_rate, take_thinking, take_workers
 from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_flow import NAMES as TIES
@@ -28,7 +29,6 @@ from engine.job.formats.read_job import JobSearch
 from engine.job.formats.text_file import quoted
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
-from engine.job.settings import READ_WRITE
 from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec, Knobs
 from engine.job.validate import MAX_SEED, MIN_STRIPE_UNIT_BYTES, setting_problems

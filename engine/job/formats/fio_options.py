@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from engine.errors import UsageError
 from engine.job.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
+from engine.job.fixed_settings import rw_word
 from engine.job.formats.fio_sections import Given
 from engine.job.formats.fio_values import Units
 from engine.job.knobs import KNOBS, FioNumber, Knob, Knobs
 from engine.job.knobs.kinds import WholeNumber
 from engine.job.rate_floor import CYCLE_S
-from engine.job.settings import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode
 from engine.replacing import replace

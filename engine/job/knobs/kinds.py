@@ -14,7 +14,7 @@ from engine.job.distribution import Distribution, distribution_problem
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.limits import MAX_BLOCK_BYTES, SECTOR_BYTES
 from engine.job.sizes import BlockShare, adds_up, format_blocks, format_number, format_size, parse_blocks
-from engine.job.values import WrongTypeError, quoted, read_number, read_size, read_whole, word_reader
+from engine.job.toml_values import WrongTypeError, quoted, read_number, read_size, read_whole, word_reader
 from engine.text import decimal_number, whole_number
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from engine.job.knobs.kinds import KnobKind
-from engine.job.values import quoted
+from engine.job.toml_values import quoted
 from engine.replacing import replace
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from collectors.fleet.connect_pace import FIRST, ConnectPace, final_words, was_d
 from collectors.fleet.fleet_load import quiet_time_ns
 from collectors.fleet.frames import MAGIC, MAX_LINE_BYTES, FrameError, decode, encode, is_frame, unpack, whole
 from collectors.fleet.host_jobs import host_jobs
+from collectors.fleet.host_summary import SENT_SUB_BITS, coarse
 from collectors.fleet.lease import DRAIN_S, Lease, Renewals
 from collectors.fleet.sample_stream import SampleReceiver, SampleSender
-from collectors.fleet.summary import SENT_SUB_BITS, coarse
 from collectors.model import HistogramScale
 from engine.errors import UsageError
 from engine.job.spec import JobSpec, TargetSpec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collectors.fleet.summary import Summary, with_sums, without_sums
+from collectors.fleet.host_summary import Summary, with_sums, without_sums
 from collectors.model import Sample, Topology
 from collectors.tables.block.schema import DISK
 from collectors.tables.fleet.schema import FLEET

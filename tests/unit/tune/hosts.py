@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import LunscopeError
 from engine.tune.change import TunableChange, make_change
 from engine.tune.journal import Journal
-from engine.tune.plan import TunePlan, make_plan, parse_settings
+from engine.tune.planned_writes import TunePlan, make_plan, parse_settings
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tests.fake_kernel import FakeDisk, FakeKernel

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import LunscopeError, UsageError
 from engine.tune.held import HeldChange, HeldChanges, combine_plans
 from engine.tune.journal import Journal
-from engine.tune.plan import SideEffect, TunePlan, Write, parse_settings
+from engine.tune.planned_writes import SideEffect, TunePlan, Write, parse_settings
 from engine.tune.record import ChangeRecord, State
 from engine.tune.registry import find_tunable
 from engine.tune.tunable import Target, TunedKind

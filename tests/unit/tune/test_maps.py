@@ -15,12 +15,12 @@ from engine.tune.apply import apply_plan, restore
 from engine.tune.map_values import cache_arguments
 from engine.tune.multipath_table import canonical_selectors, parse_table, plain_choices, unused_parts
 from engine.tune.persist import configuration
-from engine.tune.plan import TunePlan
+from engine.tune.planned_writes import TunePlan
+from engine.tune.present_values import read_values
 from engine.tune.registry import BY_ID
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from engine.tune.udev_rules import SavedSetting
-from engine.tune.values import read_values
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import make_host, plan_of
 

@@ -17,7 +17,7 @@ from engine.tune.change import TunableChange
 from engine.tune.held import combine_plans
 from engine.tune.journal import Journal
 from engine.tune.nfs import ADD_ENV, NFS, OnlineTransports, nfs_targets
-from engine.tune.plan import make_plan
+from engine.tune.planned_writes import make_plan
 from engine.tune.record import from_json, to_json
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree

@@ -10,8 +10,8 @@ from collectors.compare.comparison import CompareOptions
 from collectors.compare.open_side import TABLES
 from engine.replacing import replace
 from tui.compare_asked import CompareAsked
+from tui.screens.compare.comparison_rows import ORDERS
 from tui.screens.compare.parts import FilePart, Part, TimePart, default_parts
-from tui.screens.compare.rows import ORDERS
 
 DELTAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from collectors.compare.measures import distributions
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Distribution, Field, Unit
-from tui.screens.compare.rows import CompareRow
+from tui.screens.compare.comparison_rows import CompareRow
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from engine.statistics.verdict import Verdict
-from tui.screens.compare.rows import CompareRow
+from tui.screens.compare.comparison_rows import CompareRow
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
 from tui.widgets.spans import Spanned, Spans

@@ -23,7 +23,7 @@ from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame, Part, Tier
 from tui.app_state import MOST_PEAKS
 from tui.history.charts import History
-from tui.screens.latency.text import CALLS_HEAD, SLOW_HEAD, call_line, peak_line, slow_line, waterfall_lines
+from tui.screens.latency.latency_text import CALLS_HEAD, SLOW_HEAD, call_line, peak_line, slow_line, waterfall_lines
 from tui.screens.shared.chart_curves import Panel
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, luns_of_paths

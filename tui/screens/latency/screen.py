@@ -24,8 +24,8 @@ from tui.keys import bindings_of
 from tui.load.row_device import device_of_subject
 from tui.screen_registry import LATENCY
 from tui.screens.latency.actions import LatencyChoice, LatencyKeys
+from tui.screens.latency.latency_text import subject_line, summary_line
 from tui.screens.latency.panels import PANELS, SPLIT, InQuestion, LatencyPanels, latency_stack
-from tui.screens.latency.text import subject_line, summary_line
 from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import span_to_show_ns
 from tui.transport import ReplayTransport

@@ -33,7 +33,7 @@ from tui.keys import bindings_of
 from tui.load.effect import Effect, changes_text
 from tui.load.knob_memory import Flip
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.load.text import (
+from tui.load.state_text import (
     OF_HOSTS,
     REPLAYED,
     REWOUND,

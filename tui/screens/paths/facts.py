@@ -12,7 +12,7 @@ from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
 from engine.job.sizes import format_size
 from engine.text import safe_text
-from tui.screens.paths.text import luns_by_key, ports_by_key, state_age, targets_by_key
+from tui.screens.paths.sentences import luns_by_key, ports_by_key, state_age, targets_by_key
 
 UNKNOWN = "-"
 

@@ -20,7 +20,7 @@ from tui.keys import bindings_of
 from tui.screen_registry import PATHS
 from tui.screens.details import detail_view
 from tui.screens.paths.path_table import STATE, Only, PathTable, path_columns, path_table
-from tui.screens.paths.text import row_summary, summary
+from tui.screens.paths.sentences import row_summary, summary
 from tui.screens.shared.base import View
 from tui.screens.shared.pages import open_page
 from tui.screens.shared.subject_charts import SubjectCharts

@@ -17,7 +17,7 @@ from collectors.paths.groups import GroupBy
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.history.subjects import row_of
 from tui.screens.paths.path_table import STATE, Only, PathTable, path_table
-from tui.screens.paths.text import path_summary, port_summary, ports_by_key, targets_by_key
+from tui.screens.paths.sentences import path_summary, port_summary, ports_by_key, targets_by_key
 
 
 def node_summary(frame: Frame, node: Node) -> str:

@@ -17,7 +17,7 @@ from engine.errors import LunscopeError
 from engine.text import safe_text
 from engine.tune.held import HeldChange, HeldChanges
 from engine.tune.persist import write_files
-from engine.tune.plan import TunePlan, parse_settings
+from engine.tune.planned_writes import TunePlan, parse_settings
 from engine.tune.record import ChangeRecord
 from engine.tune.tunable import Tunable
 from tui.app_state import AppState

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from engine.text import safe_text, signed_number, whole_number
+from engine.tune.present_values import AlikeValues
 from engine.tune.tunable import Tunable
-from engine.tune.values import AlikeValues
 
 MOST_LISTED_VALUES = 9
 """Longer ranges are typed."""

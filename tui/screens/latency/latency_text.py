@@ -19,7 +19,7 @@ from engine.text import safe_text
 from tui.text.format import SECOND_NS, format_quantity, precise_clock, span_text
 from tui.text.glyphs import Glyphs
 from tui.text.safe import fit
-from tui.widgets.heatmap.text import latency_text
+from tui.widgets.heatmap.legend import latency_text
 
 _NS_PER_MS = 1e6
 _PARTS = {

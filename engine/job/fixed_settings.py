@@ -13,7 +13,7 @@ from engine.job.rate_floor import RateFloor, parse_rate_floor
 from engine.job.sizes import format_duration, format_size
 from engine.job.spec import DEFAULT_GIVE_UP_S, DEFAULT_STEADY_ROUND_S, Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import format_target, parse_target
-from engine.job.values import (
+from engine.job.toml_values import (
     WrongTypeError,
     not_one_of,
     quoted,

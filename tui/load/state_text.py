@@ -17,7 +17,7 @@ from engine.events import Event, EventKind
 from engine.job.file import parse_job
 from engine.job.knobs import KNOBS
 from engine.job.spec import JobSpec
-from engine.job.values import WrongTypeError
+from engine.job.toml_values import WrongTypeError
 from engine.replacing import replace
 from engine.running.status import LoadState, LoadStatus
 from engine.text import safe_text

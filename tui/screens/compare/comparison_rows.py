@@ -14,8 +14,8 @@ from collectors.registry import subject_of
 from engine.statistics.verdict import Verdict
 from engine.text import safe_text, three_digits
 from tui.headless.comparison_text import change_text, interval_text, marked_tier
+from tui.screens.compare.compare_work import Compared
 from tui.screens.compare.parts import TimePart
-from tui.screens.compare.work import Compared
 from tui.text.format import format_quantity, span_text
 
 ORDERS = ("object", "verdict", "change")
