@@ -188,6 +188,10 @@ class Device(Struct, frozen=True):
     slaves: tuple[str, ...] = ()
     read_ahead_kb: int | None = None
     """What buffered sequential reads fetch ahead, in units of 1024 bytes (queue/read_ahead_kb)."""
+    max_sectors_kb: int | None = None
+    """The largest request, in units of 1024 bytes (queue/max_sectors_kb): the kernel cuts larger I/Os."""
+    max_hw_sectors_kb: int | None = None
+    """The most that max_sectors_kb may be set to."""
 
 
 class HostFacts(Struct, frozen=True):

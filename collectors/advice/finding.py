@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
@@ -50,6 +50,8 @@ class FindingKind(StrEnum):
     """Commands that the paths of one LUN or the members of one stripe admit, which differ."""
     REDUCED_LIMIT = "reduced_limit"
     """Commands that a path admits, which the kernel has lowered."""
+    SPLIT = "split"
+    """I/Os that the kernel cuts, because they are larger than a device takes."""
     FEW_REQUESTS = "few_requests"
     """Requests that a queue takes (nr_requests)."""
     SCHEDULER = "scheduler"
@@ -180,3 +182,10 @@ def findings_document(findings: Iterable[Finding]) -> list[Document]:
         }
         for found in findings
     ]
+
+
+def tune_command(setting: str, scopes: Sequence[str]) -> str:
+    """Write the command that would set a tunable; empty where a name could not be typed as one word."""
+    if not scopes or any(not scope or scope.split() != [scope] for scope in scopes):
+        return ""
+    return f"lunscope tune set {setting} {' '.join(f'--on {scope}' for scope in scopes)} --keep"

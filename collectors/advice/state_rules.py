@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, tune_command
+from collectors.advice.split_rules import split_findings
 from collectors.graph import Path, paths_of
 from collectors.model import Device, FrameTable, Topology
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
@@ -58,10 +59,12 @@ def state_findings(state: DeviceStates, only: Collection[str] | None = None) -> 
     yield from _unequal_paths(state.topology, only)
     yield from _unequal_members(state.topology, only)
     yield from _reduced(state, only)
+    by_name = {device.name: device for device in state.topology.devices.values()}
     for device in _chosen(state.topology, only):
         yield from _uncounted(device)
         yield from _few_requests(state, device)
         yield from _scheduled(state, device)
+        yield from split_findings(device, by_name, state.disk)
     yield from _caches(state, only)
 
 
@@ -125,18 +128,12 @@ def _unequal(
         "give all the same queue_depth",
         tuple(Evidence(f"limit of {name}", limit, "", "topology") for name, limit in (*lowest, _highest(limits))),
         (about,),
-        command=_tune(f"queue_depth={most}", scopes),
+        command=tune_command(f"queue_depth={most}", scopes),
     )
 
 
 def _highest(limits: Mapping[str, int]) -> tuple[str, int]:
     return max(limits.items(), key=lambda pair: pair[1])
-
-
-def _tune(setting: str, scopes: Sequence[str]) -> str:
-    if not scopes or any(not scope or scope.split() != [scope] for scope in scopes):
-        return ""
-    return f"lunscope tune set {setting} {' '.join(f'--on {scope}' for scope in scopes)} --keep"
 
 
 def _reduced(state: DeviceStates, only: Collection[str] | None) -> Iterator[Finding]:
@@ -159,7 +156,7 @@ def _reduced(state: DeviceStates, only: Collection[str] | None) -> Iterator[Find
                 Evidence("before", former, "", "topology"),
             ),
             (name,),
-            command=_tune(f"queue_depth={path.queue_limit}", [name]) if _is_scsi(path) else "",
+            command=tune_command(f"queue_depth={path.queue_limit}", [name]) if _is_scsi(path) else "",
         )
 
 
@@ -173,7 +170,7 @@ def _uncounted(device: Device) -> Iterator[Finding]:
             f"the kernel does not count the I/Os of {name} (iostats is 0): its figures are blind",
             (Evidence("iostats", 0, "", "topology"),),
             (name,),
-            command=_tune("iostats=1", [name]),
+            command=tune_command("iostats=1", [name]),
         )
 
 
@@ -209,7 +206,7 @@ def _few_requests(state: DeviceStates, device: Device) -> Iterator[Finding]:
             if not math.isnan(value)
         ),
         (name,),
-        command=_tune(f"nr_requests={raised}", [name]) if possible else "",
+        command=tune_command(f"nr_requests={raised}", [name]) if possible else "",
     )
 
 
@@ -226,7 +223,7 @@ def _scheduled(state: DeviceStates, device: Device) -> Iterator[Finding]:
         "shares and the deadlines that the scheduler gives)",
         (Evidence("IOPS", iops, "", "kernel"),),
         (name,),
-        command=_tune("scheduler=none", [name]),
+        command=tune_command("scheduler=none", [name]),
     )
 
 

@@ -112,6 +112,14 @@ def exact_families(subject: str, *label_names: str) -> tuple[ColumnFamily, ...]:
             (MetricPart("tag_wait_ns"),),
             per=_NS,
         ),
+        ColumnFamily(
+            counter(
+                f"lunscope_{subject}_io_splits_total",
+                "Times that an I/O was cut in two, as it was too large for the device.",
+                *label_names,
+            ),
+            (MetricPart("splits"),),
+        ),
     )
 
 

@@ -13,7 +13,8 @@ MOST_DISKS = 256
 
 HOST_FIELDS = ("hostname", "kernel", "machine", "cpus", "cpu_model", "memory_bytes")
 DISK_FIELDS = (
-    *("kind", "friendly_name", "scheduler", "nr_requests", "queue_limit", "read_ahead_kb", "write_cache"),
+    *("kind", "friendly_name", "scheduler", "nr_requests", "queue_limit", "read_ahead_kb", "max_sectors_kb"),
+    "write_cache",
     *("rotational", "iostats", "logical_block_bytes", "physical_block_bytes", "size_bytes", "vendor", "model"),
 )
 """Fields of `Device`."""

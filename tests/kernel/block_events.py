@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +116,10 @@ class EventLog:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def count(self, event: str) -> int:
+        """Count one kind of event since the start."""
+        return sum(f" {event}: " in line for line in (self._folder / "trace").read_text().splitlines())
+
     def start(self) -> None:
         """Log anew: what was logged before is dropped."""
         (self._folder / "trace").write_text("")
@@ -128,19 +132,20 @@ class EventLog:
 
 
 @contextmanager
-def event_log(major: int, minor: int, name: str = "log") -> Iterator[EventLog]:
+def event_log(major: int, minor: int, name: str = "log", more: Sequence[str] = ()) -> Iterator[EventLog]:
+    """Log the events that times are computed of, and more ones, until the end."""
     folder = tracefs() / "instances" / f"lunscope-test-{os.getpid()}-{name}"
     folder.mkdir()
     try:
         (folder / "tracing_on").write_text("0")
         (folder / "trace_clock").write_text("mono")
         (folder / "buffer_size_kb").write_text(str(BUFFER_KB))
-        for event in events():
+        for event in (*events(), *more):
             (folder / "events/block" / event / "filter").write_text(f"dev == {major << 20 | minor}")
             (folder / "events/block" / event / "enable").write_text("1")
         yield EventLog(folder)
     finally:
-        for event in events():
+        for event in (*events(), *more):
             with suppress(OSError):
                 (folder / "events/block" / event / "enable").write_text("0")
         folder.rmdir()

@@ -17,6 +17,7 @@ from engine import _native
 from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
+from tests.kernel.block_events import event_log, refusal
 from tests.kernel.tracing import PATIENCE_S, eventually, grown, opened, queue_set, read_device, read_extents, row_of
 
 pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
@@ -232,6 +233,28 @@ def test_waits_for_a_tag_are_timed_while_watched(make_loop: Callable[..., str], 
     assert watched["tag_wait_ns"] / watched["tag_waits"] > served_ns
     mine = slow[slow[:, 1] == row_of(tracer, device)]
     assert np.count_nonzero(mine[:, _native.SLOW_COLUMNS.index("tag_wait_ns")]) > 0
+
+
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+def test_an_io_too_large_for_the_device_counts_each_cut(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
+    """As many as the kernel's own event tells of: eight requests of 128 KiB are seven cuts of 1 MiB."""
+    device = make_loop(SIZE_BYTES, SHM)
+    number = Path(device).stat().st_rdev
+    with (
+        event_log(os.major(number), os.minor(number), more=("block_split",)) as log,
+        queue_set(device, max_sectors_kb="128", scheduler="none"),
+        opened(device) as descriptor,
+    ):
+        before = read_device(tracer, device)
+        log.start()
+        read_extents(descriptor, [(at << 20, 1 << 20) for at in range(20)])
+        read_extents(descriptor, [(at << 20, 1 << 16) for at in range(30)])
+        seen = grown(before, read_device(tracer, device))
+        told = log.count("block_split")
+    assert seen["splits"] == told == 20 * 7
+    assert (seen["reads"], seen["read_bytes"]) == (20 * 8 + 30, (20 << 20) + (30 << 16))
 
 
 def test_a_queue_without_time_stamps_has_service_time_only(

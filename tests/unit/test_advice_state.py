@@ -129,6 +129,58 @@ def test_a_scheduler_on_a_fast_device(scheduler: str, *, rotational: bool, iops:
         assert finding.command == "lunscope tune set scheduler=none --on nvme0n1 --keep"
 
 
+CUT = {"iops": 800.0, "bytes_per_s": 100.0 * (1 << 20), "whole_per_s": 100.0, "parts_per_io": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("limit_kb", "most_kb", "words", "command"),
+    [
+        (
+            128,
+            1280,
+            "by max_sectors_kb of vda: raise it to 1024",
+            "lunscope tune set max_sectors_kb=1024 --on vda --keep",
+        ),
+        (128, 512, "by max_sectors_kb of vda: raise it to 512", "lunscope tune set max_sectors_kb=512 --on vda --keep"),
+        (128, 128, "by max_sectors_kb of vda: use smaller I/Os", ""),
+        (1280, 1280, "by the segments or borders that vda takes: use smaller I/Os", ""),
+    ],
+)
+def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str, command: str) -> None:
+    host = topology(device("vda", max_sectors_kb=limit_kb, max_hw_sectors_kb=most_kb))
+    finding = found(DeviceStates(host, figures("vda", CUT)))[FindingKind.SPLIT]
+    assert finding.text.startswith("I/Os of 1024 KiB become 8.00 requests of 128 KiB at vda, ")
+    assert words in finding.text
+    assert finding.command == command
+
+
+@pytest.mark.parametrize("changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}])
+def test_whole_ios_and_few_ones_are_no_finding(changed: dict[str, float]) -> None:
+    host = topology(device("vda", max_sectors_kb=128, max_hw_sectors_kb=1280))
+    assert FindingKind.SPLIT not in found(DeviceStates(host, figures("vda", CUT | changed)))
+
+
+def below_an_array(*others: str) -> list[Finding]:
+    """A stripe of two, which has taken over the limit of one of them: what it sends below is cut to that."""
+    array = device("md0", bio_based=True, slaves=("sda", "sdb"), max_sectors_kb=128, max_hw_sectors_kb=1280)
+    members = [
+        device(name, holders=("md0", *others), max_sectors_kb=limit, max_hw_sectors_kb=1280)
+        for name, limit in (("sda", 1280), ("sdb", 128))
+    ]
+    rows = Rows(("md0:8:0", "sda:8:0", "sdb:8:0"), ("md0", "sda", "sdb"))
+    table = FrameTable(
+        rows, {"iops": np.array([100.0, 400.0, 400.0]), "bytes_per_s": np.array([1.0, 0.5, 0.5]) * 100 * (1 << 20)}
+    )
+    return [each for each in state_findings(DeviceStates(topology(array, *members), table)) if each.kind == "split"]
+
+
+def test_an_array_that_cuts_names_the_member_whose_limit_it_has() -> None:
+    (finding,) = below_an_array()
+    assert "become 8.00 requests of 128 KiB at md0, by max_sectors_kb of sdb: raise it to 1024" in finding.text
+    assert finding.command == "lunscope tune set max_sectors_kb=1024 --on sdb --on md0 --keep"
+    assert below_an_array("md1") == []
+
+
 def test_full_and_bypassed_caches() -> None:
     host = topology(device("dm-3", friendly_name="db"))
     full = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=40.0, dirty_pct=99.0)

@@ -291,6 +291,8 @@ GOLDEN_JSON = {
             "in_flight": 8.0,
             "in_flight_peak": 6.0,
             "busy_pct": 50.0,
+            "whole_per_s": None,
+            "parts_per_io": None,
             "read_bytes_per_io": 4096.0,
             "write_bytes_per_io": None,
             "p50_ms": None,

@@ -12,7 +12,17 @@ from engine import _native
 RELEASE = "sys/kernel/osrelease"
 LOCKDOWN = "kernel/security/lockdown"
 BTF = "kernel/btf/vmlinux"
-TRACEPOINTS = ("rq_issue", "rq_insert", "rq_requeue", "rq_merge", "rq_complete", "bio_queue", "bio_complete", "getrq")
+TRACEPOINTS = (
+    "rq_issue",
+    "rq_insert",
+    "rq_requeue",
+    "rq_merge",
+    "rq_complete",
+    "bio_queue",
+    "bio_complete",
+    "getrq",
+    "split",
+)
 BOTH_RIGHTS = 1 << 38 | 1 << 39
 
 

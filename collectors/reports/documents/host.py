@@ -56,6 +56,7 @@ def tunables_grid(devices: Sequence[Device], note: str = "As of the end of the r
         "nr_requests": [_whole(device.nr_requests) for device in devices],
         "queue_depth": [_whole(device.queue_limit) for device in devices],
         "read_ahead_kb": [_whole(device.read_ahead_kb) for device in devices],
+        "max_sectors_kb": [_whole(device.max_sectors_kb) for device in devices],
         "write_cache": [device.write_cache for device in devices],
         "rotational": [_flag(device.rotational) for device in devices],
         "iostats": [_flag(device.iostats) for device in devices],

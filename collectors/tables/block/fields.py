@@ -13,6 +13,7 @@ from engine.statistics.verdict import Better
 _COUNTS = "/proc/diskstats"
 _TIMES = "exact: block tracepoints; else /proc/diskstats, time spent reading and writing"
 _SPLIT = "exact: tracepoints block_rq_issue, block_rq_complete; sampled: /sys/block/*/inflight"
+_SPLITS = "tracepoints block_split, block_rq_complete"
 _EXACT = "histograms of the block tracepoints"
 _BUSY = "exact: block tracepoints; sampled: /sys/block/*/inflight; kernel: io_ticks of /proc/diskstats"
 _ERRORS = "SCSI: ioerr_cnt, iotmo_cnt of /sys/block/*/device; NVMe: diag/ of the path (from 7.2)"
@@ -147,6 +148,27 @@ DISK_FIELDS: tuple[Field, ...] = (
         source=_BUSY,
         given_by=(Tier.KERNEL, Tier.SAMPLED, Tier.EXACT),
         zero_when_idle=True,
+    ),
+    _disk(
+        "whole_per_s",
+        "whole/s",
+        "Reads and writes per second before the kernel cut those too large for the device. Exact only.",
+        Unit.PER_SECOND,
+        source=_SPLITS,
+        given_by=(Tier.EXACT,),
+        better=Better.NEITHER,
+        sums="whole_ios",
+    ),
+    _disk(
+        "parts_per_io",
+        "parts",
+        "Requests that one I/O became: above 1 where it was too large for max_sectors_kb and the like. Exact only.",
+        Unit.COUNT,
+        source=_SPLITS,
+        given_by=(Tier.EXACT,),
+        better=Better.LOWER,
+        sums="reads writes",
+        per="whole_per_s",
     ),
     _disk("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
     _disk("write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"),

@@ -30,6 +30,7 @@ TRACE = Schema(
         Column("lost_in_driver_ns", Kind.COUNTER),
         Column("in_driver_peak_most", Kind.PEAK),
         Column("uncounted", Kind.COUNTER),
+        Column("splits", Kind.COUNTER),
     ),
 )
 """One row per device with I/O while the block tracepoints were attached, under its key of the disk table; a new row
@@ -40,7 +41,8 @@ has counted from 0. An I/O is counted when it completes. `unstamped` are I/Os wi
 busy time is at most longer by as much. Earlier versions counted it in `busy_ns`; sessions of even earlier ones lack
 it. I/Os in the driver are counted by groups of CPUs: as many as `in_driver_peak` were there at once, and no more than
 `in_driver_peak_most`; the two are equal while one group issues. `uncounted` are times of I/Os that no histogram had
-room for. Histograms of the same name have the series of TRACE_SERIES."""
+room for. `splits` counts each cut of an I/O that is too large for the device, when it is submitted; devices without
+requests have none. Histograms of the same name have the series of TRACE_SERIES."""
 
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 

@@ -145,6 +145,7 @@ typedef void (*btf_trace_block_rq_issue___queue_first)(void *, struct request_qu
 typedef void (*btf_trace_block_rq_requeue___queue_first)(void *, struct request_queue *, struct request *);
 typedef void (*btf_trace_block_rq_merge___queue_first)(void *, struct request_queue *, struct request *);
 typedef void (*btf_trace_block_bio_queue___queue_first)(void *, struct request_queue *, struct bio *);
+typedef void (*btf_trace_block_split___queue_first)(void *, struct request_queue *, struct bio *, unsigned int);
 typedef void (*btf_trace_block_getrq___queue_first)(void *, struct request_queue *, struct bio *, int);
 
 /* Flags of a task (sched.h); these values have never changed. */

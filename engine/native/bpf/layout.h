@@ -61,7 +61,8 @@ struct cell {
 	u32 errors, unstamped;
 	u32 uncounted; /* times that are in no histogram for want of room */
 	u32 places;    /* number of its `struct places` plus 1; 0 before the first I/O */
-	u64 unused_1[2];
+	u64 splits;    /* times that an I/O was cut in two, to fit the limits of the device */
+	u64 unused_1;
 };
 
 /* Octaves of the histograms of a cell: number in the pool plus 1, 0 before the first I/O there. */

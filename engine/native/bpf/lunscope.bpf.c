@@ -2,6 +2,7 @@
 /* Exact queue, service and busy time of block devices, counted where the I/Os pass. */
 #include "bios.h"
 #include "requests.h"
+#include "splits.h"
 #include "tag_wait.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -34,7 +34,7 @@ _DISTRIBUTED = {
     if (fields := [each for each in DISK_FIELDS if each.distribution is not None and each.distribution.part is part])
 }
 """Largest values and percentiles by part of the time."""
-_QUANTITIES = frozenset({*SUMMED, "read_time_ms", "write_time_ms", "outstanding_io_s"})
+_QUANTITIES = frozenset({*SUMMED, "whole_ios", "read_time_ms", "write_time_ms", "outstanding_io_s"})
 _TIMED = Quotients(DISK_FIELDS, lambda field: Tier.EXACT in field.given_by, _QUANTITIES)
 _UNCOUNTED = Quotients(DISK_FIELDS, lambda field: Tier.EXACT not in field.given_by, _QUANTITIES)
 """Figures that the kernel's counters give of all devices that they count."""
@@ -194,7 +194,9 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         "queue_ms": queue_ms,
         "service_ms": service_ms,
         "await_ms": queue_ms + service_ms,
-        **_TIMED.of({**given, **_times(sums)}),
+        **_TIMED.of(
+            {**given, **_times(sums), "whole_ios": _whole_ios(sums), "elapsed_s": np.full(len(ios), elapsed_s)}
+        ),
         **dict.fromkeys(_LEAST_BUSY, least_pct),
         "busy_high_pct": np.where(busy.are_apart, most_pct, least_pct),
         "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), _peak_in_driver(level), np.nan),
@@ -230,6 +232,12 @@ def busy_bounds(level: LevelSums, elapsed_s: float) -> BusyBounds:
 
 def _mean_ms(total_ns: Values, ios: Values) -> Values:
     return ratio(total_ns / _NS_PER_MS, ios)
+
+
+def _whole_ios(sums: Mapping[str, Values]) -> Values:
+    """I/Os before the kernel cut them; NaN of devices without requests, which have no queue time."""
+    has_requests = sums["queue_read_ns"] + sums["queue_write_ns"] + sums["unstamped"] > 0
+    return np.where(has_requests, sums["reads"] + sums["writes"] - sums["splits"], np.nan)
 
 
 def _times(sums: Mapping[str, Values]) -> dict[str, Values]:

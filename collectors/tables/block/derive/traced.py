@@ -37,6 +37,7 @@ SUMMED = (
     "lost_in_driver_ns",
     "unstamped",
     "uncounted",
+    "splits",
 )
 """Quantities that are additive over devices and intervals; busy time is additive over intervals only."""
 

@@ -11,7 +11,7 @@ use super::sums::{self, Totals};
 const SECTOR_BYTES: u64 = 512;
 
 /// Columns of a row, in order; described by the raw table trace.
-pub const COLUMNS: [&str; 23] = [
+pub const COLUMNS: [&str; 24] = [
     "reads",
     "writes",
     "others",
@@ -35,6 +35,7 @@ pub const COLUMNS: [&str; 23] = [
     "lost_in_driver_ns",
     "in_driver_peak_most",
     "uncounted",
+    "splits",
 ];
 /// Columns before are sums.
 const TAG_WAITS: usize = 9;
@@ -188,6 +189,7 @@ fn fill(values: &mut [u64], maps: &Maps, device: usize, epoch: usize, leaves: &L
         busy.lost_ns.load(Acquire),
         leaves.peak_most,
         sum(|cell| u64::from(cell.uncounted.load(Relaxed))),
+        sum(|cell| cell.splits.load(Relaxed)),
     ];
     values[TAG_WAITS..].copy_from_slice(&filled);
     if !maps.has_busy() {

@@ -110,7 +110,9 @@ pub struct Cell {
     pub uncounted: AtomicU32,
     /// Number of its `Places` plus 1.
     pub places: AtomicU32,
-    unused_1: [u64; 2],
+    /// Times that an I/O was cut in two.
+    pub splits: AtomicU64,
+    unused_1: u64,
 }
 
 /// Octaves of the histograms of a cell: number in the pool plus 1.

@@ -56,6 +56,7 @@ impl Part {
                 ("on_requeue", "block_rq_requeue"),
                 ("on_issue", "block_rq_issue"),
                 ("on_insert", "block_rq_insert"),
+                ("on_split", "block_split"),
             ],
             Self::IssuesAgain => &[("on_issue_again", "block_rq_issue")],
             Self::BioCompletions => &[("on_bio_complete", "block_bio_complete")],

@@ -1,0 +1,107 @@
+"""Findings about I/Os that the kernel cuts, because a device on their way takes no larger ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, tune_command
+from collectors.model import Device
+from engine.text import safe_text
+
+_LEAST_IOPS = 20.0
+"""Requests per second: of fewer nothing is said."""
+_CUT = 1.05
+"""Requests per I/O: from here on more than one I/O in twenty is cut."""
+_NEAR = 0.05
+"""Share by which the size of a request may differ from the limit that made it, and bytes below from those above."""
+
+Figures = Callable[[str, str], float]
+"""One figure of a disk by key and field, NaN where it is not known."""
+
+
+class _Cut(Struct, frozen=True):
+    """What I/Os became."""
+
+    per_s: float
+    """Requests per second."""
+    parts: float
+    """Requests per I/O."""
+    part_bytes: float
+    """Mean size of a request."""
+    source: str
+    """How it was counted."""
+
+    def is_made_by(self, device: Device) -> bool:
+        """Whether requests are as large as max_sectors_kb admits; rests make the mean up to half smaller."""
+        limit = device.max_sectors_kb
+        return limit is not None and 0.5 < self.part_bytes / 1024 / limit <= 1 + _NEAR
+
+
+def split_findings(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
+    """Find that I/Os of a device are cut; `devices` are those of the host by kernel name.
+
+    The kernel counts the cuts of devices with requests. Of others, as md and dm, the I/Os below are compared with those
+    above, where nobody else sends any there and nothing is written more than once.
+    """
+    if device.bio_based:
+        yield from _cut_above(device, devices, figures)
+        return
+    iops, parts = figures(device.key, "iops"), figures(device.key, "parts_per_io")
+    if parts >= _CUT and iops >= _LEAST_IOPS:
+        yield _finding(device, _Cut(iops, parts, figures(device.key, "bytes_per_s") / iops, "exact"), (device,))
+
+
+def _cut_above(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
+    """Compare a device without requests with those it is built on."""
+    members = [devices[name] for name in device.slaves if name in devices]
+    if not members or len(members) < len(device.slaves) or any(member.holders != (device.name,) for member in members):
+        return
+    whole, whole_bytes = figures(device.key, "iops"), figures(device.key, "bytes_per_s")
+    below, below_bytes = (sum(figures(member.key, name) for member in members) for name in ("iops", "bytes_per_s"))
+    if not below >= _LEAST_IOPS or not whole > 0 or abs(below_bytes - whole_bytes) > _NEAR * whole_bytes:
+        return
+    cut = _Cut(below, below / whole, below_bytes / below, "kernel")
+    if cut.parts >= _CUT and cut.is_made_by(device):
+        yield _finding(
+            device, cut, (device, *(each for each in members if each.max_sectors_kb == device.max_sectors_kb))
+        )
+
+
+def _finding(device: Device, cut: _Cut, limiting: Sequence[Device]) -> Finding:
+    """Name the limit and its owners: the device, and the members whose limit it has taken over."""
+    name, raised_kb = safe_text(device.name), _raised_kb(device, cut, limiting)
+    owners = " and ".join(safe_text(each.name) for each in limiting[1:3]) or name
+    limit = f"max_sectors_kb of {owners}" if cut.is_made_by(device) else f"the segments or borders that {name} takes"
+    known = [] if device.max_sectors_kb is None else [Evidence("max_sectors_kb", device.max_sectors_kb, "", "topology")]
+    return Finding(
+        FindingKind.SPLIT,
+        Confidence.CERTAIN if cut.source == "exact" and cut.is_made_by(device) else Confidence.LIKELY,
+        f"I/Os of {_size(cut.parts * cut.part_bytes)} become {cut.parts:.2f} requests of {_size(cut.part_bytes)} at "
+        f"{name}, by {limit}: "
+        + (f"raise it to {raised_kb}, or use smaller I/Os" if raised_kb else "use smaller I/Os"),
+        (
+            Evidence("requests per I/O", cut.parts, "", cut.source),
+            Evidence("I/Os", cut.per_s / cut.parts, "/s", cut.source),
+            *known,
+        ),
+        (name,),
+        command=tune_command(f"max_sectors_kb={raised_kb}", [safe_text(each.name) for each in reversed(limiting)])
+        if raised_kb
+        else "",
+    )
+
+
+def _raised_kb(device: Device, cut: _Cut, limiting: Sequence[Device]) -> int:
+    """Return the max_sectors_kb under which I/Os stay whole, or the most that may be set; 0 where none is larger."""
+    if device.max_sectors_kb is None or not cut.is_made_by(device):
+        return 0
+    wanted_kb = 4 * math.ceil(cut.parts * cut.part_bytes / 4096)
+    raised_kb = min(wanted_kb, *(each.max_hw_sectors_kb or 0 for each in limiting))
+    return raised_kb if raised_kb > device.max_sectors_kb else 0
+
+
+def _size(size_bytes: float) -> str:
+    return f"{size_bytes / 1024:.0f} KiB"
