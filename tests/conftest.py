@@ -18,6 +18,8 @@ from engine.running.control import LoadControl
 from tests.attaching import attached
 from tests.order import ordered
 
+pytest.register_assert_rewrite("tests.golden")
+
 TESTS = Path(__file__).parent
 WITH_ALONE = ("fuzz", "kernel")
 """Folders that `make test` searches for tests marked `alone`."""
