@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from bench.terminal import Terminal
 from engine.config import SCRATCH_ENV
 from engine.running.control import LoadControl
 from tests.attaching import attached
@@ -88,6 +89,20 @@ def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadCon
     control = LoadControl()
     yield control
     control.close()
+
+
+@pytest.fixture
+def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
+    """Terminals whose programs are ended whatever the test did; their home is empty."""
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", SCRATCH_ENV, "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        if terminal.alive():
+            os.kill(terminal.pid, signal.SIGKILL)
+        terminal.close(1)
 
 
 @pytest.fixture

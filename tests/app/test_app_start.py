@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from os import kill
 from pathlib import Path
 
@@ -19,17 +18,6 @@ pytestmark = pytest.mark.slow
 
 ENTER_SCREEN, LEAVE_SCREEN, SHOW_CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
 LUNSCOPE = (sys.executable, "-m", "tui")
-
-
-@pytest.fixture
-def terminals() -> Iterator[list[Terminal]]:
-    """Terminals that are closed whatever the test did."""
-    opened: list[Terminal] = []
-    yield opened
-    for terminal in opened:
-        if terminal.alive():
-            kill(terminal.pid, signal.SIGKILL)
-        terminal.close(1)
 
 
 @pytest.fixture(autouse=True)

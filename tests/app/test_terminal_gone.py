@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,20 +39,6 @@ from tui.main import main
 tui.app.app.LunscopeApp.paint = lambda self: (print("FROZEN", file=sys.__stdout__, flush=True), time.sleep(3600))
 main()
 """
-
-
-@pytest.fixture
-def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
-    """Terminals whose programs are ended whatever the test did; their home is empty."""
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "LUNSCOPE_SCRATCH_DIR", "SSH_CONNECTION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    opened: list[Terminal] = []
-    yield opened
-    for terminal in opened:
-        if terminal.alive():
-            os.kill(terminal.pid, signal.SIGKILL)
-        terminal.close(1)
 
 
 def start(terminals: list[Terminal], words: tuple[str, ...], until: bytes, term: str = "xterm-256color") -> Terminal:

@@ -100,7 +100,9 @@ def knobs_of(queue_depth: int = 4, block_bytes: int = 4096, **others: Any) -> Kn
     return Knobs(queue_depth=queue_depth, blocks=(BlockShare(block_bytes),), **others)
 
 
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0, every_s: float = 0.001) -> None:
+def eventually(
+    condition: Callable[[], object], what: str = "what is waited for", timeout_s: float = 60.0, every_s: float = 0.001
+) -> None:
     """Wait for a condition; the limit only ends a test that would otherwise hang."""
     began = time.monotonic()
     deadline = began + timeout_s

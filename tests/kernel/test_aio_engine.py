@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,16 +14,9 @@ from numpy.typing import NDArray
 
 from engine.aio import AioEngine, AioTarget
 from engine.job.spec import Knobs
+from tests.kernel.backends import eventually
 
 SIZE = 8 << 20
-DEADLINE_S = 20.0
-
-
-def wait_until(happened: Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not happened():
-        assert time.monotonic() < deadline_s, "it never happened"
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -65,7 +57,7 @@ def test_writes_change_only_the_range_given(targets: list[AioTarget]) -> None:
     part = AioTarget(targets[0].fd, "part", 65536, 512, writable=True)
     engine = AioEngine([part], Knobs(queue_depth=4, read_pct=0), sequential=True)
     engine.start()
-    wait_until(lambda: int(ios(engine).sum()) >= 40)
+    eventually(lambda: int(ios(engine).sum()) >= 40)
     assert engine.stop()
     after = Path(targets[0].name).read_bytes()
     assert all(before[at : at + 4096] != after[at : at + 4096] for at in range(0, 65536, 4096))

@@ -22,18 +22,11 @@ from engine.results.result_document import run_document
 from engine.running.control import LoadControl, LoadState
 from engine.running.driver import LoadDriver
 from tests import needs
-from tests.kernel.backends import BACKENDS
+from tests.kernel.backends import BACKENDS, eventually
 
 SIZE = 4 << 20
 NOTHING = Permissions()
 CHOICES = [*BACKENDS, Backend.AUTO]
-
-
-def wait_until(happened: Callable[[], object], timeout_s: float = 30.0) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not happened():
-        assert time.monotonic() < deadline_s, "it never happened"
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -81,7 +74,7 @@ def test_turned_knobs_make_events_and_epochs_that_add_up(control: LoadControl, b
     assert len(control.status.targets) == 3
     control.start()
     control.start()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     turns = [
         Knobs(queue_depth=8),
         Knobs(queue_depth=8, stripe_width=3, read_pct=50.0),
@@ -91,7 +84,7 @@ def test_turned_knobs_make_events_and_epochs_that_add_up(control: LoadControl, b
         control.turn(knobs)
         control.turn(knobs)
         assert (control.status.knobs, control.status.epoch) == (knobs, number)
-        wait_until(lambda: settled(control))
+        eventually(lambda: settled(control))
     control.stop()
     control.stop()
     assert control.status.state is LoadState.FINISHED
@@ -140,7 +133,7 @@ def test_the_event_of_a_turn_has_the_time_from_which_the_knobs_are_in_force(
     monkeypatch.setattr(LoadDriver, "turn", goes_on_late)
     control.arm(scratch_job(backend=backend), NOTHING)
     control.start()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     control.turn(Knobs(queue_depth=16))
     late_ns = time.monotonic_ns()
     event = control.take_events()[-1]
@@ -203,7 +196,7 @@ def test_the_slowest_ios_name_the_device_they_went_to(control: LoadControl, tmp_
     collector = LoadCollector(control)
     control.arm(scratch_job(), NOTHING)
     control.start()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     slow = collector.read().tables["slow_load"]
     control.stop()
     device = tmp_path.stat().st_dev
@@ -234,7 +227,7 @@ def test_a_stop_while_scratch_is_filled_aborts_and_leaves_nothing(control: LoadC
 
     arming = threading.Thread(target=arm)
     arming.start()
-    wait_until(lambda: control.status.progress)
+    eventually(lambda: control.status.progress)
     control.stop()
     arming.join(30)
     assert not arming.is_alive()
@@ -318,7 +311,7 @@ def test_turning_to_writes_is_refused_where_writing_was_not_allowed(control: Loa
     with pytest.raises(RefusedError, match=f"--allow-write {path}"):
         control.turn(Knobs(read_pct=90))
     assert control.status.knobs == Knobs()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     control.stop()
     assert path.read_bytes() == before
 
@@ -365,16 +358,16 @@ def test_a_target_that_shrinks_is_noted_and_the_others_go_on(
         events.extend(control.take_events())
         return any(word in event.text for event in events)
 
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     os.truncate(paths[0], 0)
-    wait_until(lambda: noted("I/Os fail"))
+    eventually(lambda: noted("I/Os fail"))
     assert control.status.errors > 0
     reading = control.reading()
     assert reading is not None
     others = int(reading.values[1, 0])
-    wait_until(lambda: int(control.reading().values[1, 0]) > others)  # type: ignore[union-attr]
+    eventually(lambda: int(control.reading().values[1, 0]) > others)  # type: ignore[union-attr]
     os.truncate(paths[0], SIZE)
-    wait_until(lambda: noted("answers again"))
+    eventually(lambda: noted("answers again"))
     control.stop()
     assert control.status.state is LoadState.FINISHED
     result = control.result()
@@ -434,7 +427,7 @@ def test_the_whole_job_reaches_the_engine(control: LoadControl) -> None:
     )
     control.arm(job, NOTHING)
     control.start()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     control.stop()
     result = control.result()
     assert result is not None
@@ -449,7 +442,7 @@ def test_the_whole_job_reaches_the_engine(control: LoadControl) -> None:
 def test_a_turn_that_the_kernel_refuses_leaves_the_load_running(control: LoadControl) -> None:
     control.arm(scratch_job(backend=Backend.URING), NOTHING)
     control.start()
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 8, hard))
     try:
@@ -459,7 +452,7 @@ def test_a_turn_that_the_kernel_refuses_leaves_the_load_running(control: LoadCon
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert control.status.knobs == Knobs()
     control.turn(Knobs(queue_depth=3, threads=20))
-    wait_until(lambda: settled(control))
+    eventually(lambda: settled(control))
     control.stop()
     result = control.result()
     assert result is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from engine.running.group_control import GroupControl
 from tests import needs
+from tests.kernel.backends import eventually
 from tests.kernel.stalling import stalling_disk
 
 pytestmark = [needs.root, needs.loop]
@@ -35,13 +35,6 @@ def control() -> Iterator[GroupControl]:
     control = GroupControl()
     yield control
     control.stop()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    until_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
 
 
 def job(name: str, target: str, read_pct: float = 100.0, **others: Any) -> JobSpec:
@@ -70,14 +63,14 @@ def test_a_claim_is_kept_until_the_last_load_on_the_device_ends(control: GroupCo
     loads = group(job("short", device, 0.0, io_bytes=MIB, loops=1), job("long", device, 0.0))
     started(control, loads, writing(device))
     (_, short), (_, long) = control.loads
-    wait_until(lambda: short.status.state is LoadState.FINISHED)
+    eventually(lambda: short.status.state is LoadState.FINISHED)
     assert long.status.state is LoadState.RUNNING
     with pytest.raises(OSError, match="busy") as caught:
         claim(device)
     assert caught.value.errno == errno.EBUSY
     assert long.status.state is LoadState.RUNNING
     control.stop()
-    wait_until(lambda: _is_free(device))
+    eventually(lambda: _is_free(device))
 
 
 def _is_free(device: str) -> bool:
@@ -92,7 +85,7 @@ def test_writing_needs_the_permission_in_every_load(control: GroupControl, make_
     first, second = make_loop(), make_loop()
     with pytest.raises(RefusedError, match=r"^\[b\] .*writing is not allowed"):
         control.arm(group(job("a", first, 0.0), job("b", second, 0.0)), writing(first))
-    wait_until(lambda: _is_free(first))
+    eventually(lambda: _is_free(first))
     assert control.status.state is LoadState.FAILED
 
 
@@ -110,9 +103,9 @@ def test_errors_of_one_load_leave_the_other_alone(control: GroupControl, make_lo
     backing = next(tmp_path.glob("lunscope-test-1-*.img"))
     started(control, group(job("good", healthy), job("bad", failing)))
     (_, good), (_, bad) = control.loads
-    wait_until(lambda: all(each.status.elapsed_s > 0.2 for each in (good, bad)))
+    eventually(lambda: all(each.status.elapsed_s > 0.2 for each in (good, bad)))
     os.truncate(backing, 0)
-    wait_until(lambda: bad.status.state is LoadState.FAILED)
+    eventually(lambda: bad.status.state is LoadState.FAILED)
     assert good.status.state is LoadState.RUNNING
     assert not control.wait(0)
     texts = [event.text for event in control.take_events()]
@@ -137,13 +130,13 @@ def test_a_stall_of_one_load_is_named_and_given_up(
         loads = group(job("good", healthy), job("stuck", disk.device, 0.0, give_up_s=give_up_s))
         started(control, loads, writing(disk.device))
         (_, good), (_, stuck) = control.loads
-        wait_until(lambda: stuck.status.elapsed_s > 0.3)
+        eventually(lambda: stuck.status.elapsed_s > 0.3)
         disk.freeze()
-        wait_until(lambda: any(each.target == f"[stuck] {disk.device}" for each in control.status.outstanding))
+        eventually(lambda: any(each.target == f"[stuck] {disk.device}" for each in control.status.outstanding))
         assert good.status.state is LoadState.RUNNING
         stopping = BackgroundCall(control.stop, "stopping")
         if is_abandoned:
-            wait_until(lambda: good.status.state is LoadState.FINISHED)
+            eventually(lambda: good.status.state is LoadState.FINISHED)
             assert not stopping.done.is_set()
             control.abandon()
         assert stopping.done.wait(PATIENCE_S)
@@ -163,7 +156,7 @@ def test_a_stop_ends_the_preparation_of_all(
     monkeypatch.setenv(SCRATCH_ENV, str(tmp_path))
     jobs = [JobSpec(size_bytes=256 * MIB, name=name) for name in "ab"]
     arming = BackgroundCall(lambda: control.arm(group(*jobs), NOTHING), "arming")
-    wait_until(lambda: control.status.state is LoadState.PREPARING)
+    eventually(lambda: control.status.state is LoadState.PREPARING)
     while not arming.done.wait(0.05):
         control.stop()
     with pytest.raises(StoppedError):
@@ -178,7 +171,7 @@ def test_a_flow_never_lets_one_get_ahead(control: GroupControl, make_loop: MakeL
     started(control, LoadGroup(loads))
     (_, many), (_, few) = control.loads
     for passed in (2000, 4000, 8000):
-        wait_until(partial(has_passed, many, passed))
+        eventually(partial(has_passed, many, passed))
         before, between, after = counted(many), counted(few), counted(many)
         # What each has outstanding, and how far it may be ahead.
         room = 2 + 33

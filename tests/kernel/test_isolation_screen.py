@@ -15,11 +15,11 @@ from engine.isolation.events import RecordedIsolation
 from tests import needs
 from tests.kernel.conftest import Storage
 from tests.kernel.test_isolation import BLKIO
-from tests.kernel.test_sweep_screen import _left, _start, _wait_for, terminals
+from tests.kernel.test_sweep_screen import _left, _start, _wait_for, at_home
 from tests.kernel.throttle import throttle
 from tests.recorded import recorded_isolation
 
-__all__ = ["terminals"]
+__all__ = ["at_home"]
 pytestmark = [pytest.mark.slow, needs.root, needs.loop, throttle]
 
 

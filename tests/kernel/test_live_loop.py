@@ -21,6 +21,7 @@ from collectors.tables.block.schema import DISK
 from engine._native import BlockReader, InflightSampler
 from tests import needs
 from tests.attaching import attached
+from tests.kernel.backends import eventually
 
 pytestmark = [pytest.mark.alone, needs.loop]
 
@@ -141,7 +142,7 @@ def test_the_sampler_sees_requests_of_a_load(make_loop: MakeLoop) -> None:
     sampler.watch([name, "no-such-device"])
     load = Load(device)
     try:
-        wait_until(lambda: sampler.read()[1][0, 2] > 20)
+        eventually(lambda: sampler.read()[1][0, 2] > 20)
         names, sums = sampler.read()
     finally:
         load.close()
@@ -157,7 +158,7 @@ def test_sums_go_on_for_devices_that_stay_watched(make_loop: MakeLoop) -> None:
     first, second = (Path(make_loop(8 << 20)).name for _ in range(2))
     sampler = InflightSampler()
     sampler.watch([first])
-    wait_until(lambda: sampler.read()[1][0, 1] > 5)
+    eventually(lambda: sampler.read()[1][0, 1] > 5)
     before = sampler.read()[1][0, 1]
     sampler.watch([second, first])
     names, sums = sampler.read()
@@ -191,10 +192,3 @@ def test_the_reader_follows_devices_through_kept_open_files(make_loop: MakeLoop,
     assert name in reader.names()
     assert values.dtype == np.uint64
     assert reader.malformed == 0
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.01)

@@ -19,6 +19,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
 from tests import needs
+from tests.kernel.backends import eventually
 from tests.kernel.forked_command import Forked, lunscope
 
 COMMAND = [sys.executable, "-m", "tui", "run"]
@@ -168,18 +169,11 @@ def started(*arguments: str | Path, **others: Any) -> Iterator[subprocess.Popen[
         process.wait()
 
 
-def wait_until(happened: Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < deadline_s, "it never happened"
-        time.sleep(0.005)
-
-
 def wait_for_io(process: subprocess.Popen[str], device: str) -> None:
     """Wait until the process has the device open and the device served a few reads."""
     stat = Path(f"/sys/block/{Path(device).name}/stat")
     before = int(stat.read_text().split()[0])
-    wait_until(lambda: has_open(process, device) and int(stat.read_text().split()[0]) > before + 100)
+    eventually(lambda: has_open(process, device) and int(stat.read_text().split()[0]) > before + 100)
 
 
 def has_open(process: subprocess.Popen[str], path: str | Path) -> bool:
@@ -205,7 +199,7 @@ def test_a_signal_while_running_gives_the_summary_and_closes_the_session(
     session = tmp_path / "run.lun"
     arguments = ("--json", "--runtime", "60s", "--interval", "0.1", "--record", session, "--scratch-dir", scratch)
     with started(*arguments, "--size", "4m") as process:
-        wait_until(lambda: has_open(process, scratch))
+        eventually(lambda: has_open(process, scratch))
         time.sleep(0.3)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
@@ -221,7 +215,7 @@ def test_a_signal_while_running_gives_the_summary_and_closes_the_session(
 @pytest.mark.parametrize("number", ENDINGS)
 def test_a_signal_while_scratch_is_filled_leaves_nothing(scratch: Path, number: signal.Signals) -> None:
     with started("--json", "--size", "1g", "--stripe-width", "4", "--scratch-dir", scratch) as process:
-        wait_until(lambda: has_open(process, scratch))
+        eventually(lambda: has_open(process, scratch))
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (128 + number, "")
@@ -248,7 +242,7 @@ def test_a_signal_at_any_moment_leaves_nothing(scratch: Path, seed: int) -> None
 
 def test_a_third_signal_ends_what_hangs(scratch: Path) -> None:
     with started("--json", "--size", "1g", "--stripe-width", "4", "--scratch-dir", scratch) as process:
-        wait_until(lambda: has_open(process, scratch))
+        eventually(lambda: has_open(process, scratch))
         process.send_signal(signal.SIGSTOP)
         for number in ENDINGS:
             process.send_signal(number)
@@ -263,7 +257,7 @@ def test_nohup_is_respected(scratch: Path) -> None:
     process = subprocess.Popen(
         ignoring, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=ROOT
     )
-    wait_until(lambda: has_open(process, scratch))
+    eventually(lambda: has_open(process, scratch))
     process.send_signal(signal.SIGHUP)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 0

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,19 +26,10 @@ CALM = "--rate=500"
 """I/Os per second that leave the host to others: nothing here is about how fast a load is."""
 
 
-@pytest.fixture
-def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SSH_CONNECTION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
     monkeypatch.chdir(ROOT)
-    opened: list[Terminal] = []
-    yield opened
-    for terminal in opened:
-        if terminal.alive():
-            os.kill(terminal.pid, signal.SIGKILL)
-        terminal.close(1)
 
 
 def _start(terminals: list[Terminal], *arguments: str, tier: str = "kernel") -> Terminal:
