@@ -56,17 +56,14 @@ def split_findings(device: Device, devices: Mapping[str, Device], figures: Figur
 
 def _cut_above(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
     """Compare a device without requests with those it is built on."""
-    members = [devices[name] for name in device.slaves if name in devices]
-    if not members or len(members) < len(device.slaves) or any(member.holders != (device.name,) for member in members):
+    iops, parts = figures(device.key, "iops"), figures(device.key, "below_per_io")
+    if not parts >= _CUT or not iops * parts >= _LEAST_IOPS or abs(figures(device.key, "below_per_byte") - 1) > _NEAR:
         return
-    whole, whole_bytes = figures(device.key, "iops"), figures(device.key, "bytes_per_s")
-    below, below_bytes = (sum(figures(member.key, name) for member in members) for name in ("iops", "bytes_per_s"))
-    if not below >= _LEAST_IOPS or not whole > 0 or abs(below_bytes - whole_bytes) > _NEAR * whole_bytes:
-        return
-    cut = _Cut(below, below / whole, below_bytes / below, "kernel")
-    if cut.parts >= _CUT and cut.is_made_by(device):
+    cut = _Cut(iops * parts, parts, figures(device.key, "bytes_per_s") / (iops * parts), "kernel")
+    if cut.is_made_by(device):
+        limits = (devices[name] for name in device.slaves if name in devices)
         yield _finding(
-            device, cut, (device, *(each for each in members if each.max_sectors_kb == device.max_sectors_kb))
+            device, cut, (device, *(each for each in limits if each.max_sectors_kb == device.max_sectors_kb))
         )
 
 

@@ -160,25 +160,21 @@ def test_whole_ios_and_few_ones_are_no_finding(changed: dict[str, float]) -> Non
     assert FindingKind.SPLIT not in found(DeviceStates(host, figures("vda", CUT | changed)))
 
 
-def below_an_array(*others: str) -> list[Finding]:
-    """A stripe of two, which has taken over the limit of one of them: what it sends below is cut to that."""
-    array = device("md0", bio_based=True, slaves=("sda", "sdb"), max_sectors_kb=128, max_hw_sectors_kb=1280)
-    members = [
-        device(name, holders=("md0", *others), max_sectors_kb=limit, max_hw_sectors_kb=1280)
-        for name, limit in (("sda", 1280), ("sdb", 128))
-    ]
-    rows = Rows(("md0:8:0", "sda:8:0", "sdb:8:0"), ("md0", "sda", "sdb"))
-    table = FrameTable(
-        rows, {"iops": np.array([100.0, 400.0, 400.0]), "bytes_per_s": np.array([1.0, 0.5, 0.5]) * 100 * (1 << 20)}
-    )
-    return [each for each in state_findings(DeviceStates(topology(array, *members), table)) if each.kind == "split"]
-
-
 def test_an_array_that_cuts_names_the_member_whose_limit_it_has() -> None:
-    (finding,) = below_an_array()
+    """Bytes that are written twice are no cuts."""
+    limits = {"md0": 128, "sda": 1280, "sdb": 128}
+    facts = {"md0": {"bio_based": True, "slaves": ("sda", "sdb")}}
+    host = topology(
+        *(
+            device(name, max_sectors_kb=limit, max_hw_sectors_kb=1280, **facts.get(name, {}))
+            for name, limit in limits.items()
+        )
+    )
+    seen = {"iops": 100.0, "bytes_per_s": 100.0 * (1 << 20), "below_per_io": 8.0, "below_per_byte": 1.0}
+    finding = found(DeviceStates(host, figures("md0", seen)))[FindingKind.SPLIT]
     assert "become 8.00 requests of 128 KiB at md0, by max_sectors_kb of sdb: raise it to 1024" in finding.text
     assert finding.command == "lunscope tune set max_sectors_kb=1024 --on sdb --on md0 --keep"
-    assert below_an_array("md1") == []
+    assert found(DeviceStates(host, figures("md0", seen | {"below_per_byte": 2.0}))) == {}
 
 
 def test_full_and_bypassed_caches() -> None:

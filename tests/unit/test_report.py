@@ -293,6 +293,8 @@ GOLDEN_JSON = {
             "busy_pct": 50.0,
             "whole_per_s": None,
             "parts_per_io": None,
+            "below_per_io": None,
+            "below_per_byte": None,
             "read_bytes_per_io": 4096.0,
             "write_bytes_per_io": None,
             "p50_ms": None,

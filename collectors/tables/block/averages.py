@@ -13,7 +13,7 @@ from collectors.derive.known_sums import KnownSums, Slots, enlarged
 from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.block_tables import block_interval, block_tables
-from collectors.tables.block.derive.disk_figures import with_hotness
+from collectors.tables.block.derive.disk_figures import with_others
 from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.derive.traced import LARGEST, Traced, TracedCells, bounds_only
 from collectors.tables.block.schema import DISK
@@ -179,13 +179,15 @@ class BlockAverages:
         sums = self._sums.totals(self._elapsed_s) | {"elapsed_s": self._elapsed_s}
         elapsed_s = float(self._elapsed_s.max(initial=0.0)) if len(rows) else np.nan
         if "reads" not in sums:
-            return with_hotness(block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)))
+            return with_others(
+                block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)), self._topology
+            )
         moved = DiskInterval(slice(len(rows)), sums, enlarged(self._peaks, len(rows), np.nan))
         silent = sums["reads"] + sums["writes"] == 0
         tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, sampled_groups=self._sampled_groups)
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
-        return with_hotness(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole))
+        return with_others(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole), self._topology)
 
     def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
         """Add the sums of active disks; the time of a disk without figures in this interval is not counted."""

@@ -30,6 +30,13 @@ _exact_ms = partial(_disk, unit=Unit.MILLISECONDS, source=_EXACT, given_by=(Tier
 _percentile = partial(_exact_ms, per="iops", distribution=_SERVICE)
 _peak = partial(_exact_ms, peak=True)
 
+
+def _below(field_id: str, title: str, what: str, per: str) -> Field:
+    help_ = f"{what} per {per} Where all it is built on is its own."
+    source = "computed from the disks below"
+    return _disk(field_id, title, help_, Unit.COUNT, source=source, better=Better.NEITHER, combine=Combine.NONE)
+
+
 _path = partial(Field, table="paths")
 _total = partial(_path, unit=Unit.COUNT, source=_ERRORS, counts=True, since_start=True)
 _new = partial(_path, unit=Unit.COUNT, source=_ERRORS, counts=True, better=Better.LOWER)
@@ -170,6 +177,8 @@ DISK_FIELDS: tuple[Field, ...] = (
         sums="reads writes",
         per="whole_per_s",
     ),
+    _below("below_per_io", "below", "I/Os below", "I/O of this one: cut, mirrored, with parity, copied on write."),
+    _below("below_per_byte", "below B", "Bytes read and written below", "byte of this one."),
     _disk("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
     _disk("write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"),
     _percentile("p50_ms", "p50", "Service time that half of the I/Os stayed within. Exact only.", percent=50.0),
@@ -204,6 +213,9 @@ DISK_FIELDS: tuple[Field, ...] = (
         hot=Thresholds(100, 500),
     ),
 )
+
+OF_OTHERS = frozenset({"heat", "below_per_io", "below_per_byte"})
+"""Figures of disks that depend on those of others."""
 
 _SINCE = "new ones since the last reading of the counters"
 _BENIGN = "SCSI includes harmless ones, such as those of probing."
@@ -241,7 +253,7 @@ _OF_PATHS = (
 )
 
 PATH_FIELDS: tuple[Field, ...] = (
-    *(replace(field, table="paths") for field in DISK_FIELDS if field.id != "heat"),
+    *(replace(field, table="paths") for field in DISK_FIELDS if field.id not in OF_OTHERS),
     *_OF_PATHS,
 )
 
@@ -332,7 +344,7 @@ _OF_PORTS = (
     ),
 )
 
-_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s"})
+_NOT_OF_PORTS = OF_OTHERS | {"read_merges_per_s", "write_merges_per_s"}
 
 PORT_FIELDS: tuple[Field, ...] = (
     *(

@@ -53,7 +53,7 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     # See collectors.subject.Readers: the first screen is drawn without figures.
     from collectors.derive.error_counters import with_errors  # noqa: PLC0415
     from collectors.tables.block.derive.block_tables import block_interval, block_tables, silent_rows  # noqa: PLC0415
-    from collectors.tables.block.derive.disk_figures import with_hotness  # noqa: PLC0415
+    from collectors.tables.block.derive.disk_figures import with_others  # noqa: PLC0415
     from collectors.tables.block.derive.exact import with_exact  # noqa: PLC0415
 
     previous, current, elapsed_s = interval.previous, interval.current, interval.elapsed_s
@@ -63,7 +63,7 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     block = block_tables(
         table.rows, reduced.moved, current.topology, elapsed_s, silent, sampled_groups=reduced.sampled_groups
     )
-    tables = with_hotness(with_exact(block, reduced.traced, table.rows, graph, silent))
+    tables = with_others(with_exact(block, reduced.traced, table.rows, graph, silent), current.topology)
     return with_errors(tables, None if previous is None else previous.tables, current.tables, graph, elapsed_s)
 
 

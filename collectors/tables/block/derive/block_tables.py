@@ -24,6 +24,7 @@ from collectors.tables.block.derive.disk_figures import (
     when_idle,
 )
 from collectors.tables.block.derive.traced import Traced, traced
+from collectors.tables.block.fields import OF_OTHERS
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, GROUP
 
 
@@ -208,7 +209,7 @@ def _path_table(figures: FrameTable, part: Roles) -> FrameTable:
     alone = lun < 0
     together = np.bincount(np.where(alone, 0, lun + 1), ios, minlength=1)
     share = 100.0 * ratio(ios, np.where(alone, ios, together[lun + 1]))
-    columns = {field_id: values for field_id, values in figures.columns.items() if field_id != "heat"}
+    columns = {field_id: values for field_id, values in figures.columns.items() if field_id not in OF_OTHERS}
     columns |= {"lun_share_pct": share} | _limits(part.path_limits, columns["in_flight"])
     return FrameTable(part.paths, columns, figures.tiers)
 

@@ -15,6 +15,7 @@ from collectors.derive.queue_split import sampled_times
 from collectors.derive.quotients import Quotients
 from collectors.hotness import hotness
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
+from collectors.tables.block.derive.layers import layer_figures
 from collectors.tables.block.fields import BLOCK_FIELDS, DISK_FIELDS
 
 Mask = NDArray[np.bool_]
@@ -42,7 +43,7 @@ _TIERS_WHEN_IDLE = {
 def disk_table(
     rows: Rows, intervals: Iterable[DiskInterval], topology: Topology, heads: DiskInterval | None = None
 ) -> FrameTable:
-    """All disk fields over one interval except hotness, which `with_hotness` adds.
+    """All disk fields over one interval except those that depend on other disks, which `with_others` adds.
 
     Disks with accounting off (`queue/iostats` is 0) are NaN throughout: their counters do not change under load.
 
@@ -74,11 +75,12 @@ def disk_table(
     return FrameTable(rows, columns, tiers)
 
 
-def with_hotness(tables: Mapping[str, FrameTable]) -> dict[str, FrameTable]:
-    """Add the hotness of the disks, which depends on all their other figures and on their peers."""
+def with_others(tables: Mapping[str, FrameTable], topology: Topology) -> dict[str, FrameTable]:
+    """Add what depends on the figures of other disks: hotness on those of all, and layers on those below."""
     disks = tables["disks"]
     inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
-    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, "heat": hotness(*inputs)}, disks.tiers)}
+    added = {"heat": hotness(*inputs), **layer_figures(disks, topology)}
+    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, **added}, disks.tiers)}
 
 
 def splits_at_driver(host: HostFacts) -> bool:

@@ -1,0 +1,47 @@
+"""What devices below do for each I/O of the one above, from the figures of both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collectors.model import Device, FrameTable, Rows, Topology
+from collectors.tables.block.derive.layers import layer_figures
+
+
+def below(iops: dict[str, float], built_on: dict[str, tuple[str, ...]]) -> dict[str, tuple[float, float]]:
+    """I/Os and bytes below, by device; each I/O has 4 KiB."""
+    rows = Rows(tuple(f"{name}:9:0#1" for name in iops), tuple(iops))
+    holders = {name: tuple(upper for upper, lower in built_on.items() if name in lower) for name in iops}
+    devices = {
+        key: Device(key, name, "md", 9, 0, slaves=built_on.get(name, ()), holders=holders[name])
+        for key, name in zip(rows.keys, rows.names, strict=True)
+    }
+    values = np.array(list(iops.values()))
+    found = layer_figures(FrameTable(rows, {"iops": values, "bytes_per_s": values * 4096}), Topology(devices))
+    return dict(zip(iops, zip(found["below_per_io"], found["below_per_byte"], strict=True), strict=True))
+
+
+def test_a_mirror_doubles_writes_and_a_disk_has_nothing_below() -> None:
+    found = below({"md0": 100.0, "sda": 100.0, "sdb": 100.0}, {"md0": ("sda", "sdb")})
+    assert found["md0"] == (2.0, 2.0)
+    assert np.isnan(found["sda"]).all()
+
+
+@pytest.mark.parametrize(
+    ("iops", "built_on"),
+    [
+        ({"dm-0": 10.0, "dm-1": 10.0, "sda": 20.0}, {"dm-0": ("sda",), "dm-1": ("sda",)}),
+        ({"dm-0": 10.0}, {"dm-0": ("sda1",)}),
+        ({"dm-0": 0.0, "sda": 20.0}, {"dm-0": ("sda",)}),
+        ({"dm-0": 10.0, "sda": float("nan")}, {"dm-0": ("sda",)}),
+    ],
+    ids=["shared", "partition", "idle", "not counted"],
+)
+def test_where_it_is_not_known_it_is_missing(iops: dict[str, float], built_on: dict[str, tuple[str, ...]]) -> None:
+    assert np.isnan(below(iops, built_on)["dm-0"]).all()
+
+
+def test_a_stack_has_a_figure_at_each_level() -> None:
+    found = below({"dm-0": 10.0, "md0": 80.0, "sda": 40.0, "sdb": 40.0}, {"dm-0": ("md0",), "md0": ("sda", "sdb")})
+    assert (found["dm-0"], found["md0"]) == ((8.0, 8.0), (1.0, 1.0))
