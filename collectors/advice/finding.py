@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
@@ -150,18 +150,6 @@ def _number(value: float) -> str:
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Limits first, then advice, the surest first."""
     return tuple(sorted(findings, key=lambda found: (found.section != "limit", -found.confidence)))
-
-
-def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield each as a line with its confidence and a line with its evidence."""
-    for found in findings:
-        where = f" [{found.where}]" if found.where else ""
-        certainty = "" if found.certainty is None else f" ({found.certainty})"
-        yield f"{found.section}: {found.text}{certainty}{where}"
-        if found.evidence:
-            yield f"  evidence: {', '.join(each.text for each in found.evidence)}"
-        if found.command:
-            yield f"  to change it: {found.command}"
 
 
 def findings_document(findings: Iterable[Finding]) -> list[Document]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from msgspec import Struct, field
 from collectors.kernel.cpu_users import CpuUser, ProcessTimes
 from collectors.model import FrameTable, Rows, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
-from collectors.reports.page import LEGEND, Layout
 from collectors.reports.report import row_document
 from collectors.reports.run_events import KINDS
 from collectors.subject import Averages, interval_s
@@ -26,8 +25,6 @@ from engine.text import safe_text
 FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
 """Columns of the text; in JSON these always have a tier."""
 _MOST_EVENTS = 10_000
-_STAMP = 9
-"""Cells of the time in a line of the report."""
 
 
 class Stored(Protocol):
@@ -208,30 +205,3 @@ def tier_of(name: str, table: FrameTable, row: int, figure: str) -> Tier:
         return Tier.NONE
     codes = table.tiers.get(figure)
     return get_field(name, figure).tier if codes is None else Tier(int(codes[row]))
-
-
-def device_lines(devices: RunDevices | None) -> Iterator[str]:
-    """Yield the figures as text; paths are left out where a disk is its own only path."""
-    if devices is None:
-        yield "under the targets: not sampled: the run was too short"
-        return
-    shown = [(name, table) for name, table in _shown(devices) if len(table.rows)]
-    if not shown:
-        yield "under the targets: no disk that has counters"
-        return
-    yield f"under the targets, over {devices.elapsed_s:.1f} s, with all I/O of this host on them"
-    for name, table in shown:
-        subject = subject_of(name)
-        layout = Layout.of(subject, FIGURES, subject.labels(table.rows, devices.topology))
-        yield from (line[_STAMP:] for line in layout.header("", table))
-        yield from (layout.row("", table, row)[_STAMP:] for row in range(len(table.rows)))
-    yield LEGEND
-
-
-def _shown(devices: RunDevices) -> Iterator[tuple[str, FrameTable]]:
-    for name, table in devices.tables.items():
-        if name == "paths":
-            own = devices.users["disks"]
-            yield name, _kept(table, {key: users for key, users in devices.users[name].items() if key not in own})
-        else:
-            yield name, table

@@ -5,16 +5,15 @@ Events with one cause are one line, as on the screen Events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from collectors.paths.event_groups import CauseGroup, event_groups
-from collectors.session.time_format import clock_text, iso_time
+from collectors.session.time_format import iso_time
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
 KINDS = frozenset({EventKind.HOTPLUG, EventKind.PATH, EventKind.ALERT, EventKind.TUNE, EventKind.NOTE})
 """Kinds of events, without what the load and the monitor say of themselves."""
-_MOST_LINES = 40
 
 
 def events_between(events: Iterable[Event], begin_ns: int, end_ns: int) -> tuple[Event, ...]:
@@ -44,17 +43,3 @@ def _safe(event: Event) -> dict[str, str | int | float | None]:
     return {
         safe_text(name): safe_text(value) if isinstance(value, str) else value for name, value in event.data.items()
     }
-
-
-def run_event_lines(events: Sequence[Event]) -> Iterator[str]:
-    """Write a line for each group; nothing where nothing happened."""
-    groups = event_groups(events)
-    if not groups:
-        return
-    yield "events while it ran:"
-    for group in groups[:_MOST_LINES]:
-        kind = group.first.kind.value
-        head = "" if group.text.startswith(f"{kind} ") else f"{kind}: "
-        yield f"  {clock_text(group.first.time_ns)}  {head}{group.text}"
-    if len(groups) > _MOST_LINES:
-        yield f"  {len(groups) - _MOST_LINES:,} more: --json has all of them"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from engine.backend.protocol import EpochStats
 from engine.results.measured import Measured, Split, combine, combine_splits, logical_level, path_level, split_of
-
-MOST_LINES = 16
 
 
 class PathOutcome(Struct, frozen=True):
@@ -29,6 +27,19 @@ class PathOutcome(Struct, frozen=True):
     """None: the path did not answer again while the load ran."""
     returned_s: float | None = None
 
+    @property
+    def text(self) -> str:
+        """The same for people, in local time."""
+        ios = "1 I/O was" if self.ios_retried == 1 else f"{self.ios_retried:,} I/Os were"
+        back = "it did not answer again"
+        if self.returned_time_ns is not None and self.returned_s is not None:
+            later_s = self.returned_s - self.failed_s
+            back = f"it answered again at {_clock(self.returned_time_ns)}, {later_s:.1f} s later"
+        return (
+            f"path {self.path} of {self.target} failed at {_clock(self.failed_time_ns)}, {self.failed_s:.1f} s after "
+            f"the start: {ios} sent again, {back}"
+        )
+
 
 def path_outcome_documents(outcomes: Iterable[PathOutcome]) -> list[dict[str, object]]:
     """Write the failures of paths as JSON, the first first."""
@@ -44,21 +55,6 @@ def path_outcome_documents(outcomes: Iterable[PathOutcome]) -> list[dict[str, ob
         }
         for one in outcomes
     ]
-
-
-def path_outcome_lines(outcomes: tuple[PathOutcome, ...]) -> Iterator[str]:
-    """Say the same for people, in local time."""
-    for one in outcomes[:MOST_LINES]:
-        ios = "1 I/O was" if one.ios_retried == 1 else f"{one.ios_retried:,} I/Os were"
-        back = "it did not answer again"
-        if one.returned_time_ns is not None and one.returned_s is not None:
-            back = f"it answered again at {_clock(one.returned_time_ns)}, {one.returned_s - one.failed_s:.1f} s later"
-        yield (
-            f"path {one.path} of {one.target} failed at {_clock(one.failed_time_ns)}, {one.failed_s:.1f} s after the "
-            f"start: {ios} sent again, {back}"
-        )
-    if len(outcomes) > MOST_LINES:
-        yield f"{len(outcomes) - MOST_LINES:,} more failures of paths"
 
 
 def _iso(time_ns: int) -> str:

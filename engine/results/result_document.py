@@ -116,13 +116,14 @@ def _target(target: TargetResult, duration_s: float, *, is_open: bool) -> Docume
 def split_document(split: Split, duration_s: float) -> Document:
     """Write reads, writes and both, measured for so long."""
     return {
-        "read": _block(split.read, duration_s),
-        "write": _block(split.write, duration_s),
-        "total": _block(split.total, duration_s),
+        "read": measured_document(split.read, duration_s),
+        "write": measured_document(split.write, duration_s),
+        "total": measured_document(split.total, duration_s),
     }
 
 
-def _block(measured: Measured, duration_s: float) -> Document:
+def measured_document(measured: Measured, duration_s: float) -> Document:
+    """Write I/Os that were measured for so long."""
     return {
         "ios": measured.ios,
         "bytes": measured.bytes,

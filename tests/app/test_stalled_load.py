@@ -22,6 +22,7 @@ from tests.app.test_load_screen import GENTLE_IOPS, LoadStage, load_stage
 from tests.app.test_terminal_cells import Watched
 from tests.kernel.stalling import StallingDisk, stalling_disk
 from tests.kernel.test_stall import wait_for_writes
+from tests.unit.documents.printed import unwrapped
 
 pytestmark = [pytest.mark.slow, needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
 
@@ -225,7 +226,7 @@ def test_two_quits_on_a_terminal_end_with_the_summary(
     terminal.press("q")
     code, text = left(terminal, disk)
     assert code == 1
-    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in text
+    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in unwrapped(text)
     assert "Traceback" not in text
     with SessionReader(session) as reader:
         assert reader.complete
@@ -244,7 +245,7 @@ def test_a_second_signal_ends_the_screens_with_the_summary(
     os.kill(terminal.pid, number)
     code, text = left(terminal, disk)
     assert code == 128 + number
-    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in text
+    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in unwrapped(text)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -259,7 +260,7 @@ def test_a_load_started_from_watch_does_not_hold_the_terminal_up(
     os.kill(terminal.pid, number)
     code, text = left(terminal, disk)
     assert code == 128 + number
-    assert "never came back" in text
+    assert "never came back" in unwrapped(text)
 
 
 def test_two_quits_leave_watch(disk: StallingDisk, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +272,7 @@ def test_two_quits_leave_watch(disk: StallingDisk, terminals: list[Terminal], mo
     code, text = left(terminal, disk)
     assert code == 1
     assert LEAVE_SCREEN in terminal.output
-    assert "never came back" in text
+    assert "never came back" in unwrapped(text)
 
 
 def test_the_limit_ends_the_screens_too(disk: StallingDisk, start: Callable[..., Terminal]) -> None:
@@ -279,7 +280,7 @@ def test_the_limit_ends_the_screens_too(disk: StallingDisk, start: Callable[...,
     os.kill(terminal.pid, signal.SIGTERM)
     code, text = left(terminal, disk, 2.0 + LEFT_S)
     assert code == 128 + signal.SIGTERM
-    assert "never came back: given up after " in text
+    assert "never came back: given up after " in unwrapped(text)
 
 
 def test_a_closed_terminal_is_left_though_the_device_does_not_answer(

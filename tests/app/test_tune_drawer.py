@@ -73,7 +73,7 @@ async def test_a_value_is_typed_applied_flipped_and_undone(kernel: FakeKernel) -
         await pilot.press("enter")
         await until(pilot, lambda: "New value of nr_requests" in screen_text(pilot))
         await pilot.press("pagedown", "up", "enter")
-        await until(pilot, lambda: "nr_requests sdc 128    65" in screen_text(pilot))
+        await until(pilot, lambda: "nr_requests  sdc     128     65" in screen_text(pilot))
         assert "Dry run, until lunscope ends" in screen_text(pilot)
         assert requests(kernel) == "128", "nothing is written before it is confirmed"
         await pilot.press("enter")

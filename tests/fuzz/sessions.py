@@ -18,7 +18,9 @@ from collectors.compare.comparison import CompareOptions, compare
 from collectors.compare.document import comparison_document
 from collectors.compare.open_side import open_side
 from collectors.model import Sample
+from collectors.reports.documents.comparison import comparison_sections
 from collectors.reports.export import TABLES, Selection, export_lines
+from collectors.reports.formats.text import section_lines
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
@@ -35,7 +37,6 @@ from engine.text import safe_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_NUMBERS, damaged, odd_value, value_damaged
 from tests.session_samples import Machine, assert_same, note
-from tui.headless.comparison_text import comparison_lines
 
 TICKS = 64
 _MOST_READ = 200
@@ -135,7 +136,7 @@ def _compare(reader: SessionReader, last: int) -> None:
     with suppress(LunscopeError):
         first, second = (open_side(f"{reader.path}@{part}", options) for part in ("..4", "4.."))
         comparison = compare(first, second, options)
-        assert_printable(list(comparison_lines(comparison)))
+        assert_printable(list(section_lines(comparison_sections(comparison))))
         json.dumps(comparison_document(comparison), allow_nan=False)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from collectors.doctor import examine
 from collectors.kernel.hotplug import snapshot
 from collectors.model import Sample, Step, Table, Topology
+from collectors.reports.formats.text import section_lines
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
@@ -44,7 +45,7 @@ from tests.fake_storage import (
 )
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_TEXT, damaged, text_damaged
-from tui.headless.tune_text import list_lines, plan_lines
+from tui.headless.tune_text import list_section, plan_section
 
 Change = tuple[str, str, str]
 """A path below the roots, what is done to it, and the text for it."""
@@ -139,11 +140,12 @@ def _tune(sysfs: Path) -> None:
     """List all tunables, and plan a change of each scope."""
     with KernelTree(sysfs) as tree:
         host = Host(tree)
-        assert_printable(list(list_lines(alike(read_values(host, host.select(["all"]), TUNABLES)))))
+        values = read_values(host, host.select(["all"]), TUNABLES)
+        assert_printable(list(section_lines([list_section(alike(values))])))
         for scope in ("lun:*", "type:scsi", "type:multipath", "vendor:*", "port:host0", "sda"):
             with suppress(LunscopeError):
                 plan = make_plan(host, parse_settings(["nr_requests=64", "scheduler=none"]), host.select([scope]))
-                assert_printable(list(plan_lines(plan)))
+                assert_printable(list(section_lines([plan_section(plan)])))
 
 
 def _show(samples: Sequence[Sample]) -> None:

@@ -16,11 +16,11 @@ from engine.results.badge import Badge, BadgeKind
 from engine.results.caveats import run_badges
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
-from engine.results.result_text import summary_lines
 from engine.running.driver import LoadDriver
 from engine.syscalls import cached_bytes
 from tests import needs
 from tests.kernel.backends import BACKENDS
+from tests.unit.documents.printed import run_text, unwrapped
 
 MIB = 1 << 20
 MakeLoop = Callable[..., str]
@@ -75,7 +75,7 @@ def test_a_device_never_written_is_known_before_and_while_it_is_read(backend: Ba
     zeros = next(badge for badge in run_badges(result) if badge.kind is BadgeKind.ZEROS)
     assert zeros.share == 1.0
     assert "reads sampled are zeros" in zeros.text
-    assert any(line.startswith(f"badge: {device}: 100 % of") for line in summary_lines(result))
+    assert f": {device}: 100 % of" in unwrapped(run_text(result))
     document = json.loads(json.dumps(run_document(result), allow_nan=False))
     assert {"id": "zeros", "targets": [device], "share": 1.0} == {
         key: badge[key] for badge in document["badges"] if badge["id"] == "zeros" for key in ("id", "targets", "share")

@@ -86,7 +86,7 @@ def test_text_of_all_tables_fits_80_columns(folder: Path) -> None:
     done = _lunscope(folder, "compare", folder / "first.luns", folder / "large.luns", "--all")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert [line for line in done.stdout.splitlines() if line.startswith("disk ")]
+    assert [line for line in done.stdout.splitlines() if line.startswith("[disk ")]
 
 
 def test_results_of_the_runs_are_shown_too(folder: Path) -> None:

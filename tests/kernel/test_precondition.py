@@ -22,6 +22,7 @@ from tests.kernel import forked_command
 from tests.kernel.conftest import Storage
 from tests.kernel.throttle import slowed, throttle
 from tests.kernel.trial_files import wait_for_trials
+from tests.unit.documents.printed import unwrapped
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -218,8 +219,9 @@ def test_a_run_ends_once_it_is_steady(lunscope: Lunscope) -> None:
 def test_a_run_that_is_not_steady_in_time_says_so_and_fails(lunscope: Lunscope) -> None:
     done = lunscope("run", "--headless", "--until-steady", "--runtime", "3s", "--size", "4m")
     assert done.returncode == 1
-    assert "note: --until-steady: no steady state within 3 s: give a longer --runtime" in done.stdout
-    assert "badge: steady state (SNIA) not checked: too short: it takes 5 rounds of 1m (--steady-round)" in done.stdout
+    text = unwrapped(done.stdout)
+    assert "--until-steady: no steady state within 3 s: give a longer --runtime" in text
+    assert ": steady state (SNIA) not checked: too short: it takes 5 rounds of 1m (--steady-round)" in text
 
 
 @needs.root

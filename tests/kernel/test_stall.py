@@ -23,6 +23,7 @@ from tests.ended import has_ended
 from tests.kernel.backends import BACKENDS
 from tests.kernel.forked_command import Forked
 from tests.kernel.stalling import StallingDisk, stalling_disk
+from tests.unit.documents.printed import unwrapped
 
 pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
 
@@ -233,7 +234,7 @@ def test_a_runtime_that_ends_over_a_stall_is_no_success(disk: StallingDisk, engi
     code, out = run.end(timeout_s=2 + 1 + PROMPT_S)
     assert disk.frozen
     assert code == 1
-    assert f"outstanding: 8 I/Os on {disk.device} never came back: given up after " in out
+    assert f"outstanding: 8 I/Os on {disk.device} never came back: given up after " in unwrapped(out)
     assert "(runtime over)" in out
 
 

@@ -21,7 +21,6 @@ from engine.errors import LunscopeError
 from engine.events import EventKind
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.results.result_document import run_document
-from engine.results.result_text import summary_lines
 from engine.running.control import LoadControl
 from engine.verify.checking import Checked, check_target
 from engine.verify.damage import Damage, damage_of
@@ -35,6 +34,7 @@ from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, o
 from tests.kernel.test_path_loss import limit
 from tests.kernel.test_stall import children_of
 from tests.kernel.throttle import slowed, throttle, without_reads
+from tests.unit.documents.printed import run_text, unwrapped
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -284,8 +284,9 @@ def test_damage_is_an_event_on_the_board_and_in_the_result(tmp_path: Path) -> No
     result = control.result()
     assert result is not None
     assert result.is_damaged
-    assert f"damage: {path}: flipped at 4608 (512 bytes): bit 0 of byte 5000" in summary_lines(result)
-    assert any("read back at the end; 1 damaged range" in line for line in summary_lines(result))
+    text = unwrapped(run_text(result))
+    assert f"damage: {path}: flipped at 4608 (512 bytes): bit 0 of byte 5000" in text
+    assert "read back at the end; 1 damaged range" in text
     section: Any = run_document(result)["verify"]
     (found,) = section["targets"]
     assert found["damage"][0]["first_bit"] == 8 * (5000 - 4608)

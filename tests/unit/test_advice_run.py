@@ -10,11 +10,13 @@ import pytest
 
 from collectors.advice.device_figures import FIELDS
 from collectors.advice.figures import DeviceFigures, LoadFigures, RunFigures, TargetFigures
-from collectors.advice.finding import Confidence, Finding, FindingKind, finding_lines, findings_document
+from collectors.advice.finding import Confidence, Finding, FindingKind, findings_document
 from collectors.advice.run_rules import run_findings
 from collectors.kernel.cpu_users import CpuUser
 from collectors.model import Tier
+from collectors.reports.documents.findings import finding_section
 from engine.replacing import replace
+from tests.unit.documents.printed import shown
 
 HINT, LIKELY, CERTAIN = Confidence
 EXACT, SAMPLED = ({"queue_ms": tier, "service_ms": tier} for tier in (Tier.EXACT, Tier.SAMPLED))
@@ -313,12 +315,11 @@ def test_limits_are_first_and_the_surest_of_them() -> None:
 
 
 def test_text_and_document_have_the_figures_with_units_and_tiers() -> None:
-    lines = list(finding_lines(both()))
-    assert lines[0].startswith("limit: the load reaches the rate")
-    assert lines[0].endswith("(certain)")
-    assert lines[1] == "  evidence: IOPS 8,000, rate 8,000 IOPS"
-    assert lines[3] == "  evidence: Q 0.8 ms (sampled), S 0.2 ms (sampled), outstanding 8, busy 100 %"
-    assert lines[4].startswith("advice: the load is on 1 of 4 targets")
+    lines = shown([finding_section({"findings": findings_document(both())})]).splitlines()
+    assert lines[1].startswith("- limit: the load reaches the rate")
+    assert "  IOPS 8,000; rate 8,000 IOPS" in lines
+    assert "  Q 0.80 ms (sampled); S 0.20 ms (sampled); outstanding 8; busy 100 %" in lines
+    assert any(line.startswith("- advice: the load is on 1 of 4 targets") for line in lines)
     rate, device, disks = json.loads(json.dumps(findings_document(both()), allow_nan=False))
     assert (rate["kind"], rate["section"], rate["confidence"], rate["where"]) == ("own_rate", "limit", "certain", None)
     assert device["about"] == ["sda"]

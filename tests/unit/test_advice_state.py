@@ -8,15 +8,17 @@ import shlex
 import numpy as np
 import pytest
 
-from collectors.advice.finding import Finding, FindingKind, finding_lines, findings_document
+from collectors.advice.finding import Finding, FindingKind, findings_document
 from collectors.advice.point_devices import state_document, state_findings_of
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.graph import Graph, Layer, Lun
 from collectors.graph import Path as GraphPath
 from collectors.model import Device, FrameTable, Rows, Topology
+from collectors.reports.documents.findings import finding_section
 from collectors.reports.run_devices import RunDevices
 from engine.replacing import replace
 from engine.tune.registry import TUNABLES
+from tests.unit.documents.printed import shown
 
 
 def device(name: str, **facts: object) -> Device:
@@ -214,8 +216,9 @@ def test_every_tunable_of_a_command_exists() -> None:
 
 def test_text_and_json_have_the_command() -> None:
     finding = found(DeviceStates(topology(device("vda", iostats=False))))[FindingKind.UNCOUNTED]
-    assert list(finding_lines([finding]))[-1] == "  to change it: lunscope tune set iostats=1 --on vda --keep"
     (document,) = findings_document([finding])
+    text = shown([finding_section({"findings": [document]})])
+    assert text.endswith("  to change it: lunscope tune set iostats=1 --on vda --keep")
     assert document["command"] == finding.command
 
 

@@ -23,8 +23,8 @@ from engine.results.histogram import bucket_of
 from engine.results.measured import Split
 from engine.results.result import About, EngineFacts, RunResult, epoch_result
 from engine.results.result_document import run_document
-from engine.results.result_text import summary_lines
 from tests.unit import raw_samples as raw
+from tests.unit.documents.printed import run_text, unwrapped
 from tests.unit.synthetic import Io, epoch
 
 OPEN = JobSpec(arrival=Arrival.POISSON, knobs=Knobs(queue_depth=8, rate_iops=5000.0))
@@ -84,10 +84,11 @@ def test_service_time_and_skipped_arrivals_are_in_the_document() -> None:
 
 
 def test_the_summary_has_a_row_of_service_times_and_says_what_was_skipped() -> None:
-    lines = summary_lines(open_result(skipped=25))
-    assert any(line.endswith("read, service time") and "50.5" in line for line in lines)
-    assert any("overload: 25 arrivals (20 %) found no free slot" in line for line in lines)
-    assert not any("overload" in line for line in summary_lines(open_result(skipped=0)))
+    text = run_text(open_result(skipped=25))
+    _, rows = text.split("From submit to completion, without the wait for a free slot:")
+    assert rows.splitlines()[3].split()[:2] == ["reads", "0.0505"]
+    assert "overload: 25 arrivals (20 %) found no free slot" in unwrapped(text)
+    assert "overload" not in run_text(open_result(skipped=0))
 
 
 def test_service_times_of_an_interval() -> None:

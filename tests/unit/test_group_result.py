@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from collectors.reports.documents.run_result import group_sections
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult, group_result
 from engine.results.result import RunResult, nothing_measured
 from engine.results.result_document import run_document
-from engine.results.result_text import group_lines
+from tests.unit.documents.printed import shown
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 from tests.unit.test_result import result_of
 
@@ -94,9 +95,11 @@ def test_scratch_files_of_several_loads_are_not_one_target() -> None:
 
 
 def test_the_text_has_a_line_for_each_load_and_the_sum() -> None:
-    lines = list(group_lines(two()))
-    assert lines[0] == "2 loads at the same time on /dev/x, /dev/y"
-    at = lines.index("[quick]")
-    assert lines[at + 2] == "[slow]"
-    assert lines[at + 4].startswith("all, over ")
-    assert [line.split()[0] for line in lines[at + 5 :]] == ["total"]
+    lines = shown(group_sections(two(), group_document(two()))).splitlines()
+    titles = [line for line in lines if line.startswith("[")]
+    assert titles[0] == "[quick]"
+    assert titles.index("[slow]") < titles.index("[All loads]") < titles.index("[All loads: Result]")
+    at = lines.index("[All loads]")
+    assert lines[at + 1 : at + 3] == ["loads  2 at the same time", "on     /dev/x, /dev/y"]
+    rows = [line.split()[0] for line in lines[at:] if line]
+    assert [name for name in rows if name in {"reads", "quick", "slow"}][:3] == ["reads", "quick", "slow"]

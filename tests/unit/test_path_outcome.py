@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.layout_result import PathOutcome, path_outcome_documents, path_outcome_lines
+from engine.results.layout_result import PathOutcome, path_outcome_documents
 from engine.running.counter_reader import PATH_ERRORS, PATH_FAILED, PATH_TARGET, PathHistory
 
 NAMES = ("/dev/sda", "/dev/sdb", "/dev/sdc")
@@ -63,7 +63,7 @@ def test_the_document_has_times_for_programs_and_the_lines_for_people() -> None:
         "returned_s": 5.0,
     }
     assert (other["returned_at"], other["returned_s"]) == (None, None)
-    first, second = path_outcome_lines((back, gone))
+    first, second = back.text, gone.text
     assert "2 I/Os were sent again, it answered again at " in first
     assert first.endswith("3.8 s later")
     assert second.endswith("1.0 s after the start: 1 I/O was sent again, it did not answer again")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.job.spec import JobSpec, Knobs, TargetSpec
-from engine.results.response_times import response_document, response_lines
+from engine.results.response_times import response_document
 from engine.results.result import RunResult
+from tests.unit.documents.printed import run_text
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 from tests.unit.test_result import result_of
 
@@ -25,36 +26,41 @@ def steps(limits_s: tuple[float, ...] = LIMITS_S, edges_s: tuple[float, ...] = E
     return result_of(stats, job, ("/dev/x",))
 
 
-def test_a_line_for_each_step_and_one_for_all() -> None:
-    assert [line.split() for line in response_lines(steps())] == [
-        ["response", "time,", "share", "of", "the", "I/Os", "within"],
-        ["QD", "<=", "5ms", "<=", "200ms"],
-        ["1", "75.00%", "100.00%"],
-        ["24", "0.00%", "100.00%"],
+def text_of(result: RunResult) -> str:
+    return run_text(result, response_times=response_document(result))
+
+
+def test_a_row_for_each_step_and_one_for_all() -> None:
+    lines = text_of(steps()).splitlines()
+    at = lines.index("Response time, share of the I/Os within:")
+    assert [line.split() for line in lines[at + 1 : at + 7]] == [
+        ["QD", "<=5ms", "<=200ms"],
+        ["%", "%"],
+        ["1", "75.00", "100.00"],
+        ["24", "0.00", "100.00"],
         ["256", "-", "-"],
-        ["all", "60.00%", "100.00%"],
-        ["response", "time,", "histogram", "of", "the", "I/Os"],
-        ["QD", "<=", "2ms", "<=", "5ms", "<=", "10ms", ">", "10ms"],
-        ["1", "25.00%", "50.00%", "25.00%", "0.00%"],
-        ["24", "0.00%", "0.00%", "0.00%", "100.00%"],
+        ["all", "60.00", "100.00"],
+    ]
+    at = lines.index("Response time, histogram of the I/Os:")
+    assert [line.split() for line in (lines[at + 1], *lines[at + 3 : at + 7])] == [
+        ["QD", "<=2ms", "<=5ms", "<=10ms", ">10ms"],
+        ["1", "25.00", "50.00", "25.00", "0.00"],
+        ["24", "0.00", "0.00", "0.00", "100.00"],
         ["256", "-", "-", "-", "-"],
-        ["all", "20.00%", "40.00%", "20.00%", "20.00%"],
+        ["all", "20.00", "40.00", "20.00", "20.00"],
     ]
 
 
-def test_lines_of_many_limits_are_broken_and_fit() -> None:
+def test_rows_of_many_limits_go_on_below_and_fit() -> None:
     limits = (0.0000015, *(0.005 * number for number in range(1, 12)), 1.25, 900.0)
-    lines = list(response_lines(steps(limits, ())))
-    assert max(map(len, lines)) <= 79
-    titles = " ".join(line for line in lines if line.split()[0] == "QD")
+    lines = text_of(steps(limits, ())).splitlines()
+    titles = " ".join(line for line in lines if line.split()[:1] == ["QD"])
     assert titles.count("<=") == len(limits)
-    assert "<= 1.5us" in titles
-    assert "<= 1.25s" in titles
-    assert "<= 900s" in titles
+    assert {"<=1.5us", "<=1.25s", "<=900s"} <= set(titles.split())
 
 
 def test_nothing_asked_for_is_nothing() -> None:
-    assert list(response_lines(steps((), ()))) == []
+    assert "Response time" not in text_of(steps((), ()))
     assert response_document(steps((), ())) is None
     document = response_document(steps((0.005,), ()))
     assert document is not None

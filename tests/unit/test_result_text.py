@@ -8,7 +8,7 @@ from engine.results.badge import percent_text
 from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse
 from engine.results.result import About, EngineFacts, FsyncResult, RunResult
-from engine.results.result_text import _three_digits, summary_lines
+from tests.unit.documents.printed import run_text, unwrapped
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of, two_epochs
 
@@ -18,32 +18,37 @@ def one_epoch(latency_ns: int = 100_000, ios: int = 2000, duration_s: float = 2.
     return result_of([stats], JobSpec(targets=(TargetSpec("/dev/loop7"),)), ("/dev/loop7",))
 
 
+def row_of(result: RunResult, name: str) -> list[str]:
+    """The cells of a row of the first table."""
+    return next(line.split() for line in run_text(result).splitlines() if line.split()[:1] == [name])
+
+
 def test_figures_carry_their_units() -> None:
-    lines = summary_lines(one_epoch())
-    assert lines[0] == "random, direct, 4k, read, QD 1, stripe width 1; uring engine (the fastest, and it works here)"
-    assert lines[2] == "ran 4.5 s (runtime over), measured 2.0 s: 2,000 reads"
-    assert lines[4].split() == ["IOPS", "MiB/s", "mean", "us", "p50", "p90", "p99", "p99.9", "max", "avg", "peak"]
-    assert lines[5].split() == ["read", "1,000", "3.9", *["100.0"] * 7]
+    text = run_text(one_epoch())
+    words = "random, direct, 4k, read, QD 1, stripe width 1; uring engine (the fastest, and it works here)"
+    assert f"load {words} on /dev/loop7 ran 4.5 s (runtime over), measured 2.0 s" in unwrapped(text)
+    assert "1,000.0 IOPS and 4.1 MB/s at 0.100 ms mean latency, p99 0.100 ms." in text
+    units = next(line.split() for line in text.splitlines() if "MB/s" in line and "1/s" in line)
+    assert units == ["1/s", "MB/s", *["ms"] * 7]
+    assert row_of(one_epoch(), "reads") == ["reads", "2,000", "1,000.0", "4.1", *["0.100"] * 7]
 
 
-def test_slow_storage_is_reported_in_milliseconds() -> None:
-    lines = summary_lines(one_epoch(latency_ns=20_000_000))
-    assert "mean ms" in lines[4]
-    assert lines[5].split()[3] == "20.0"
+def test_latencies_of_quick_storage_have_a_tenth_of_a_microsecond() -> None:
+    assert row_of(one_epoch(latency_ns=8_000), "reads")[4] == "0.0080"
+    assert row_of(one_epoch(latency_ns=20_000_000), "reads")[4] == "20.000"
 
 
 def test_too_few_ios_for_a_percentile_print_a_dash() -> None:
-    lines = summary_lines(one_epoch(ios=50))
-    assert lines[5].split()[6:8] == ["-", "-"]
-    assert any(line.startswith("badge: a - stands for") for line in lines)
+    assert row_of(one_epoch(ios=50), "reads")[7:9] == ["-", "-"]
+    assert ": a - stands for" in unwrapped(run_text(one_epoch(ios=50)))
 
 
 def test_epochs_errors_and_what_never_settled_are_reported() -> None:
-    text = "\n".join(summary_lines(two_epochs()))
-    assert "epoch 0, 2.0 s: 4k:60,16k:40, 99.5 % read, QD 8, stripe width 1" in text
-    assert "note: epoch 1 too short: 4 I/Os excluded" in text
-    assert "error: /dev/loop7: 3 reads failed: EIO Input/output error, first at offset 8192" in text
-    assert "error: /dev/loop7: 1 write failed: short: fewer bytes were moved than asked for" in text
+    text = unwrapped(run_text(two_epochs()))
+    assert "[Epochs]" in text
+    assert "- epoch 1 too short: 4 I/Os excluded" in text
+    assert "- error: /dev/loop7: 3 reads failed: EIO Input/output error, first at offset 8192" in text
+    assert "- error: /dev/loop7: 1 write failed: short: fewer bytes were moved than asked for" in text
 
 
 def badge_labels(result: RunResult) -> list[str]:
@@ -80,20 +85,19 @@ def test_a_busy_host_is_reported() -> None:
 def test_a_host_counted_by_the_tick_used_at_least_what_the_engine_did() -> None:
     (epoch,) = one_epoch().epochs
     missed = replace(one_epoch(), epochs=(replace(epoch, cpu=CpuUse(400_000_000, 100_000_000, 4_000_000_000)),))
-    (line,) = (line for line in summary_lines(missed) if line.startswith("cpu"))
-    assert "; host at least " in line
+    (line,) = (line for line in run_text(missed).splitlines() if line.startswith("CPU of the host"))
+    assert "  at least " in line
     assert line.endswith(", 10 % busy")
     seen = replace(one_epoch(), epochs=(replace(epoch, cpu=CpuUse(400_000_000, 500_000_000, 4_000_000_000)),))
-    (line,) = (line for line in summary_lines(seen) if line.startswith("cpu"))
-    assert "at least" not in line
+    assert "at least" not in run_text(seen)
 
 
 def test_few_and_short_are_reported() -> None:
     assert badge_labels(one_epoch(ios=999)) == ["few samples"]
     assert badge_labels(one_epoch(ios=2000, duration_s=0.9)) == ["short"]
-    lines = summary_lines(one_epoch(ios=10, duration_s=0.4))
-    assert "badge: measured for 0.40 s only: too short to judge by" in lines
-    assert "badge: /dev/loop7: 75 % never written: reads of it are memory" in lines
+    text = unwrapped(run_text(one_epoch(ios=10, duration_s=0.4)))
+    assert ": measured for 0.40 s only: too short to judge by" in text
+    assert ": /dev/loop7: 75 % never written: reads of it are memory" in text
 
 
 def test_blocks_that_were_split_over_the_stripe_are_reported() -> None:
@@ -111,30 +115,19 @@ def test_blocks_that_were_split_over_the_stripe_are_reported() -> None:
 def test_a_run_without_any_io_has_a_summary() -> None:
     about = About(JobSpec(knobs=Knobs(read_pct=70)), EngineFacts("", "not started", ()), (), (), (), "stopped", 0.0)
     result = replace(result_of([epoch([])], JobSpec(), ("a",)), about=about)
-    assert any(line.split()[:2] == ["total", "0"] for line in summary_lines(result))
-
-
-def test_no_line_of_figures_is_wider_than_a_small_terminal() -> None:
-    slow = [Io(latency_ns=9_876_543_210)]
-    quick = [Io(latency_ns=100)] * 10_000
-    lines = summary_lines(result_of([epoch([*quick, *slow])], JobSpec(), ("a",)))
-    assert max(map(len, lines[4:6])) <= 79
+    assert row_of(result, "total")[:2] == ["total", "0"]
 
 
 def test_cpu_of_engine_and_host_stands_beside_what_it_bought() -> None:
-    lines = summary_lines(one_epoch(ios=201))
-    assert "cpu  engine 2.00 us/IO, 0.488 s/GB; host 6.00 us/IO, 1.46 s/GB, 0 % busy" in lines
-
-
-def test_cpu_of_slow_storage_has_no_exponent() -> None:
-    assert [_three_digits(value) for value in (0.488, 31.0, 1690.0, None)] == ["0.488", "31", "1,690", "-"]
+    lines = run_text(one_epoch(ios=201)).splitlines()
+    assert "CPU of the engine  2.00 us/IO, 0.488 s/GB" in lines
+    assert "CPU of the host    6.00 us/IO, 1.46 s/GB, 0 % busy" in lines
 
 
 def test_fsyncs_are_listed_apart_from_writes() -> None:
-    assert not any(line.startswith("sync") for line in summary_lines(one_epoch()))
+    assert "fsyncs" not in run_text(one_epoch())
     flushed = replace(one_epoch().epochs[0], fsyncs=FsyncResult(200, 0, 400_000_000, 9_000_000))
-    lines = summary_lines(replace(one_epoch(), epochs=(flushed,)))
-    assert "sync 200 fsyncs, mean 2,000 us, max 9,000 us" in lines
+    assert "200 fsyncs, mean 2,000 us, max 9,000 us" in run_text(replace(one_epoch(), epochs=(flushed,)))
 
 
 @pytest.mark.parametrize(

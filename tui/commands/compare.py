@@ -12,6 +12,7 @@ from collectors.compare.rows import matched
 from collectors.compare.run_side import is_document
 from collectors.compare.side import Side
 from collectors.field import UNIT_FLOORS, Unit
+from collectors.reports.documents.comparison import comparison_sections
 from collectors.reports.export import TABLES as KNOWN_TABLES
 from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
@@ -20,8 +21,8 @@ from engine.statistics.verdict import Verdict
 from engine.strict_json import dump_json
 from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked
-from tui.headless.comparison_text import comparison_lines
 from tui.headless.leaving import go_on_in_child
+from tui.headless.shown import print_sections
 
 _UNITS = {unit.value or "count": unit for unit in UNIT_FLOORS}
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
@@ -105,8 +106,7 @@ def command(
     if as_json:
         click.echo(dump_json(comparison_document(comparison)))
     else:
-        for line in comparison_lines(comparison):
-            click.echo(line)
+        print_sections(comparison_sections(comparison))
     for name, side in (("A", comparison.a), ("B", comparison.b)):
         if side.notice:
             click.echo(f"lunscope: {name}: {safe_text(side.text)}: {safe_text(side.notice)}", err=True)

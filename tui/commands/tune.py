@@ -24,7 +24,15 @@ from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
 from engine.tune.udev_rules import SavedSetting
 from tui.headless.held_change import make_and_end, say
-from tui.headless.tune_text import change_lines, list_lines, name_lines, plan_lines, target_lines, values_document
+from tui.headless.shown import print_sections
+from tui.headless.tune_text import (
+    change_lines,
+    list_section,
+    name_lines,
+    plan_section,
+    target_sections,
+    values_document,
+)
 
 _COMMAND = "lunscope.command"
 
@@ -83,7 +91,7 @@ def _show(names: Sequence[str], scopes: Sequence[str], *, as_json: bool, sysfs: 
         return
     if not values:
         raise UsageError(f"{', '.join(names) or 'tunables'}: nothing in this scope has it")
-    _print(target_lines(values) if one_by_one else list_lines(alike(values)))
+    print_sections(target_sections(values) if one_by_one else [list_section(alike(values))])
 
 
 class _WithCommand(click.Command):
@@ -132,7 +140,7 @@ def set_command(
         host = Host(tree)
         plan = make_plan(host, given, host.select(scopes))
         if dry_run:
-            _print(plan_lines(plan))
+            print_sections([plan_section(plan)])
             return 0
         return make_and_end(tree, plan, given, arguments, keep=keep, duration_s=duration_s, nearest=nearest)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +16,6 @@ from tui.options.watching import recording_exit
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
     from engine.events import Event
-    from engine.results.result import RunResult
     from tui.sweep.series import SessionGroup, SweepSeries
 
 
@@ -37,20 +36,13 @@ def sum_up(
         return sum_up_series(sweeps, control, recording, code)
     result = control.result()
     if result is not None:
-        from tui.headless.runs import print_result  # noqa: PLC0415 (slow to import; most leave without a load)
+        from collectors.reports.run_events import events_between  # noqa: PLC0415 (slow to import; most leave without)
+        from tui.headless.run_output import print_result  # noqa: PLC0415
 
-        print_result(result)
-        for line in _events_of(result, events):
-            click.echo(safe_text(line))
+        begun_ns = result.about.started_ns
+        print_result(result, events_between(events, begun_ns, result.ended_ns) if begun_ns else ())
         code = code or int(result.is_damaged or result.ended_in_stall or result.missed_steady)
     return _leave_or_return(control, recording, code)
-
-
-def _events_of(result: RunResult, events: Sequence[Event]) -> Iterator[str]:
-    from collectors.reports.run_events import events_between, run_event_lines  # noqa: PLC0415 (as above)
-
-    if result.about.started_ns:
-        yield from run_event_lines(events_between(events, result.about.started_ns, result.ended_ns))
 
 
 def sum_up_series(

@@ -13,12 +13,14 @@ from collectors.fleet.fleet_result import FleetResult, fleet_document
 from collectors.model import Source, Step
 from collectors.paths.event_groups import FLEET_HOST
 from collectors.rates import derive
-from collectors.reports.run_events import run_event_lines
+from collectors.reports.documents.content import Bullets, Facts, Section
+from collectors.reports.documents.run import below_sections, result_section, rows_of
 from engine.events import Event, EventKind
-from engine.results.result_text import in_milliseconds, table_header, table_row
+from engine.results.result_document import measured_document
 from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
+from tui.headless.shown import print_sections
 from tui.headless.signals import EndingSignals
 
 _MOST_EVENTS = 10_000
@@ -75,27 +77,30 @@ def print_fleet_result(result: FleetResult, *, as_json: bool) -> None:
     if as_json:
         click.echo(dump_json(fleet_document(result)))
         return
-    for line in _lines(result):
-        click.echo(safe_text(line))
+    print_sections(_sections(result))
+
+
+def _sections(result: FleetResult) -> Iterator[Section]:
+    document = fleet_document(result)
+    words = (("hosts", str(len(result.hosts))), ("measured", f"{result.duration_s:.1f} s"))
+    yield Section("Fleet", (Facts(words),))
+    yield result_section(document)
+    hosts = [
+        {"name": host.name, "total": measured_document(host.split.total, host.duration_s)} for host in result.hosts
+    ]
+    yield Section("Hosts", tuple(rows_of("host", hosts)))
+    lines = tuple(_lines(result))
+    yield Section("Of all hosts", (Bullets(lines),) if lines else ())
+    yield from below_sections(document)
 
 
 def _lines(result: FleetResult) -> Iterator[str]:
-    split = result.split
-    yield f"fleet: {len(result.hosts)} hosts, {result.duration_s:.1f} s"
-    in_ms = in_milliseconds(split.total)
-    yield table_header(in_ms=in_ms)
-    for name, part in (("read", split.read), ("write", split.write), ("total", split.total)):
-        if part.ios or name == "total":
-            yield table_row(part, result.duration_s, name, in_ms=in_ms)
-    for host in result.hosts:
-        yield table_row(host.split.total, host.duration_s, host.name, in_ms=in_ms)
     if result.start_spread_ns is not None and result.clock_bound_ns is not None:
         bound = result.clock_bound_ns / 1e6
         yield f"started within {result.start_spread_ns / 1e6:.2f} ms of each other (clocks +-{bound:.2f} ms)"
     for number, spread in enumerate(result.turn_spreads_ns, 1):
         yield f"turn {number} within {spread / 1e6:.2f} ms"
-    if split.total.errors:
-        yield f"{split.total.errors:,} I/Os failed"
+    if result.split.total.errors:
+        yield f"{result.split.total.errors:,} I/Os failed"
     for name, why in result.missing.items():
         yield f"partial: {name} is missing: {why}"
-    yield from run_event_lines(result.events)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 from msgspec import Struct
 
-from collectors.advice.finding import Finding, finding_lines, findings_document
+from collectors.advice.finding import Finding, findings_document
 from collectors.advice.of_run import findings_of_load, findings_of_run
-from collectors.reports.run_devices import RunDevices, device_lines, devices_document
-from collectors.reports.run_events import run_event_lines, run_events_document
+from collectors.reports.documents.run_result import group_sections, result_sections
+from collectors.reports.run_devices import RunDevices, devices_document
+from collectors.reports.run_events import run_events_document
 from engine.events import Event
 from engine.job.formats.read_job import ReadJob
 from engine.replacing import replace
 from engine.results.group_document import group_document
 from engine.results.group_result import GroupResult
-from engine.results.response_times import response_document, response_lines
+from engine.results.response_times import response_document
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
-from engine.results.result_text import group_lines, summary_lines
 from engine.strict_json import dump_json
-from engine.text import safe_text
 from tui.headless.precondition import Preconditioned
+from tui.headless.shown import print_sections
 
 
 class ResultOutput(Struct, frozen=True):
@@ -46,16 +46,25 @@ class FoundBelow(Struct, frozen=True, eq=False):
 
 def print_phase(result: RunResult | GroupResult, found: FoundBelow, read: ReadJob, output: ResultOutput) -> None:
     """Print one of the phases of a file, with its name if there are several."""
+    is_group, done = isinstance(result, GroupResult), output.preconditioned
+    document = _group_json(result, found) if isinstance(result, GroupResult) else _run_json(result, found)
+    document["preconditioned"] = None if done is None else done.document
     if output.as_json:
-        document = _group_json(result, found) if isinstance(result, GroupResult) else _run_json(result, found)
-        done = output.preconditioned
-        document["preconditioned"] = None if done is None else done.document
         click.echo(dump_json(document))
-    elif isinstance(result, GroupResult):
-        for line in _group_text(result, found):
-            click.echo(safe_text(line))
+        return
+    if done is not None and not is_group:
+        click.echo(done.line)
+    if isinstance(result, GroupResult):
+        print_sections(group_sections(result, document))
     else:
-        _print_run(result, found, read, output.preconditioned)
+        name = result.about.job.name if len(read.phases) > 1 else ""
+        print_sections(result_sections(result, document, name or "Run"))
+
+
+def print_result(result: RunResult, events: Sequence[Event]) -> None:
+    """Print the result of a load of which nothing else is known than what happened on the host."""
+    document = {**run_document(result), "events": run_events_document(events)}
+    print_sections(result_sections(result, document, "Run"))
 
 
 def _run_json(result: RunResult, found: FoundBelow) -> dict[str, object]:
@@ -91,33 +100,3 @@ def _group_findings(group: GroupResult) -> tuple[Finding, ...]:
     return tuple(
         replace(finding, where=f"[{load.name}]") for load in group.loads for finding in findings_of_load(load.result)
     )
-
-
-def _group_text(group: GroupResult, found: FoundBelow) -> Iterator[str]:
-    for load in group.loads:
-        yield f"[{load.name}]"
-        yield from _with_gap(summary_lines(load.result))
-    yield from _with_gap([*group_lines(group)])
-    yield from device_lines(found.devices)
-    yield from finding_lines(_group_findings(group))
-    yield from run_event_lines(found.events)
-
-
-def _with_gap(lines: list[str]) -> list[str]:
-    return [*lines, ""] if lines[-1] else lines
-
-
-def _print_run(result: RunResult, found: FoundBelow, read: ReadJob, done: Preconditioned | None) -> None:
-    if len(read.phases) > 1:
-        click.echo(f"[{safe_text(result.about.job.name)}]")
-    if done is not None:
-        click.echo(done.line)
-    findings = findings_of_run(result, found.devices)
-    for line in (
-        *_with_gap(summary_lines(result)),
-        *device_lines(found.devices),
-        *finding_lines(findings),
-        *response_lines(result),
-        *run_event_lines(found.events),
-    ):
-        click.echo(safe_text(line))

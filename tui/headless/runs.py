@@ -22,7 +22,6 @@ from engine.job.scenario import Scenario
 from engine.job.spec import Knobs, Permissions
 from engine.results.group_result import GroupResult
 from engine.results.result import RunResult
-from engine.results.result_text import summary_lines
 from engine.running.group_control import GroupControl
 from engine.text import safe_text
 from tui.headless.leaving import leave
@@ -204,9 +203,3 @@ def _print_status(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()
-
-
-def print_result(result: RunResult) -> None:
-    """Print the summary of a result to standard output."""
-    for line in summary_lines(result):
-        click.echo(safe_text(line))

@@ -1,4 +1,4 @@
-"""Tunables as text within 80 columns, and as JSON."""
+"""Tunables as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from collectors.reports.documents.content import DocumentTable, Paragraph, Section
 from engine.text import safe_text
 from engine.tune.planned_writes import TunePlan
 from engine.tune.present_values import AlikeValues, Value
 from engine.tune.record import ChangeRecord
 from engine.tune.tunable import Tunable
 
-WIDTH = 80
+_MOST_NAMES = 24
+"""Cells in which the targets of a value are named."""
 _NO_WRITE = "r"
 
 
@@ -24,43 +26,43 @@ def name_lines(tunables: Iterable[Tunable]) -> Iterator[str]:
         yield f"    {tunable.help}"
 
 
-def list_lines(groups: Sequence[AlikeValues]) -> Iterator[str]:
-    """Build a table with a line for each value and the targets that have it; `r` in front: not to be changed here."""
+def list_section(groups: Sequence[AlikeValues]) -> Section:
+    """Make a table with a row for each value and the targets that have it; `r` in front: not to be changed here."""
     rows = [
-        [
+        (
             _NO_WRITE if group.first.refusal else "",
             group.first.tunable.id,
             _with_unit(group.first),
             _names(group.names),
             group.first.default,
-            group.first.legal,
-        ]
+            _legal(group.first),
+        )
         for group in groups
     ]
-    return _table(["", "NAME", "VALUE", "ON", "DEFAULT", "LEGAL"], rows)
+    return Section("", (_table(("", "NAME", "VALUE", "ON", "DEFAULT", "LEGAL"), rows),))
 
 
-def target_lines(values: Sequence[Value]) -> Iterator[str]:
-    """Build a table with a line for each target of each tunable, under a line of help."""
+def target_sections(values: Sequence[Value]) -> Iterator[Section]:
+    """Make a table with a row for each target of each tunable, under its help."""
     for tunable in dict.fromkeys(value.tunable for value in values):
-        yield _cut(f"{tunable.id}: {tunable.help}", WIDTH)
         rows = [
-            [_NO_WRITE if value.refusal else "", value.target.name, _with_unit(value), value.default, value.legal]
+            (_NO_WRITE if value.refusal else "", value.target.name, _with_unit(value), value.default, _legal(value))
             for value in values
             if value.tunable is tunable
         ]
-        yield from _table(["", "ON", "VALUE", "DEFAULT", "LEGAL"], rows)
+        table = _table(("", "ON", "VALUE", "DEFAULT", "LEGAL"), rows)
+        yield Section("", (Paragraph(f"{tunable.id}: {tunable.help}"), table))
 
 
-def plan_lines(plan: TunePlan) -> Iterator[str]:
-    """Build a table with a line for each value that would be written, and a line with their number."""
-    rows = [[write.tunable.id, write.target.name, write.before or "-", write.after] for write in plan.writes]
-    if rows:
-        yield from _table(["NAME", "ON", "BEFORE", "AFTER"], rows)
-    for tunable in dict.fromkeys(write.tunable for write in plan.writes if write.tunable.resets):
-        yield f"{tunable.id} also sets anew: {', '.join(tunable.resets)}"
+def plan_section(plan: TunePlan) -> Section:
+    """Make a table with a row for each value that would be written, and say how many there are."""
+    rows = [(write.tunable.id, write.target.name, write.before or "-", write.after) for write in plan.writes]
+    resets = (write.tunable for write in plan.writes if write.tunable.resets)
+    said = [f"{tunable.id} also sets anew: {', '.join(tunable.resets)}" for tunable in dict.fromkeys(resets)]
     values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
-    yield f"{values} would change, {plan.unchanged:,} already as wanted"
+    said.append(f"{values} would change, {plan.unchanged:,} already as wanted")
+    table = (_table(("NAME", "ON", "BEFORE", "AFTER"), rows),) if rows else ()
+    return Section("", (*table, *map(Paragraph, said)))
 
 
 def change_lines(record: ChangeRecord, *, held: bool) -> Iterator[str]:
@@ -101,22 +103,15 @@ def _with_unit(value: Value) -> str:
     return f"{value.value} {value.tunable.unit}" if numeric else value.value
 
 
+def _legal(value: Value) -> str:
+    """Write legal values so that a line may end between them."""
+    return value.legal.replace("|", " | ")
+
+
 def _names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names):,}: {', '.join(names)}"
+    text = names[0] if len(names) == 1 else f"{len(names):,}: {', '.join(names)}"
+    return text if len(text) <= _MOST_NAMES else f"{text[: _MOST_NAMES - 2]}.."
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Align columns; long texts are cut so that a line has at most 80 columns, the last one most of all."""
-    safe = [[safe_text(cell) for cell in row] for row in rows]
-    limits = {"": 1, "NAME": 25, "VALUE": 16, "ON": 24, "DEFAULT": 11, "BEFORE": 16, "AFTER": 16}
-    widths = [
-        min(max(len(row[column]) for row in [list(header), *safe]), limits.get(title, WIDTH))
-        for column, title in enumerate(header)
-    ]
-    for row in [list(header), *safe]:
-        cells = (_cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield _cut(" ".join(cells).rstrip(), WIDTH)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(width - 2, 0)]}.."
+def _table(titles: Sequence[str], rows: Sequence[tuple[str, ...]]) -> DocumentTable:
+    return DocumentTable("", tuple((title, "") for title in titles), tuple(rows), texts=len(titles))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from collectors.reports.documents.content import (
@@ -24,10 +24,12 @@ from collectors.reports.documents.content import (
 from collectors.reports.documents.findings import finding_section
 from collectors.reports.documents.host_values import host_section_of
 from collectors.reports.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
+from collectors.reports.documents.response import response_blocks
+from collectors.reports.documents.run_caveats import caveats_of
 from collectors.reports.documents.run_devices import device_blocks
 from collectors.session.time_format import clock_text
 from engine.job.knobs import KNOBS
-from engine.text import short_text
+from engine.text import short_text, three_digits
 
 _ENDINGS = {
     "runtime": "runtime over",
@@ -35,6 +37,7 @@ _ENDINGS = {
     "steady": "steady state reached",
     "stopped": "stopped",
     "failed": "failed",
+    "": "still running",
 }
 _PERCENTILES = (("p50", "p50", 2.0), ("p90", "p90", 10.0), ("p99", "p99", 100.0), ("p99.9", "p99_9", 1000.0))
 """Name, key, and of how many I/Os one is slower."""
@@ -51,6 +54,8 @@ _HEAD = (
     ("avg peak", "ms"),
 )
 _MOST_ROWS = 200
+_QUICK_MS = 0.1
+"""Latency below which a microsecond is too coarse."""
 _MOST_NS = 1 << 63
 _SETTINGS = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
 """Settings of the job, beside its knobs."""
@@ -58,27 +63,70 @@ _SETTINGS = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s"
 
 def run_report(path: Path, run: Values) -> Document:
     """Describe the document of a run."""
-    ended = text_of(run.get("ended"))
-    lead = f"{path.name}: ran {figure(number(run, 'elapsed_s'), 1)} s ({_ENDINGS.get(ended, ended)})"
     return Document(
         "Load report",
-        f"{lead}, measured {figure(number(run, 'duration_s'), 1)} s",
+        f"{path.name}: ran {ran_words(run)}",
         (
-            Section("Result", tuple(_result(run))),
-            Section("Loads at the same time", tuple(_loads(run))),
+            result_section(run),
+            loads_section(run),
             Section("Targets", tuple(_targets(run))),
             Section("Devices under the targets", tuple(device_blocks(run))),
-            Section("Events on the host", tuple(_events(run))),
-            Section("Epochs", tuple(_epochs(run))),
+            _events(run),
+            _epochs(run),
             Section("Job", tuple(_job(run))),
             finding_section(run),
             host_section_of(part(run, "host")),
-            Section("Badges and caveats", (Bullets(caveats) if (caveats := tuple(_caveats(run))) else NONE,)),
+            _caveats(run),
         ),
     )
 
 
-def _result(run: Values) -> Iterator[Block]:
+def ran_words(run: Values) -> str:
+    """Say how long it ran, why it ended, and how much of that was measured."""
+    ended = text_of(run.get("ended"))
+    ran, measured = (figure(number(run, key), 1) for key in ("elapsed_s", "duration_s"))
+    return f"{ran} s ({_ENDINGS.get(ended, ended)}), measured {measured} s"
+
+
+def shown_sections(
+    run: Values, title: str, words: tuple[tuple[str, str], ...], targets: Sequence[Values]
+) -> list[Section]:
+    """Describe a run as verbs print it: what it was in a few words, and its targets and paths over all epochs."""
+    return [
+        Section(title, (Facts(words),)),
+        result_section(run),
+        loads_section(run),
+        _epochs(run),
+        Section("Targets", tuple(rows_of("target", targets))),
+        *below_sections(run),
+        _caveats(run),
+        finding_section(run),
+    ]
+
+
+def rows_of(title: str, measured: Sequence[Values]) -> Iterator[Block]:
+    """Yield a table with the figures of each of these, by their names; nothing without any."""
+    rows = tuple((text_of(each.get("name")), *_figures(part(each, "total"))) for each in measured)
+    if rows:
+        yield DocumentTable("", ((title, ""), *_HEAD), rows)
+
+
+def below_sections(run: Values) -> list[Section]:
+    """Describe what happened below a run meanwhile, as far as its document has it."""
+    return [Section("Devices under the targets", tuple(device_blocks(run))), _events(run)]
+
+
+def _caveats(run: Values) -> Section:
+    lines = tuple(caveats_of(run))
+    return Section("Badges and caveats", (Bullets(lines) if lines else NONE,))
+
+
+def result_section(run: Values) -> Section:
+    """Make the figures of all I/Os together, with what they cost."""
+    return Section("Result", tuple(_result_blocks(run)))
+
+
+def _result_blocks(run: Values) -> Iterator[Block]:
     total = part(run, "total")
     latency = part(total, "latency_us")
     yield Paragraph(
@@ -86,20 +134,55 @@ def _result(run: Values) -> Iterator[Block]:
         f"at {_ms(latency, 'mean')} ms mean latency, p99 {_ms(latency, 'p99')} ms.",
         important=True,
     )
-    rows = [(name, *_figures(part(run, key))) for name, key in _DIRECTIONS if number(part(run, key), "ios") > 0]
-    yield DocumentTable("", (("", ""), *_HEAD), tuple(rows))
+    yield DocumentTable("", (("", ""), *_HEAD), _directions(run))
+    if costs := tuple(_costs(run, [part(epoch, "fsync") for epoch in parts(run, "epochs")])):
+        yield Facts(costs)
     yield Charts((_percentile_chart(run),))
     yield from _services(run)
     logical = part(run, "logical")
     if logical:
-        row = ("logical I/Os", *_figures(part(logical, "total")))
-        yield DocumentTable("Logical I/Os, each of several parts or copies", (("", ""), *_HEAD), (row,))
+        yield DocumentTable("Logical I/Os, each of several parts or copies", (("", ""), *_HEAD), _directions(logical))
+    yield from response_blocks(run)
+
+
+def _directions(split: Values) -> tuple[tuple[str, ...], ...]:
+    """Make a row of reads and writes that there were, and of the sum of both."""
+    used = [pair for pair in _DIRECTIONS[:2] if number(part(split, pair[1]), "ios") > 0]
+    shown = used if len(used) == 1 else (*used, _DIRECTIONS[2])
+    return tuple((name, *_figures(part(split, key))) for name, key in shown)
+
+
+def _costs(measured: Values, fsyncs: Sequence[Values]) -> Iterator[tuple[str, str]]:
+    """Say what the CPU time bought, and how long flushes took."""
+    cpu = part(measured, "cpu")
+    if cpu and number(part(measured, "total"), "ios") > 0:
+        engine, host = (
+            f"{figure(number(cpu, f'{who}_us_per_io'), 2)} us/IO, {_three_digits(number(cpu, f'{who}_s_per_gb'))} s/GB"
+            for who in ("engine", "host")
+        )
+        yield "CPU of the engine", engine
+        least = "at least " if cpu.get("host_is_least") is True else ""
+        yield "CPU of the host", f"{least}{host}, {figure(number(cpu, 'host_busy_pct'))} % busy"
+    ios = sum(count for each in fsyncs if (count := number(each, "ios")) > 0)
+    if ios:
+        sums = [number(each, "ios") * number(part(each, "latency_us"), "mean") for each in fsyncs if each]
+        largest = max(number(part(each, "latency_us"), "max") for each in fsyncs if each)
+        mean = math.fsum(value for value in sums if value >= 0) / ios
+        yield "flushes", f"{figure(ios)} fsyncs, mean {figure(mean)} us, max {figure(largest)} us"
+
+
+def _three_digits(value: float) -> str:
+    return figure(value) if value >= 100 else three_digits(value) if math.isfinite(value) else "-"
 
 
 _DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
 
 
-def _events(run: Values) -> Iterator[Block]:
+def _events(run: Values) -> Section:
+    return Section("Events on the host", tuple(_event_blocks(run)))
+
+
+def _event_blocks(run: Values) -> Iterator[Block]:
     """List what happened while it ran; those with one cause are one line."""
     groups = parts(run, "events")
     rows = []
@@ -113,7 +196,12 @@ def _events(run: Values) -> Iterator[Block]:
         yield DocumentTable("", (("time", ""), ("kind", ""), ("event", ""), ("events", "")), tuple(rows), 3, note)
 
 
-def _loads(run: Values) -> Iterator[Block]:
+def loads_section(run: Values) -> Section:
+    """Make a row for each of several loads."""
+    return Section("Loads at the same time", tuple(_load_blocks(run)))
+
+
+def _load_blocks(run: Values) -> Iterator[Block]:
     """Show what each of several loads did, with the settings that are not the same in all."""
     common, rows = part(run, "job"), []
     for load in parts(run, "loads")[:_MOST_ROWS]:
@@ -155,7 +243,8 @@ def _figures(block: Values) -> tuple[str, ...]:
 
 
 def _ms(latency: Values, key: str) -> str:
-    return figure(number(latency, key) / 1000, 3)
+    value = number(latency, key) / 1000
+    return figure(value, 4 if value < _QUICK_MS else 3)
 
 
 def _percentile_chart(run: Values) -> DrawnChart:
@@ -187,18 +276,26 @@ def _targets(run: Values) -> Iterator[Block]:
         yield Bullets(names)
 
 
-def _epochs(run: Values) -> Iterator[Block]:
+def _epochs(run: Values) -> Section:
+    return Section("Epochs", tuple(_epoch_blocks(run)))
+
+
+def _epoch_blocks(run: Values) -> Iterator[Block]:
     epochs = parts(run, "epochs")
     if len(epochs) < 2:
         return
-    rows, before = [], part(run, "job", "knobs")
+    rows, costs, before = [], list[str](), part(run, "job", "knobs")
     for epoch in epochs[:_MOST_ROWS]:
         knobs = part(epoch, "knobs")
         turned = [f"{_key(name)}={_knob(value)}" for name, value in knobs.items() if before.get(name) != value]
         start = f"{figure(number(epoch, 'start_s'), 1)} s"
         rows.append((text_of(epoch.get("index")), ", ".join(turned) or "-", start, *_figures(part(epoch, "total"))))
+        cost = "; ".join(f"{name}: {value}" for name, value in _costs(epoch, [part(epoch, "fsync")]))
+        costs += [f"epoch {text_of(epoch.get('index'))}: {cost}"] if cost else []
         before = knobs
     yield DocumentTable("", (("epoch", ""), ("turned", ""), ("from", ""), *_HEAD), tuple(rows), texts=2)
+    if costs:
+        yield Bullets(tuple(costs))
 
 
 def _job(run: Values) -> Iterator[Block]:
@@ -208,10 +305,6 @@ def _job(run: Values) -> Iterator[Block]:
     rows += [(name, text_of(job[name])) for name in _SETTINGS if job.get(name) not in (None, False)]
     why = text_of(engine.get("why"))
     rows.append(("engine", f"{text_of(engine.get('backend'))} ({why}), lunscope {text_of(engine.get('version'))}"))
-    cpu = part(run, "cpu")
-    if cpu:
-        rows.append(("CPU of the engine", f"{figure(number(cpu, 'engine_us_per_io'), 1)} us per I/O"))
-        rows.append(("CPU busy of the host", f"{figure(number(cpu, 'host_busy_pct'), 1)} %"))
     yield Facts(tuple((name, short_text(value)) for name, value in rows))
 
 
@@ -224,26 +317,3 @@ def _knob(value: object) -> str:
     if isinstance(value, list):
         return block_sizes(value)
     return text_of(value)
-
-
-def _caveats(run: Values) -> Iterator[str]:
-    for badge in parts(run, "badges"):
-        about = texts(badge, "targets")
-        of = f" ({', '.join(about)})" if about else ""
-        yield f"{text_of(badge.get('label'))}: {text_of(badge.get('text'))}{of}"
-    yield from texts(run, "notices")
-    if run.get("failure"):
-        yield f"failed: {text_of(run.get('failure'))}"
-    for error in parts(run, "errors"):
-        what = f"{figure(number(error, 'ios'))} failed {text_of(error.get('direction'))}s"
-        yield f"{what} on {text_of(error.get('target'))}: {text_of(error.get('message'))}"
-    for path in parts(run, "paths"):
-        yield f"path: {_flat(path)}"
-    yield from (f"stall: {_flat(stall)}" for stall in parts(run, "stalls"))
-    yield from (f"never came back: {_flat(each)}" for each in parts(run, "outstanding"))
-    if part(run, "verify"):
-        yield f"verified: {_flat(part(run, 'verify'))}"
-
-
-def _flat(values: Values) -> str:
-    return short_text(", ".join(f"{key} {text_of(value)}" for key, value in values.items() if value is not None), 300)

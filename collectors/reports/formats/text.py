@@ -60,7 +60,8 @@ def section_lines(sections: Iterable[Section], width: int = WIDTH) -> Iterator[s
         if not is_first:
             yield ""
         is_first = False
-        yield from _wrapped(f"[{section.title}]", width)
+        if section.title:
+            yield from _wrapped(f"[{section.title}]", width)
         yield from lines
 
 
@@ -121,10 +122,8 @@ def _table(table: DocumentTable, width: int) -> Iterator[str]:
 
 def _keys(table: DocumentTable) -> int:
     """Count the first columns that tell the rows apart, which are repeated where a table goes on below."""
-    for count in range(max(table.texts, 1), len(table.head)):
-        if len({row[:count] for row in table.rows}) == len(table.rows):
-            return count
-    return max(table.texts, 1)
+    counts = range(1, len(table.head))
+    return next((count for count in counts if len({row[:count] for row in table.rows}) == len(table.rows)), 1)
 
 
 class _Column(Struct, frozen=True):
@@ -200,20 +199,14 @@ def _aligned(columns: Sequence[_Column], width: int) -> Iterator[str]:
 def _widths(columns: Sequence[_Column], width: int) -> tuple[list[int], int]:
     """Choose the width of each column and the gap: titles break first, then gaps get narrow, then texts are wrapped."""
     widths = [column.width for column in columns]
-    for shrinks_texts in (False, True):
-        for gap in (2, 1):
-            room = width - gap * (len(columns) - 1)
-            while sum(widths) > room:
-                loose = [
-                    at
-                    for at, column in enumerate(columns)
-                    if column.is_text == shrinks_texts and widths[at] > column.least
-                ]
-                if not loose:
-                    break
-                widths[max(loose, key=widths.__getitem__)] -= 1
-            if sum(widths) <= room:
-                return widths, gap
+    for gap, shrinks_texts in ((2, False), (1, False), (1, True)):
+        room = width - gap * (len(columns) - 1)
+        loose = [at for at, column in enumerate(columns) if column.is_text == shrinks_texts]
+        while sum(widths) > room and (can := [at for at in loose if widths[at] > columns[at].least]):
+            # Of the texts the last is wrapped first: those before it are names.
+            widths[can[-1] if shrinks_texts else max(can, key=widths.__getitem__)] -= 1
+        if sum(widths) <= room:
+            return widths, gap
     return widths, 1
 
 

@@ -232,7 +232,7 @@ def test_text_fits_80_columns_and_says_all(recording: Path, capsys: pytest.Captu
     assert max(map(len, out.splitlines())) <= 80
     assert [line for line in out.splitlines() if line.startswith("IOPS") and line.endswith("better")]
     assert [line for line in out.splitlines() if line.startswith("lat ") and line.endswith("worse")]
-    assert "latency, ms" in out
+    assert "latency:" in out
     assert "delta 5 % of A" in out
 
 

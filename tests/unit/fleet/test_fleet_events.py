@@ -60,5 +60,5 @@ def test_those_of_the_load_are_in_its_result(capsys: pytest.CaptureFixture[str])
     assert not any("early" in text or "late" in text for text in texts)
     print_fleet_result(result, as_json=False)
     printed = capsys.readouterr().out
-    assert "events while it ran:" in printed
-    assert "hotplug: db1: host0: 2 paths lost: running, standby (sda, sdb)" in printed
+    assert "[Events on the host]" in printed
+    assert "hotplug  db1: host0: 2 paths lost: running, standby (sda, sdb)" in printed

@@ -11,9 +11,9 @@ from collectors.compare.comparison import Comparison, FieldComparison, Needed, R
 from collectors.compare.side import Side
 from collectors.field import Unit
 from collectors.registry import subject_of
+from collectors.reports.documents.comparison import change_text, interval_text, marked_tier
 from engine.statistics.verdict import Verdict
 from engine.text import safe_text, three_digits
-from tui.headless.comparison_text import change_text, interval_text, marked_tier
 from tui.screens.compare.compare_work import Compared
 from tui.screens.compare.parts import TimePart
 from tui.text.format import format_quantity, span_text

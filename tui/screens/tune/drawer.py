@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.markup import escape
 from textual.widgets import Input, OptionList
 
+from collectors.reports.formats.text import section_lines
 from engine.errors import LunscopeError
 from engine.text import safe_text
 from engine.tune.held import HeldChange, HeldChanges
@@ -21,7 +22,7 @@ from engine.tune.planned_writes import TunePlan, parse_settings
 from engine.tune.record import ChangeRecord
 from engine.tune.tunable import Tunable
 from tui.app_state import AppState
-from tui.headless.tune_text import plan_lines
+from tui.headless.tune_text import plan_section
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.screens.tune.changes_in_force import ChangesInForce
 from tui.screens.tune.form import DURATIONS, DrawerStep, StepInput, TuneForm
@@ -174,7 +175,7 @@ class TuneDrawer(TuneForm):
             return
         self._wanted = plan, settings
         self._ask(DrawerStep.CONFIRM)
-        self._show_asked([f"Dry run, {DURATIONS[self._lasts_at][0]}:", *plan_lines(plan)])
+        self._show_asked([f"Dry run, {DURATIONS[self._lasts_at][0]}:", *section_lines([plan_section(plan)])])
 
     def action_apply(self) -> None:
         """Make the change that is shown."""

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from collectors.compare.comparison import FieldComparison, RowComparison
+from collectors.reports.documents.comparison import change_text
 from collectors.tune_effect import TuneEffect, effect_windows, tune_effect
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
@@ -18,7 +19,6 @@ from engine.newest_work import PATIENCE_S, NewestWork
 from engine.statistics.verdict import Verdict
 from engine.text import safe_text
 from tui.app_state import AppState
-from tui.headless.comparison_text import change_text
 from tui.history.intervals import RecordedIntervals
 from tui.text.format import format_quantity
 from tui.transport import ReplayTransport

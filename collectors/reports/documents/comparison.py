@@ -1,10 +1,9 @@
-"""The tables of a comparison in 80 columns, as `lunscope compare` prints them."""
+"""The tables of a comparison, and its figures in words."""
 
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from collectors.compare.collected import PERCENTS
 from collectors.compare.comparison import Comparison, FieldComparison, RowComparison
@@ -12,13 +11,13 @@ from collectors.compare.side import Side, SideRow, Spread
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import Tier
 from collectors.registry import subject_of
+from collectors.reports.documents.content import Block, Bullets, DocumentTable, Facts, Paragraph, Section
 from collectors.reports.page import LEGEND
 from collectors.session.time_format import clock_text
 from engine.statistics.verdict import Verdict
 from engine.statistics.warmup import Trend
-from engine.text import safe_text, short_text, three_digits
+from engine.text import short_text, three_digits
 
-WIDTH = 80
 _SHOWN_AS = {
     Unit.PER_SECOND: ("1/s", 1.0),
     Unit.BYTES_PER_SECOND: ("KiB/s", 1024.0),
@@ -29,20 +28,16 @@ _SHOWN_AS = {
 }
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Write a whole comparison."""
-    for name, side in (("A", comparison.a), ("B", comparison.b)):
-        yield from _side_lines(name, side)
-    for row in comparison.rows:
-        yield ""
-        yield from _row_lines(comparison, row)
-    yield ""
-    yield from _summary(comparison)
+def comparison_sections(comparison: Comparison) -> Iterator[Section]:
+    """Describe a whole comparison."""
+    sides = (("A", comparison.a), ("B", comparison.b))
+    yield Section("Compared", (Facts(tuple((name, _side_words(side)) for name, side in sides)),))
+    yield from (_row_section(comparison, row) for row in comparison.rows)
+    yield Section("Verdicts", tuple(_summary(comparison)))
 
 
-def _side_lines(name: str, side: Side) -> Iterator[str]:
-    yield f"{name}  {short_text(safe_text(side.text), 40)}"
-    facts = []
+def _side_words(side: Side) -> str:
+    facts = [short_text(side.text, 40)]
     if side.start_ns is not None and side.end_ns is not None:
         chosen = f" ({side.words})" if side.words else ""
         facts.append(f"{clock_text(side.start_ns)} to {clock_text(side.end_ns)}{chosen}")
@@ -52,22 +47,26 @@ def _side_lines(name: str, side: Side) -> Iterator[str]:
         facts.append(f"result of a {side.kind}{', ' if side.words else ''}{side.words}")
     if side.growing:
         facts.append("still being recorded: intervals are valid at any time")
-    yield from _wrapped(", ".join(facts), "   ")
+    return ", ".join(facts)
 
 
-def _row_lines(comparison: Comparison, row: RowComparison) -> Iterator[str]:
+def _row_section(comparison: Comparison, row: RowComparison) -> Section:
     other = "" if row.a.name == row.b.name else f", in B {row.b.name}"
-    yield from _wrapped(f"{subject_of(row.a.table).title} {row.a.name}{other}", "")
-    for name, each in (("A", row.a), ("B", row.b)):
-        yield from _wrapped_if(_steadiness(name, each))
-    confidence = f"{100 * comparison.options.confidence:g} % interval"
-    yield f"{'':18} {'A':>10} {'B':>10} {'change':>8} {confidence:>18}  verdict"
-    for field in row.fields:
-        yield _field_line(field)
-    yield from _reasons(row)
-    for title, spread in row.a.spreads.items():
-        if title in row.b.spreads:
-            yield from _spread_lines(title, spread, row.b.spreads[title])
+    interval = f"{100 * comparison.options.confidence:g} % interval"
+    head = (("", ""), ("unit", ""), ("A", ""), ("B", ""), ("change", ""), (interval, ""), ("verdict", ""))
+    sides = {"A": row.a, "B": row.b}
+    above = tuple(words for name, side in sides.items() if (words := _steadiness(name, side)))
+    below = tuple(_reasons(row))
+    both = [title for title in row.a.spreads if title in row.b.spreads]
+    return Section(
+        f"{subject_of(row.a.table).title} {row.a.name}{other}",
+        (
+            *([Bullets(above)] if above else []),
+            DocumentTable("", head, tuple(map(_field_row, row.fields)), texts=2),
+            *([Bullets(below)] if below else []),
+            *(_spread_grid(title, {name: side.spreads[title] for name, side in sides.items()}) for title in both),
+        ),
+    )
 
 
 def _steadiness(name: str, row: SideRow) -> str:
@@ -78,21 +77,11 @@ def _steadiness(name: str, row: SideRow) -> str:
     return f"{name}: caution: {row.trend.value} all the time, so the difference may be one of time"
 
 
-def _field_line(found: FieldComparison) -> str:
+def _field_row(found: FieldComparison) -> tuple[str, ...]:
     unit, divisor = _SHOWN_AS[found.field.unit]
-    tier = marked_tier(found)
-    title = f"{found.field.title}{TIER_MARKS[tier]}".rstrip()
+    title = f"{found.field.title}{TIER_MARKS[marked_tier(found)]}".rstrip()
     a, b = (_figure(figure.mean / divisor) for figure in (found.a, found.b))
-    change, interval = change_text(found), interval_text(found)
-    return fitting(f"{title:<12} {unit:<5} {a:>10} {b:>10} {change:>8} {interval:>18}  {found.verdict.value}")
-
-
-def fitting(line: str) -> str:
-    """Give up alignment, from the right, where a line would not fit: a figure is never cut."""
-    while len(line) > WIDTH and "  " in line:
-        before, _, after = line.rpartition("  ")
-        line = f"{before} {after}"
-    return line
+    return (title, unit, a, b, change_text(found), interval_text(found), found.verdict.value)
 
 
 def marked_tier(found: FieldComparison) -> Tier:
@@ -149,38 +138,30 @@ def _reasons(row: RowComparison) -> Iterator[str]:
     for found in row.fields:
         if found.reason:
             reasons.setdefault(found.reason, []).append(found.field.title)
-    for reason, titles in reasons.items():
-        yield from _wrapped(f"undecided: {', '.join(titles)}: {reason}", "  ")
+    yield from (f"undecided: {', '.join(titles)}: {reason}" for reason, titles in reasons.items())
 
 
-def _spread_lines(title: str, a: Spread, b: Spread) -> Iterator[str]:
-    heads = [f"p{percent:g}" for percent in PERCENTS]
-    yield f"{f'{title}, ms':<18} " + "".join(f"{head:>10}" for head in (*heads, "max")) + f"{'I/Os':>11}"
-    for name, spread in (("A", a), ("B", b)):
-        values = [*(spread.percentiles.get(percent, math.nan) for percent in PERCENTS), spread.largest]
-        ios = f"{spread.ios}" if spread.ios < 10**10 else f"{spread.ios:.2e}"
-        yield f"{name:>18} " + "".join(f"{_figure(value):>10}" for value in values) + f"{ios:>11}"
+def _spread_grid(title: str, sides: Mapping[str, Spread]) -> DocumentTable:
+    head = (("", ""), *((f"p{percent:g}", "ms") for percent in PERCENTS), ("max", "ms"), ("I/Os", ""))
+    return DocumentTable(title, head, tuple(_spread_row(name, spread) for name, spread in sides.items()))
 
 
-def _summary(comparison: Comparison) -> Iterator[str]:
+def _spread_row(name: str, spread: Spread) -> tuple[str, ...]:
+    values = [*(spread.percentiles.get(percent, math.nan) for percent in PERCENTS), spread.largest]
+    ios = f"{spread.ios}" if spread.ios < 10**10 else f"{spread.ios:.2e}"
+    return (name, *map(_figure, values), ios)
+
+
+def _summary(comparison: Comparison) -> Iterator[Block]:
     options = comparison.options
     found = [f"{count} {_verdict_words(verdict)}" for verdict, count in comparison.verdicts.items() if count]
     within = f"delta {100 * options.delta:g} % of A, or the floor of its unit"
-    yield from _wrapped(f"{', '.join(found) or 'no figures in common'}; {within}", "")
+    yield Paragraph(f"{', '.join(found) or 'no figures in common'}; {within}", important=True)
     if comparison.idle:
-        yield from _wrapped(f"{comparison.idle} without I/O in A and B left out (--all shows them)", "")
+        yield Paragraph(f"{comparison.idle} without I/O in A and B left out (--all shows them)")
     if {marked_tier(found) for row in comparison.rows for found in row.fields} & {Tier.SAMPLED, Tier.KERNEL}:
-        yield LEGEND
+        yield Paragraph(LEGEND)
 
 
 def _verdict_words(verdict: Verdict) -> str:
     return "differ" if verdict is Verdict.DIFFERS else verdict.value
-
-
-def _wrapped_if(text: str) -> Iterator[str]:
-    if text:
-        yield from _wrapped(text, "  ")
-
-
-def _wrapped(text: str, indent: str) -> Iterator[str]:
-    yield from textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
