@@ -11,18 +11,22 @@ import numpy as np
 from collectors.compare.part import PartText
 from collectors.compare.side import Figure, Side, SideRow, Spread
 from collectors.model import Tier
+from collectors.tables.study.subjects import SWEEP_POINTS, figure_of
 from engine.errors import UsageError, unusable, words_of
 from engine.small_file import FileKindError, read_head
 from engine.statistics.batch_means import BATCHES
 from engine.statistics.difference import Estimate
 from engine.statistics.student_t import t_quantile
 from engine.study.trial_file import read_trials
+from engine.sweep.text import PointSummary
 from engine.sweep.trial import TRIALS, Trial
 from engine.text import safe_text
 
 _LEAST_TRIALS = 3
 """Fewest trials whose spread says how well a figure is known."""
 _CONFIDENCE = 0.95
+_FIELDS = (("bytes_per_s", "bytes_per_s"), ("await_ms", "mean_ms"), ("in_flight", "in_flight"))
+"""Fields of loads, and those of points that say the same of a trial."""
 _PERCENTILES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99.9"}
 
 
@@ -71,15 +75,15 @@ def _example(loads: Sequence[tuple[int, float]], *, several: bool) -> str:
 
 
 def _row(trials: Sequence[Trial]) -> SideRow:
+    points = [PointSummary(trial.load, (trial,)) for trial in trials]
+    known = {name: [figure_of(SWEEP_POINTS, point, field) or 0.0 for point in points] for name, field in _FIELDS}
     figures = {
         "iops": Figure(_mean([trial.iops for trial in trials]), estimate=_throughput(trials), tier=Tier.EXACT),
-        "bytes_per_s": _between([trial.bytes_per_s for trial in trials]),
-        "await_ms": _between([trial.latency_ns / 1e6 for trial in trials]),
-        "in_flight": _between([trial.in_flight for trial in trials]),
+        **{name: _between(values) for name, values in known.items()},
     }
     percentiles = {percent: _median_ms(trials, name) for percent, name in _PERCENTILES.items()}
-    known = {percent: value for percent, value in percentiles.items() if not math.isnan(value)}
-    spread = Spread(known, _median_ms(trials, "max"), sum(trial.ios for trial in trials))
+    measured = {percent: value for percent, value in percentiles.items() if not math.isnan(value)}
+    spread = Spread(measured, _median_ms(trials, "max"), sum(trial.ios for trial in trials))
     return SideRow("load_total", "load", "all targets", "load", figures, spreads={"latency": spread})
 
 

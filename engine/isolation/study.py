@@ -49,6 +49,36 @@ class IsolationPoint(Struct, frozen=True):
     aggressor_iops: float | None
     seconds: tuple[VictimSecond, ...]
 
+    @property
+    def queue_depth(self) -> float | None:
+        """Queue depth of the aggressor; None without one."""
+        return None if self.aggressor is None else float(self.aggressor.queue_depth)
+
+    @property
+    def iops(self) -> float | None:
+        """I/Os per second of the victim; None while nothing was measured."""
+        time_s = sum(second.duration_s for second in self.seconds)
+        return self._ios / time_s if time_s else None
+
+    @property
+    def skipped(self) -> float | None:
+        """Arrivals of the victim that found no free slot in time; None while nothing was measured."""
+        return float(sum(second.skipped for second in self.seconds)) if self.seconds else None
+
+    @property
+    def mean_ms(self) -> float | None:
+        """Mean response time of the victim; None without I/Os."""
+        return _ms(sum(second.latency_sum_ns for second in self.seconds) / self._ios) if self._ios else None
+
+    @property
+    def p99_ms(self) -> float | None:
+        """Response time that 99 % of the I/Os of the victim do not exceed; None with too few of them."""
+        return _ms(pooled_p99_ns(self.seconds))
+
+    @property
+    def _ios(self) -> int:
+        return sum(second.ios for second in self.seconds)
+
 
 def point_name(load: AggressorLoad | None, cap: Cap) -> str:
     """Name a point in words of a sentence."""
@@ -110,20 +140,11 @@ class IsolationStudy(Struct, frozen=True):
         return StudyTable(title, _COLUMNS, tuple(StudyRow(self._cells(point)) for point in self.points))
 
     def _cells(self, point: IsolationPoint) -> tuple[Cell, ...]:
-        other, time_s = point.aggressor, sum(second.duration_s for second in point.seconds)
-        ios = sum(second.ios for second in point.seconds)
-        mean_ns = sum(second.latency_sum_ns for second in point.seconds) / ios if ios else None
+        other = point.aggressor
         load: tuple[Cell, ...] = ("alone", "-", "-", None)
         if other is not None:
-            load = (float(other.queue_depth), other.block, point.cap.text, point.aggressor_iops)
-        return (
-            *load,
-            ios / time_s if time_s else None,
-            float(sum(second.skipped for second in point.seconds)),
-            _ms(mean_ns),
-            _ms(pooled_p99_ns(point.seconds)),
-            self.factor(point),
-        )
+            load = (point.queue_depth, other.block, point.cap.text, point.aggressor_iops)
+        return (*load, point.iops, point.skipped, point.mean_ms, point.p99_ms, self.factor(point))
 
     @property
     def answer(self) -> str:

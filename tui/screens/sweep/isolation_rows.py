@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from collectors.tables.study.subjects import ISOLATION_POINTS, figure_of
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
-from engine.isolation.victim import pooled_p99_ns
 from tui.sweep.state import RUNNING_PHASES, StudyState
 
 IsolationState: TypeAlias = StudyState[IsolationStudy, IsolationPoint, IsolationPoint]
@@ -59,49 +58,7 @@ class IsolationRow(Struct, frozen=True):
 
     def figure(self, name: str) -> float | None:
         """Return a figure of the point; latencies in ms."""
-        return _FIGURES[name](self)
-
-
-def _time_s(row: IsolationRow) -> float:
-    return sum(second.duration_s for second in row.point.seconds)
-
-
-def _ios(row: IsolationRow) -> int:
-    return sum(second.ios for second in row.point.seconds)
-
-
-def _depth(row: IsolationRow) -> float | None:
-    return None if row.point.aggressor is None else float(row.point.aggressor.queue_depth)
-
-
-def _iops(row: IsolationRow) -> float | None:
-    time_s = _time_s(row)
-    return _ios(row) / time_s if time_s else None
-
-
-def _skipped(row: IsolationRow) -> float | None:
-    return float(sum(second.skipped for second in row.point.seconds)) if row.point.seconds else None
-
-
-def _mean(row: IsolationRow) -> float | None:
-    ios = _ios(row)
-    return sum(second.latency_sum_ns for second in row.point.seconds) / ios / 1e6 if ios else None
-
-
-def _p99(row: IsolationRow) -> float | None:
-    time_ns = pooled_p99_ns(row.point.seconds)
-    return None if time_ns is None else time_ns / 1e6
-
-
-_FIGURES: Mapping[str, Callable[[IsolationRow], float | None]] = {
-    "queue_depth": _depth,
-    "aggressor_iops": lambda row: row.point.aggressor_iops,
-    "iops": _iops,
-    "skipped": _skipped,
-    "mean_ms": _mean,
-    "p99_ms": _p99,
-    "isolation_p5": lambda row: row.low_factor,
-}
+        return figure_of(ISOLATION_POINTS, self, name)
 
 
 def isolation_rows(state: IsolationState) -> list[IsolationRow]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from collectors.tables.study.subjects import METRICS
+from collectors.tables.study.subjects import RATE_POINTS, figure_of, rate_latency_ms
 from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.grid import RateGrid
@@ -74,14 +73,8 @@ class RateRow(Struct, frozen=True):
 
     def figure(self, name: str) -> float | None:
         """Return IOPS or the number of trials, or a latency in ms by its field or its name in limits; medians."""
-        match name:
-            case "iops":
-                return statistics.median(trial.iops for trial in self.trials) if self.trials else None
-            case "trials":
-                return float(len(self.trials))
-        metric = METRICS.get(name, name)
-        known = [trial.latencies_ns[metric] for trial in self.trials if metric in trial.latencies_ns]
-        return statistics.median(known) / 1e6 if known else None
+        found = figure_of(RATE_POINTS, self.trials, name)
+        return rate_latency_ms(self.trials, name) if found is None else found
 
 
 class CurveFigures(Struct, frozen=True):

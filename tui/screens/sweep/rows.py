@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from collectors.tables.study.subjects import METRICS
+from collectors.tables.study.subjects import SWEEP_POINTS, figure_of
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
@@ -89,26 +88,7 @@ class PointRow(Struct, frozen=True):
         return self.summary.latency_ms(name)
 
 
-def _little_pct(summary: PointSummary) -> float | None:
-    """Deviation from Little's law of the measurement where it is largest."""
-    known = [trial.little for trial in summary.trials if trial.little is not None]
-    return 100 * max(known, key=abs) if known else None
-
-
-def _latency(metric: str, summary: PointSummary) -> float | None:
-    return summary.latency_ms(metric)
-
-
 _RANKS = {PointState.MEASURING: 1.0, PointState.FAILED: 2.0}
-_FIGURES: Mapping[str, Callable[[PointSummary], float | None]] = {
-    "iops": lambda summary: summary.iops,
-    "bytes_per_s": lambda summary: statistics.median(trial.bytes_per_s for trial in summary.trials),
-    "in_flight": lambda summary: statistics.median(trial.in_flight for trial in summary.trials),
-    "little_pct": _little_pct,
-    "noise_pct": lambda summary: 100 * summary.spread,
-    "trials": lambda summary: float(len(summary.trials)),
-    **{name: functools.partial(_latency, metric) for name, metric in METRICS.items()},
-}
 _NO_FIGURES: Mapping[str, float | None] = {}
 
 
@@ -147,7 +127,11 @@ def _summaries(trials: tuple[Trial, ...]) -> dict[int, tuple[PointSummary, Mappi
         by_load.setdefault(round(trial.load) if trial.load else 1, []).append(trial)
     repeats = Repeats.of(trials)
     found = ((load, PointSummary.of(load, of_load, repeats)) for load, of_load in by_load.items())
-    return {load: (summary, {name: read(summary) for name, read in _FIGURES.items()}) for load, summary in found}
+    return {load: (summary, _figures(summary)) for load, summary in found}
+
+
+def _figures(summary: PointSummary) -> Mapping[str, float | None]:
+    return {field.id: figure_of(SWEEP_POINTS, summary, field.id) for field in SWEEP_POINTS.fields}
 
 
 def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:
