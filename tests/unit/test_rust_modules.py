@@ -20,8 +20,18 @@ def _tree(folder: Path, files: dict[str, str]) -> Path:
 @pytest.mark.slow
 def test_no_circle_in_the_rust_core() -> None:
     imports = read_imports(_SOURCES)
-    assert "crate::load::epoch" in imports["crate::load::timeline"]
+    assert "crate::load::epochs::epoch" in imports["crate::load::epochs::timeline"]
     assert find_circles(imports) == []
+
+
+@pytest.mark.slow
+def test_no_circle_of_folders_in_the_load_engine() -> None:
+    folders: dict[str, set[str]] = {}
+    for module, others in read_imports(_SOURCES).items():
+        named = {"::".join(each.split("::")[:3]) for each in others if each.startswith("crate::load::")}
+        folders.setdefault("::".join(module.split("::")[:3]), set()).update(named)
+    assert "crate::load::counts" in folders["crate::load::running"]
+    assert find_circles({folder: others - {folder} for folder, others in folders.items()}) == []
 
 
 def test_a_circle_is_found_over_several_modules(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::layout::{Busy, IO_TIME, ROOT_MEMBER, ROOT_MEMBERS, ROOT_SLACK_NS, ROOT_TIME_SHIFT};
-use crate::load::clock::monotonic_ns;
+use crate::load::system::clock::monotonic_ns;
 
 /// The number of busy leaves of a device, or of busy devices of a group.
 pub fn members(root: u64) -> u64 {

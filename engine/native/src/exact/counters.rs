@@ -208,7 +208,7 @@ mod tests {
     use super::super::histograms::Histograms;
     use super::super::sizes::Sizes;
     use super::*;
-    use crate::load::clock::monotonic_ns;
+    use crate::load::system::clock::monotonic_ns;
 
     const SHARDS: usize = 2;
 

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::layout::{Busy, Device, GROUPS_OF_DEVICE, Group};
 use super::maps::Maps;
 use super::rows::Rows;
-use crate::load::clock::monotonic_ns;
+use crate::load::system::clock::monotonic_ns;
 
 type List = [u16; GROUPS_OF_DEVICE];
 

@@ -12,7 +12,7 @@ use super::grouping::lose_from_driver;
 use super::layout::{IO_BIO, IO_COUNTED, IO_DEVICE_SHIFT, IO_LEAF_SHIFT, IO_QUEUED, IO_TIME, Io};
 use super::maps::Maps;
 use super::rows::{Row, Rows};
-use crate::load::clock::monotonic_ns;
+use crate::load::system::clock::monotonic_ns;
 use crate::sample::sysfs_name;
 
 /// Younger ones may just be on their way.

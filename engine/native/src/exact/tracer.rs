@@ -20,7 +20,7 @@ use super::sizes::Sizes;
 use super::slowest;
 use super::types::Types;
 use super::view::{View, ended_epoch};
-use crate::load::clock::monotonic_ns;
+use crate::load::system::clock::monotonic_ns;
 
 pub struct Tracer {
     pub programs: Programs,

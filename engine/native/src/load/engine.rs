@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::backend::Backend;
-use super::coordinator::coordinate;
-use super::failure::Failure;
-use super::flow::{FlowGate, FlowShare};
+use super::backends::workers;
 use super::knobs::{Knobs, Limits, Settings};
-use super::lock::lock;
-use super::mode_turn;
-use super::readings::Readings;
-use super::run::Run;
-use super::shared_state::Core;
-use super::target::Target;
+use super::pace::flow::{FlowGate, FlowShare};
+use super::running::backend::Backend;
+use super::running::coordinator::coordinate;
+use super::running::failure::Failure;
+use super::running::readings::Readings;
+use super::running::run::Run;
+use super::running::shared_state::Core;
+use super::system::lock::lock;
+use super::targets::mode_turn;
+use super::targets::target::Target;
 use super::verify::{self, Verifier};
-use super::workers;
 
 /// How long workers have to end after their I/Os were given up.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);

@@ -18,7 +18,7 @@ use crate::exact::processes;
 use crate::exact::rows::Row;
 use crate::exact::slowest;
 use crate::exact::view::View;
-use crate::load::lock::lock;
+use crate::load::system::lock::lock;
 
 /// Row, series, bucket, count.
 type CellArrays<'py> = (

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::reader::table;
 use crate::exact::rpc::calls::{COLUMNS, NfsCalls};
 use crate::exact::rpc::slow;
-use crate::load::lock::lock;
+use crate::load::system::lock::lock;
 
 type CallArrays<'py> = (
     Bound<'py, PyArray2<u64>>,

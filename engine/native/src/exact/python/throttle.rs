@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::reader::table;
 use crate::exact::throttle::waits::{COLUMNS, ThrottleWaits};
-use crate::load::lock::lock;
+use crate::load::system::lock::lock;
 
 type WaitArrays<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<u64>>);
 

@@ -18,7 +18,7 @@ use crate::exact::failure::Failure;
 use crate::exact::maps;
 use crate::exact::tracer::Tracer;
 use crate::exact::view::View;
-use crate::load::lock::lock;
+use crate::load::system::lock::lock;
 
 #[pyclass(frozen, extends = TraceReader, module = "engine._native")]
 pub struct BlockTracer {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::checks::{check_block, check_depth, check_policy, checked_rate, checked_threads};
 use super::settings::Settings;
 use super::values::{Knobs, Limits};
+use crate::load::counts::stats::Direction;
 use crate::load::pattern::{CERTAIN, Mix, Passes, chance};
-use crate::load::stats::Direction;
-use crate::load::stripe::Layout;
-use crate::load::target::Target;
+use crate::load::targets::stripe::Layout;
+use crate::load::targets::target::Target;
 
 impl Settings {
     /// Checks knobs; the error says which is out of range and why.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::settings::Settings;
 use super::values::{Knobs, Limits, MAX_THREADS};
-use crate::load::arrival::Arrival;
-use crate::load::mode::Mode;
+use crate::load::pace::arrival::Arrival;
 use crate::load::pattern::StreamPlan;
 use crate::load::policy::PolicyName;
-use crate::load::target::Target;
+use crate::load::targets::mode::Mode;
+use crate::load::targets::target::Target;
 
 /// Writes never share a buffer, as one in flight must not change.
 const MAX_WRITE_BUFFER_BYTES: u64 = 4 << 30;

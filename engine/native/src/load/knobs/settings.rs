@@ -3,12 +3,12 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use crate::load::fsyncs::Flush;
-use crate::load::mode::Mode;
+use crate::load::counts::stats::Direction;
+use crate::load::pace::fsyncs::Flush;
 use crate::load::pattern::{CERTAIN, Distribution, Mix, Order, Passes, Rng};
 use crate::load::policy::PolicyName;
-use crate::load::stats::Direction;
-use crate::load::stripe::Layout;
+use crate::load::targets::mode::Mode;
+use crate::load::targets::stripe::Layout;
 
 /// Checked knobs; `Settings::new` in `checked.rs` checks them.
 #[derive(Debug)]

@@ -4,15 +4,15 @@ use std::fs::File;
 use std::sync::Arc;
 
 use super::*;
-use crate::load::arrival::Arrival;
-use crate::load::fsyncs::Flush;
-use crate::load::mode::Mode;
-use crate::load::node::Node;
+use crate::load::counts::stats::Direction;
+use crate::load::pace::arrival::Arrival;
+use crate::load::pace::fsyncs::Flush;
+use crate::load::pace::priority::Priorities;
 use crate::load::pattern::{BlockShare, CERTAIN, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
-use crate::load::priority::Priorities;
-use crate::load::stats::Direction;
-use crate::load::target::Target;
+use crate::load::targets::mode::Mode;
+use crate::load::targets::node::Node;
+use crate::load::targets::target::Target;
 
 fn target(size_bytes: u64, writable: bool) -> Arc<Target> {
     let fd = File::open("/dev/null").unwrap().into();

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use crate::load::arrival::Arrival;
-use crate::load::fsyncs::Flush;
-use crate::load::mode::Mode;
+use crate::load::pace::arrival::Arrival;
+use crate::load::pace::fsyncs::Flush;
+use crate::load::pace::priority::Priorities;
+use crate::load::pace::rest::Rest;
 use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
-use crate::load::priority::Priorities;
-use crate::load::rest::Rest;
+use crate::load::targets::mode::Mode;
 
 /// Largest number of threads the `threads` backend starts (`engine.job.spec.MAX_THREADS`).
 pub const MAX_THREADS: usize = 1000;

@@ -12,8 +12,8 @@ mod streams;
 mod zipf;
 mod zones;
 
-use super::logical::ALONE;
-use super::stats::Direction;
+use super::counts::logical::ALONE;
+use super::counts::stats::Direction;
 
 pub use chance::{CERTAIN, chance};
 pub use distribution::Distribution;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::load::stats::Direction;
+use crate::load::counts::stats::Direction;
 
 /// How many streams there are, where they begin and how they go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,18 +12,18 @@ use super::descriptors::duplicate;
 use super::errors::os_error;
 use super::flow::FlowShare;
 use super::numbers::{above_0, bits, seconds, unsigned};
-use crate::load::arrival::Arrival;
-use crate::load::backend::Backend;
-use crate::load::clock::Clock;
+use crate::load::counts::stats::Direction;
 use crate::load::engine::Options;
-use crate::load::fsyncs::Flush;
 use crate::load::knobs::{Knobs, Limits, RingUse};
-use crate::load::mode::Mode;
+use crate::load::pace::arrival::Arrival;
+use crate::load::pace::fsyncs::Flush;
+use crate::load::pace::priority::{Priorities, Rule};
+use crate::load::pace::rest::Rest;
 use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
-use crate::load::priority::{Priorities, Rule};
-use crate::load::rest::Rest;
-use crate::load::stats::Direction;
+use crate::load::running::backend::Backend;
+use crate::load::system::clock::Clock;
+use crate::load::targets::mode::Mode;
 
 /// `engine.job.limits.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;

@@ -3,7 +3,7 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::load::timeline::Cell;
+use crate::load::epochs::timeline::Cell;
 
 /// Target, series, bucket, count.
 pub type CellArrays<'py> = (

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::load::refusal::refused;
+use crate::load::system::refusal::refused;
 
 fn status_flags(fd: RawFd) -> io::Result<i32> {
     // SAFETY: F_GETFL takes no pointer.

@@ -15,9 +15,9 @@ use super::rows::{
 use super::target::LoadTarget;
 use super::verify::{DamageRow, VerifyPass, damage_row};
 use crate::load::engine::Engine;
-use crate::load::lock::lock;
-use crate::load::target::Target;
-use crate::load::timeline::AnyEpoch;
+use crate::load::epochs::timeline::AnyEpoch;
+use crate::load::system::lock::lock;
+use crate::load::targets::target::Target;
 use crate::load::verify::{Pass, Reference};
 
 #[pyclass(module = "engine._native", frozen)]

@@ -6,13 +6,13 @@ use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::cells::{CellArrays, cell_arrays};
-use crate::load::cpu_span::CpuTimes;
-use crate::load::histogram::Counts;
-use crate::load::levels::{Level, Rows};
-use crate::load::packed::PackedCells;
-use crate::load::peaks::PeakSum;
-use crate::load::sums::Sums;
-use crate::load::timeline::{AnyEpoch, Cell};
+use crate::load::counts::cpu_span::CpuTimes;
+use crate::load::counts::histogram::Counts;
+use crate::load::counts::levels::{Level, Rows};
+use crate::load::counts::packed::PackedCells;
+use crate::load::counts::peaks::PeakSum;
+use crate::load::counts::sums::Sums;
+use crate::load::epochs::timeline::{AnyEpoch, Cell};
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct EpochStats {

@@ -5,8 +5,8 @@ use std::io;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::load::failure::Failure;
-use crate::load::refusal::{errno, words};
+use crate::load::running::failure::Failure;
+use crate::load::system::refusal::{errno, words};
 
 /// An `OSError` with the kernel's number, from which Python makes the right subclass.
 pub fn os_error(error: &io::Error) -> PyErr {

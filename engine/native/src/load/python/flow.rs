@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::numbers::{above_0, seconds};
-use crate::load::flow;
+use crate::load::pace::flow;
 
 /// The part of one load in a flow, for the `flow` of its settings.
 #[pyclass(module = "engine._native", frozen)]

@@ -18,10 +18,11 @@ use pyo3::prelude::*;
 
 use self::errors::os_error;
 use self::numbers::{bits, unsigned};
-use super::content::Content;
-use super::cpu_span::CpuTimes;
-use super::histogram::{BUCKETS, SUB_BITS};
-use super::{fill, ring_lock, ring_setup};
+use super::counts::cpu_span::CpuTimes;
+use super::counts::histogram::{BUCKETS, SUB_BITS};
+use super::data::content::Content;
+use crate::load::rings::{ring_lock, ring_setup};
+use crate::load::targets::fill;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("HISTOGRAM_SUB_BITS", SUB_BITS)?;

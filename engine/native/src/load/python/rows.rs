@@ -1,8 +1,8 @@
 //! Rows of the raw tables of the load, in the order of their columns.
 
-use crate::load::readings::{Counters, PathCounters};
-use crate::load::slowest::SlowIo;
-use crate::load::sums::Sums;
+use crate::load::counts::sums::Sums;
+use crate::load::running::readings::{Counters, PathCounters};
+use crate::load::running::slowest::SlowIo;
 
 /// Columns of the raw table `load`.
 pub const COUNTER_COLUMNS: usize = SUM_COLUMNS + GAUGE_COLUMNS;

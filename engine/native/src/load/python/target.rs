@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use super::descriptors::{duplicate, open_for_reading, opened_for_writing};
 use super::errors::os_error;
 use super::numbers::unsigned;
-use crate::load::node::Node;
-use crate::load::target::Target;
+use crate::load::targets::node::Node;
+use crate::load::targets::target::Target;
 
 /// What is reported of one path; the same attributes as `engine._native.LoadPath` documents.
 #[pyclass(module = "engine._native", frozen)]

@@ -11,7 +11,7 @@ use super::descriptors::duplicate;
 use super::errors::os_error;
 use super::numbers::{seconds, unsigned};
 use super::target::LoadTarget;
-use crate::load::lock::lock;
+use crate::load::system::lock::lock;
 use crate::load::verify::{
     Damage, DamagedRange, Home, Journal, Outcome, Pass, Reference, WriteMap,
 };

@@ -8,8 +8,8 @@ use super::judge::Judge;
 use super::ledger::{Entry, Expected};
 use super::unit::{self, Content, UNIT_BYTES, units};
 use super::verifier::{Found, ReadSums, Verifier};
-use crate::load::lock::lock;
 use crate::load::pattern::Part;
+use crate::load::system::lock::lock;
 
 impl Verifier {
     /// Compares the data of a read with what it must be; `before` is from before it was issued.

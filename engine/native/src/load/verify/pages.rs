@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use crate::load::refusal::refused;
+use crate::load::system::refusal::refused;
 
 /// Words in pages that the kernel provides as they are touched.
 pub struct Pages {

@@ -15,11 +15,11 @@ use super::judge::{Judge, Sums};
 use super::ledger::{Entry, Expected, WriteMap};
 use super::reading::read_findings;
 use super::unit::UNIT_BYTES;
-use crate::load::clock::{Clock, Instant, monotonic_ns};
-use crate::load::lock::lock;
-use crate::load::memory::Memory;
-use crate::load::outstanding::{Outstanding, Waiting};
-use crate::load::target::Target;
+use crate::load::counts::outstanding::{Outstanding, Waiting};
+use crate::load::data::memory::Memory;
+use crate::load::system::clock::{Clock, Instant, monotonic_ns};
+use crate::load::system::lock::lock;
+use crate::load::targets::target::Target;
 
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Chunks per thread that may be read ahead of the one to be judged next.

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 
 use super::finding::Finding;
 use super::unit::{UNIT_BYTES, units};
-use crate::load::memory::Memory;
-use crate::load::target::Target;
+use crate::load::data::memory::Memory;
+use crate::load::targets::target::Target;
 
 /// Size of the pieces that locate the failure where a large read fails.
 const PIECE_BYTES: u64 = 4096;

@@ -145,7 +145,7 @@ fn word(unit: &[u8; UNIT_BYTES], number: usize) -> u64 {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::load::content;
+    use crate::load::data::content;
     use crate::load::pattern::Rng;
 
     pub fn any_fields(rng: &mut Rng) -> Fields {

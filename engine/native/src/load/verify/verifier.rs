@@ -12,9 +12,9 @@ use super::home::Home;
 use super::journal::{Facts, Journal};
 use super::ledger::{Entry, WriteMap};
 use super::unit::{self, Fields, UNIT_BYTES};
-use crate::load::lock::lock;
 use crate::load::pattern::Part;
-use crate::load::target::Target;
+use crate::load::system::lock::lock;
+use crate::load::targets::target::Target;
 
 const UNIT: u64 = UNIT_BYTES as u64;
 /// The largest size of the write maps of a run, over all targets.

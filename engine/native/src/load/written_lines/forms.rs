@@ -3,17 +3,17 @@
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use crate::load::arrival::Arrival;
-use crate::load::backend::Backend;
 use crate::load::engine::Options;
-use crate::load::fsyncs::Flush;
 use crate::load::knobs::{Knobs, Limits, RingUse};
-use crate::load::mode::Mode;
-use crate::load::node::Node;
+use crate::load::pace::arrival::Arrival;
+use crate::load::pace::fsyncs::Flush;
+use crate::load::pace::priority::Priorities;
 use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
-use crate::load::priority::Priorities;
-use crate::load::target::Target;
+use crate::load::running::backend::Backend;
+use crate::load::targets::mode::Mode;
+use crate::load::targets::node::Node;
+use crate::load::targets::target::Target;
 
 pub const WORKERS: usize = 8;
 const TARGETS: usize = 8;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
-use crate::load::memory::Memory;
+use crate::load::data::memory::Memory;
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::forms::{FORMS, Form, Load, WORKERS};
 use super::protection::writes_during;
 use super::{shared, threads};
-use crate::load::cpu::thread_ns;
 use crate::load::engine::Engine;
+use crate::load::system::cpu::thread_ns;
 
 /// Enough writes of each worker that what several write is written by several. They are counted, not the I/Os: while a thread
 /// that may write a page is off the processor, others write to it unnoticed.
