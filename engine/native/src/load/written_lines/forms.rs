@@ -22,7 +22,7 @@ const UNIT_BYTES: u64 = 64 << 10;
 
 /// What any load writes on lines of several workers, by module, and seldom: one read in 10 ms is judged; the slowest 16
 /// I/Os since the last reading are kept.
-const ANY: [&str; 2] = ["content", "slowest"];
+const ANY: [&str; 2] = ["data::content", "running::slowest"];
 
 /// A load to be started.
 pub struct Load {
@@ -49,7 +49,7 @@ pub const FORMS: [Form; 8] = [
     // The parts of a logical I/O wait for a free slot of any worker, and complete on several.
     Form {
         name: "stripe",
-        shares: &["fanout", "logical", "pattern"],
+        shares: &["layout::fanout", "counts::logical", "pattern"],
         paths: 1,
         change: |load| load.knobs.blocks[0].block_bytes = 4 * UNIT_BYTES,
     },
@@ -57,13 +57,13 @@ pub const FORMS: [Form; 8] = [
     Form {
         name: "mirror",
         shares: &[
-            "fanout",
-            "mirror",
+            "layout::fanout",
+            "layout::mirror",
             "policy",
-            "logical",
+            "counts::logical",
             "pattern",
-            "policy_cost",
-            "histogram",
+            "counts::policy_cost",
+            "counts::histogram",
         ],
         paths: 1,
         change: |load| load.options.limits.copies = 2,
@@ -71,7 +71,7 @@ pub const FORMS: [Form; 8] = [
     // Whoever has a free slot takes the next arrival of a target.
     Form {
         name: "open loop",
-        shares: &["schedule", "pattern"],
+        shares: &["pace::schedule", "pattern"],
         paths: 1,
         change: |load| {
             load.options.limits.arrival = Arrival::Poisson;
@@ -82,7 +82,12 @@ pub const FORMS: [Form; 8] = [
     // A path is chosen by what all workers have outstanding on it; one choice in 64 is timed, in a histogram of all.
     Form {
         name: "paths",
-        shares: &["multipath", "policy", "policy_cost", "histogram"],
+        shares: &[
+            "targets::multipath",
+            "policy",
+            "counts::policy_cost",
+            "counts::histogram",
+        ],
         paths: 2,
         change: |_| {},
     },
@@ -114,7 +119,7 @@ pub const FORMS: [Form; 8] = [
     // What is left to transfer on a target is taken by any worker.
     Form {
         name: "bytes",
-        shares: &["budget"],
+        shares: &["targets::budget"],
         paths: 1,
         change: |load| load.options.limits.io_bytes = Some(1 << 50),
     },
@@ -135,8 +140,11 @@ impl Form {
 
     /// Whether a function may write a line that several workers write.
     pub fn allows(&self, function: &str) -> bool {
-        let module = function.split("::").next().unwrap_or(function);
-        self.shares.iter().chain(&ANY).any(|name| *name == module)
+        let is_of = |module: &str| {
+            let rest = function.strip_prefix(module);
+            rest.is_some_and(|rest| rest.starts_with("::"))
+        };
+        self.shares.iter().chain(&ANY).any(|module| is_of(module))
     }
 }
 

@@ -11,7 +11,7 @@ const SYMBOL: usize = 24;
 /// The module whose functions are shown, what precedes it where a trait is implemented, and what says nothing of who locks.
 const MODULE: &str = "_native::load::";
 const IMPLEMENTED: &str = "_$LT$";
-const LOCK: &str = "lock::";
+const LOCK: &str = "system::lock::";
 
 pub struct Functions(Vec<(usize, String)>);
 
