@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Grid as Cells
 from textual.content import Content
 from textual.geometry import Size
 
@@ -23,11 +22,10 @@ from tui.keys import bindings_of
 from tui.screen_registry import CACHES as ENTRY
 from tui.screens.details import DiskView
 from tui.screens.shared.base import View
-from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.chart_curves import Panel, RowCharts
 from tui.screens.shared.pages import open_page
 from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
-from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -67,8 +65,7 @@ class CachesView(View):
             id="rows",
         )
         yield TextLine(" ", id="figures", classes="extra")
-        with Cells(id="charts", classes="extra chart-area"):
-            yield from (panel.make() for panel in _PANELS)
+        yield RowCharts(*_PANELS)
 
     def show_frame(self, frame: Frame) -> None:
         """Update the rows and the row under the cursor."""
@@ -96,21 +93,7 @@ class CachesView(View):
         line.put(Content.assemble((f" {name}\n", "bold"), figures))
 
     def _show_charts(self, frame: Frame) -> None:
-        key = self.query_one("#rows", Grid).cursor_key
-        if key is None:
-            self._show_no_charts()
-        if row_of(key, frame.tables.get(CACHES.table)) is None or key is None:
-            return
-        series = self.app_state.history.series(CACHES.table, key, frame.time_ns, self.app_state.span_ns)
-        for panel in _PANELS:
-            chart = self.query_one(f"#{panel.id}", Chart)
-            if chart.display:
-                draw(chart, series, panel, self.app_state)
-
-    def _show_no_charts(self) -> None:
-        reason = self.query_one("#rows", Grid).empty_line
-        for panel in _PANELS:
-            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
+        self.query_one(RowCharts).show_chosen(self.app_state, frame, self.query_one("#rows", Grid))
 
     @on(Grid.RowHighlighted, "#rows")
     def _highlighted(self) -> None:

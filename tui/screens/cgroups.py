@@ -10,7 +10,6 @@ import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Grid as Cells
 from textual.content import Content
 from textual.geometry import Size
 
@@ -27,13 +26,12 @@ from tui.keys import bindings_of
 from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.details import DiskView
 from tui.screens.shared.base import View
-from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.chart_curves import Panel, RowCharts
 from tui.screens.shared.pages import open_page
 from tui.screens.shared.process_scope import Scope
 from tui.text.columns import default_columns, figure_lines, with_trend
 from tui.text.glyphs import glyphs_of
 from tui.text.row_texts import cgroup_texts
-from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -72,8 +70,7 @@ class CgroupsScreen(View):
         columns = with_trend(default_columns(CGROUPS.table), CGROUPS.table, after="")
         yield Grid(CGROUPS.table, columns, sort="iops", name_title="Group and device", name_part=2, id="groups")
         yield TextLine(" ", id="figures", classes="extra")
-        with Cells(id="charts", classes="extra chart-area"):
-            yield from (panel.make() for panel in PANELS)
+        yield RowCharts(*PANELS)
 
     def show_frame(self, frame: Frame) -> None:
         """Update summary, rows and the row under the cursor."""
@@ -118,21 +115,7 @@ class CgroupsScreen(View):
         line.put(Content.assemble((f" {safe_text(table.rows.names[row])}\n", "bold"), figures))
 
     def _show_charts(self, frame: Frame) -> None:
-        key = self.query_one("#groups", Grid).cursor_key
-        if key is None:
-            self._show_no_charts()
-        if row_of(key, frame.tables.get(CGROUPS.table)) is None or key is None:
-            return
-        series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
-        for panel in PANELS:
-            chart = self.query_one(f"#{panel.id}", Chart)
-            if chart.display:
-                draw(chart, series, panel, self.app_state)
-
-    def _show_no_charts(self) -> None:
-        reason = self.query_one("#groups", Grid).empty_line
-        for panel in PANELS:
-            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
+        self.query_one(RowCharts).show_chosen(self.app_state, frame, self.query_one("#groups", Grid))
 
     @on(Grid.RowHighlighted, "#groups")
     def _highlighted(self) -> None:

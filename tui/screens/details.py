@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Grid as Cells
 from textual.content import Content
 from textual.geometry import Size
 
@@ -28,11 +27,10 @@ from tui.screen_registry import DETAIL
 from tui.screens.paths.facts import facts_of, path_facts, port_facts
 from tui.screens.paths.sentences import path_summary, paths_by_key, port_summary, ports_by_key
 from tui.screens.shared.base import View
-from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, draw
+from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, RowCharts
 from tui.text.columns import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit, width_of
-from tui.widgets.chart.widget import Chart
 from tui.widgets.line import TextLine
 
 TITLE_WIDTH = 13
@@ -72,15 +70,13 @@ class DetailView(View):
     def __init__(self, app_state: AppState, key: str) -> None:
         super().__init__(app_state)
         self._key = key
-        self._panels = tuple(replace(panel, table=self.TABLE) for panel in PANELS)
 
     def compose_body(self) -> ComposeResult:
         """Compose sentence, attributes and charts."""
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
         yield TextLine(" ", id="figures", classes="extra")
-        with Cells(id="charts", classes="extra chart-area"):
-            yield from (panel.make() for panel in self._panels)
+        yield RowCharts(*(replace(panel, table=self.TABLE) for panel in PANELS))
 
     @abstractmethod
     def sentence(self, frame: Frame) -> str:
@@ -109,11 +105,7 @@ class DetailView(View):
         else:
             room = Size(self.size.width, line.size.height)
             line.put(figure_lines(table, self.TABLE, row, fields, room=room, glyphs=glyphs_of(self)))
-        series = self.app_state.history.series(self.TABLE, self._key, frame.time_ns, self.app_state.span_ns)
-        for panel in self._panels:
-            chart = self.query_one(f"#{panel.id}", Chart)
-            if chart.display:
-                draw(chart, series, panel, self.app_state)
+        self.query_one(RowCharts).show(self.app_state, frame, self._key)
 
     def _put_facts(self, facts: Content) -> None:
         """Show attributes in as many lines as they need, up to half of the screen; a low one has no charts."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Grid as Cells
 from textual.content import Content
 
 from collectors.field import Unit
@@ -18,13 +17,11 @@ from collectors.tables.nfs.schema import mount_of
 from collectors.tables.nfs.subject import NFS_MOUNTS, NFS_TRANSPORTS
 from collectors.tables.nfs.verdict import nfs_verdicts
 from engine.text import safe_text
-from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import NFS as ENTRY
 from tui.screens.shared.base import View
-from tui.screens.shared.chart_curves import Panel, draw, draw_nothing
+from tui.screens.shared.chart_curves import Panel, RowCharts
 from tui.text.columns import default_columns
-from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_beside_charts
 from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
@@ -65,8 +62,7 @@ class NfsView(View):
             name_title="Transport",
             id="transports",
         )
-        with Cells(id="charts", classes="extra chart-area"):
-            yield from (panel.make() for panel in _PANELS)
+        yield RowCharts(*_PANELS)
 
     def on_mount(self) -> None:
         """Prepare the texts of empty grids."""
@@ -96,20 +92,7 @@ class NfsView(View):
         key = self.query_one("#rows", Grid).cursor_key
         self._show_transports(frame, key)
         self._show_verdict(frame, key)
-        if key is None:
-            self._show_no_charts()
-        if key is None or row_of(key, frame.tables.get(NFS_MOUNTS.table)) is None:
-            return
-        series = self.app_state.history.series(NFS_MOUNTS.table, key, frame.time_ns, self.app_state.span_ns)
-        for panel in _PANELS:
-            chart = self.query_one(f"#{panel.id}", Chart)
-            if chart.display:
-                draw(chart, series, panel, self.app_state)
-
-    def _show_no_charts(self) -> None:
-        reason = self.query_one("#rows", Grid).empty_line
-        for panel in _PANELS:
-            draw_nothing(self.query_one(f"#{panel.id}", Chart), reason)
+        self.query_one(RowCharts).show_chosen(self.app_state, frame, self.query_one("#rows", Grid))
 
     def _show_verdict(self, frame: Frame, key: str | None) -> None:
         words = "" if key is None else nfs_verdicts(frame).get(mount_of(key), "")

@@ -1,18 +1,22 @@
-"""Chart curves from the history of a row."""
+"""Charts of the history of a row."""
 
 from __future__ import annotations
 
 import numpy as np
 from msgspec import Struct
+from textual.containers import Grid as Cells
 
 from collectors.field import Unit
+from collectors.model import Frame
 from collectors.registry import get_field
 from collectors.series import Series
 from engine.replacing import replace
 from tui.app_state import AppState
 from tui.axis_choice import AxisChoice
+from tui.history.subjects import row_of
 from tui.widgets.chart.model import ChartSeries, Stack
 from tui.widgets.chart.widget import WAITING, Chart
+from tui.widgets.grid.table import Grid
 
 _STYLES = {
     "await_ms": "chart--total",
@@ -76,6 +80,32 @@ def draw_nothing(chart: Chart, reason: str) -> None:
     """Say in a chart why it has no curves."""
     chart.empty_text = reason
     chart.show(np.empty(0, np.int64), ())
+
+
+class RowCharts(Cells):
+    """Charts of the history of one row."""
+
+    def __init__(self, *panels: Panel) -> None:
+        """Take the charts, all of one table."""
+        super().__init__(*(panel.make() for panel in panels), id="charts", classes="extra chart-area")
+        self._panels = panels
+
+    def show(self, app_state: AppState, frame: Frame, key: str) -> None:
+        """Show what is known of a row up to a frame."""
+        series = app_state.history.series(self._panels[0].table, key, frame.time_ns, app_state.span_ns)
+        for panel in self._panels:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if chart.display:
+                draw(chart, series, panel, app_state)
+
+    def show_chosen(self, app_state: AppState, frame: Frame, grid: Grid) -> None:
+        """Show the row under the cursor of a grid; without one they say why, and one that is gone leaves them."""
+        key = grid.cursor_key
+        if key is None:
+            for chart in self.query(Chart):
+                draw_nothing(chart, grid.empty_line)
+        elif row_of(key, frame.tables.get(self._panels[0].table)) is not None:
+            self.show(app_state, frame, key)
 
 
 def _no_history(app_state: AppState) -> str:
