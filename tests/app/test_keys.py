@@ -78,30 +78,6 @@ def test_no_settings_file_is_no_problem(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "none.toml").problems == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('[keys]\nsession.puase = "p"\n', "'session.puase'; did you mean 'session.pause'?"),
-        ("[keys]\nsession.pause = 3\n", "session.pause: 3 is not a key"),
-        ('[keys]\nsession.pause = ["p", 3]\n', "session.pause"),
-        ('[keys]\nsession.pause = "ctrl+"\n', "session.pause"),
-        ('[keys]\nview.help = "q"\n', "'q' is given to view.help and to session.quit"),
-        ('thme = "x"\n', "unknown setting 'thme'; did you mean 'theme'?"),
-        ("theme = 3\n", "theme must be a name"),
-        ("keys = 3\n", "keys must be a table"),
-        ('glyphs = "fancy"\n', "glyphs must be one of auto, unicode, ascii"),
-        ("mouse = 3\n", "mouse must be true or false"),
-        ("theme = \n", "config.toml"),
-    ],
-)
-def test_broken_settings_are_named_with_their_file(tmp_path: Path, text: str, message: str) -> None:
-    path = settings_of(tmp_path, text)
-    problems = load_settings(path).problems
-    assert len(problems) == 1
-    assert problems[0].startswith(str(path))
-    assert message in problems[0]
-
-
 def test_settings_are_looked_for_in_the_xdg_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lunscope").mkdir()
     settings_of(tmp_path / "lunscope", 'theme = "gruvbox"\n')

@@ -69,25 +69,6 @@ def test_the_folder_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (settings.save_folder, settings.view, settings.problems) == (tmp_path / "screens", "dense", ())
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('[screen]\nsave_folder = "screens"', "save_folder must be a path"),
-        ("[screen]\nsave_folder = 3", "save_folder must be a path"),
-        ('[screen]\nview = "wide"', "view must be one of normal, dense, lite"),
-        ('[screen]\nveiw = "dense"', "no setting 'veiw'; did you mean 'view'?"),
-        ('screen = "dense"', "screen must be a table"),
-    ],
-)
-def test_a_wrong_setting_is_named_and_ignored(text: str, problem: str, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text(text)
-    settings = load_settings(file)
-    assert (settings.save_folder, settings.view) == (None, None)
-    (found,) = settings.problems
-    assert problem in found
-
-
 @pytest.mark.parametrize("keys", [("S",), ("ctrl+p", *"screenshot", "enter")])
 async def test_key_and_palette_save_and_say_where(keys: tuple[str, ...], tmp_path: Path) -> None:
     folder = tmp_path / "screens"

@@ -16,10 +16,8 @@ from tests.app.shows import OneWidget, disks
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE, choose_glyphs
 from tui.theming import (
-    ThemeError,
     bundled_themes,
     default_theme,
-    parse_theme,
     register_themes,
     user_themes,
     variable_defaults,
@@ -61,31 +59,6 @@ async def test_without_colour_text_stays_legible_and_the_cursor_shows(
         assert all((style.bgcolor is None or style.bgcolor.is_default) for style in styles)
         assert any(segment.style is not None and segment.style.reverse for segment in lines[2])
         assert not any(segment.style is not None and segment.style.reverse for segment in lines[3])
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("name = ", "Invalid value"),
-        ('primary = "red"', "name is missing"),
-        ('name = "x"', "primary is missing"),
-        ('name = "X Y"\nprimary = "red"', "name = 'X Y' must be"),
-        (SOUND + 'colour = "red"', "unknown key 'colour'"),
-        (SOUND + 'error = "notacolour"', "error = 'notacolour' must be a colour"),
-        (SOUND + "dark = 1", "dark = 1 must be true or false"),
-        (SOUND + "luminosity_spread = 7.0", "luminosity_spread = 7.0 must be"),
-        (SOUND + "variables = 3", "variables must be a table"),
-        (SOUND + '[variables]\nhot = "red; } * { display: none"', "variable hot = 'red; }"),
-        (SOUND + '[variables]\nhott = "red"', "unknown variable 'hott'"),
-        (SOUND + '[variables]\nblock-cursor-text-style = "loud"', "must be a text style"),
-    ],
-)
-def test_broken_themes_are_refused_by_name_of_the_fault(text: str, complaint: str) -> None:
-    with pytest.raises(ThemeError) as refusal:
-        parse_theme(text, "mine.toml")
-    assert str(refusal.value).startswith("theme mine.toml skipped: ")
-    assert complaint in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 async def test_user_themes_load_and_broken_ones_become_notices(tmp_path: Path) -> None:

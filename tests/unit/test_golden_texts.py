@@ -30,6 +30,8 @@ from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from tests.golden import assert_golden
 from tests.unit.test_filtering import FIELDS
+from tui.settings import load_settings
+from tui.theming import ThemeError, parse_theme
 
 FOLDER = Path(__file__).parent / "golden" / "texts"
 ZONE = timezone(timedelta(hours=2))
@@ -117,6 +119,18 @@ def _alert_settings(text: str) -> str:
     return "\n".join(load_alert_settings(Path("config.toml")).problems) or "no problems"
 
 
+def _settings(text: str) -> str:
+    Path("config.toml").write_text(text)
+    return "\n".join(load_settings(Path("config.toml")).problems) or "no problems"
+
+
+def _theme(text: str) -> str:
+    try:
+        return parse_theme(text, "mine.toml").name
+    except ThemeError as error:
+        return f"refused: {error}"
+
+
 READERS: dict[str, Callable[[str], str]] = {
     "alert_rules": _rule,
     "alert_settings": _alert_settings,
@@ -135,8 +149,10 @@ READERS: dict[str, Callable[[str], str]] = {
     "rate_floors": _rate_floor,
     "rate_ranges": _rate_range,
     "scenarios": _scenario,
+    "settings": _settings,
     "sizes": lambda text: repr(parse_size(text)),
     "targets": _target,
+    "themes": _theme,
 }
 
 

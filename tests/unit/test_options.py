@@ -79,30 +79,6 @@ def test_one_depth_for_all_targets_is_a_number_or_that_of_qd(arguments: tuple[st
     assert (job.total_queue_depth, job.knobs.queue_depth, job.knobs.stripe_width) == (True, depth, 4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ("--mirror", "2", "-t", "/dev/a", "-t", "/dev/b", "-t", "/dev/c"),
-            "--stripe-width: 3 is no multiple of the 2",
-        ),
-        (("--mirror", "0"), "--mirror: 0 is out of range"),
-        (
-            ("--qd-total", "--arrival", "poisson", "--rate", "9", "-t", "/dev/a", "-t", "/dev/b"),
-            "--qd: 1 in all .* is one queue, which takes no --arrival poisson: give at least 2",
-        ),
-        (("--qd-total", "3", "--qd", "4"), "--qd-total: 3 and --qd 4: give one of them"),
-        (("--qd-total", "0"), "--qd: 0 is out of range"),
-        (("--lun", "sda,sda"), "give each path once"),
-        (("--lun", "sda=101,sdb"), "weight 101 is out of range"),
-        (("--lun", "sda=0,sdb=0", "--policy", "weighted-round-robin"), "excludes paths of weight 0"),
-    ],
-)
-def test_layouts_that_cannot_be_are_refused_by_their_option(arguments: tuple[str, ...], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        validate(job_with(JobSpec(), parse(*arguments)))
-
-
 def test_every_option_reaches_its_field() -> None:
     job = job_with(
         JobSpec(),
@@ -189,26 +165,6 @@ def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
     assert [count(1, 1), count(3, 1), count(1, 4), count(6, 4)] == [1, 3, 4, 6]
     named = job_with(JobSpec(), parse("-t", "/dev/a"))
     assert with_scratch_targets(named, 4) is named
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--bs", "4q"), "'--bs'"),
-        (("--stripe-unit", ""), "'--stripe-unit'"),
-        (("--runtime", "-3s"), "'--runtime'"),
-        (("--size", "1.0001k"), "'--size'"),
-        (("--seed", "x"), "'--seed'"),
-        (("--write-bs", "4k:50,8k:40"), "'--write-bs'"),
-        (("--distribution", "zipf"), "'--distribution'"),
-        (("--response-limits", "5ms,soon"), "'--response-limits'"),
-        (("--write-distribution", "locality:1,2"), "'--write-distribution'"),
-    ],
-)
-def test_a_bad_value_names_its_option(arguments: tuple[str, ...], words: str) -> None:
-    with pytest.raises(click.BadParameter) as raised:
-        parse(*arguments)
-    assert words in raised.value.format_message()
 
 
 def test_permissions_are_exactly_what_was_given() -> None:
