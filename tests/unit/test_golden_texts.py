@@ -29,7 +29,7 @@ from engine.rate_search.plan import parse_rate_range
 from engine.sweep.axes import parse_axis
 from engine.sweep.limit import Limit
 from tests.golden import assert_golden
-from tests.unit.test_filtering import FIELDS
+from tests.unit.test_filtering import FIELDS, found
 from tui.settings import load_settings
 from tui.theming import ThemeError, parse_theme
 
@@ -93,7 +93,7 @@ def _rule(text: str) -> str:
 
 def _filter(text: str) -> str:
     problem = read_filter(text, FIELDS).problem
-    return "understood" if problem is None else f"character {problem.position + 1}: {problem.text}"
+    return ", ".join(found(text)) or "none" if problem is None else f"character {problem.position + 1}: {problem.text}"
 
 
 def _job(text: str) -> str:
