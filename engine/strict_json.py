@@ -88,6 +88,11 @@ def dump_json(value: object, *, compact: bool = False) -> str:
         return json.dumps(_finite(value), allow_nan=False, separators=separators)
 
 
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    """Round a figure for a document; what is not known is null."""
+    return None if value is None or not math.isfinite(value) else round(value, digits)
+
+
 def _finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -17,6 +17,7 @@ from collectors.model import Tier
 from collectors.reports.documents.json_values import Values, number, part, parts, text_of, texts
 from collectors.reports.run_devices import FIGURES, RunDevices, cpu_users_document
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
+from engine.strict_json import rounded
 from engine.text import safe_text
 
 MOST_ROWS = 64
@@ -57,7 +58,7 @@ def _or_zero(value: float) -> float:
 
 
 def _row(table: str, device: DeviceFigures) -> dict[str, object]:
-    figures = {name: _known(device.value(name)) for name in dict.fromkeys((*FIGURES, *FIELDS))}
+    figures = {name: rounded(device.value(name)) for name in dict.fromkeys((*FIGURES, *FIELDS))}
     place: dict[str, object] = {"targets": list(device.targets)}
     match table:
         case "disks":
@@ -65,13 +66,9 @@ def _row(table: str, device: DeviceFigures) -> dict[str, object]:
         case "paths":
             place |= {"lun": device.lun, "usable": device.is_usable, "transport": device.transport}
         case _:
-            place |= {"transport": device.transport, "link_bytes_per_s": _known(device.link_bytes_per_s)}
+            place |= {"transport": device.transport, "link_bytes_per_s": rounded(device.link_bytes_per_s)}
     tiers = {name: device.source(name) for name in FIGURES}
     return {"name": device.name, "key": device.key, **place, **figures, "tiers": tiers}
-
-
-def _known(value: float) -> float | None:
-    return round(value, _DIGITS) if math.isfinite(value) else None
 
 
 def point_figures(document: Mapping[str, object] | None) -> FiguresBelow | None:
@@ -133,7 +130,7 @@ def _cache_over(devices: RunDevices) -> dict[str, object] | None:
     if not (own or whole):
         return None
     row = max(own or whole, key=lambda one: _or_zero(table.value("lookups_per_s", one)))
-    return {"name": safe_text(table.rows.names[row]), **{name: _known(table.value(name, row)) for name in _SHARES}}
+    return {"name": safe_text(table.rows.names[row]), **{name: rounded(table.value(name, row)) for name in _SHARES}}
 
 
 def state_findings_of(document: Mapping[str, object] | None) -> Iterator[Finding]:

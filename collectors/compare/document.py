@@ -11,6 +11,7 @@ from collectors.compare.side import Side, SideRow, Spread
 from collectors.field import UNIT_FLOORS
 from collectors.model import Tier
 from collectors.session.time_format import iso_time
+from engine.strict_json import rounded
 from engine.text import safe_text
 from engine.version import version
 
@@ -47,7 +48,7 @@ def _side(side: Side) -> Document:
         "end": None if side.end_ns is None else iso_time(side.end_ns),
         "chosen": side.words or None,
         "intervals": side.intervals,
-        "interval_s": _number(side.interval_s),
+        "interval_s": rounded(side.interval_s),
         "tier": _tier(side.tier),
         "growing": side.growing,
         "notice": safe_text(side.notice) or None,
@@ -72,7 +73,7 @@ def _row(row: RowComparison, options: CompareOptions) -> Document:
 
 
 def _steadiness(row: SideRow) -> Document:
-    return {"left_out_s": _number(row.cut_s), "trend": row.trend.value}
+    return {"left_out_s": rounded(row.cut_s), "trend": row.trend.value}
 
 
 def _field(found: FieldComparison, options: CompareOptions) -> Document:
@@ -81,30 +82,26 @@ def _field(found: FieldComparison, options: CompareOptions) -> Document:
     return {
         "id": found.field.id,
         "better": found.field.improves.value,
-        "a": _number(found.a.mean),
-        "b": _number(found.b.mean),
+        "a": rounded(found.a.mean),
+        "b": rounded(found.b.mean),
         "tier_a": _tier(found.a.tier),
         "tier_b": _tier(found.b.tier),
         **_difference(found.difference, low, high),
         "relative": _difference(found.relative(found.difference), found.relative(low), found.relative(high)),
-        "margin": _number(options.margin(found.field, found.a.mean)),
+        "margin": rounded(options.margin(found.field, found.a.mean)),
         "verdict": found.verdict.value,
         "reason": found.reason or None,
     }
 
 
 def _difference(difference: float, low: float, high: float) -> Mapping[str, float | None]:
-    return {"difference": _number(difference), "low": _number(low), "high": _number(high)}
+    return {"difference": rounded(difference), "low": rounded(low), "high": rounded(high)}
 
 
 def _spread(spread: Spread) -> Document:
-    percentiles = {key: _number(spread.percentiles.get(percent, math.nan)) for percent, key in _KEYS.items()}
-    return {"ios": spread.ios, "latency_ms": {**percentiles, "max": _number(spread.largest)}}
+    percentiles = {key: rounded(spread.percentiles.get(percent, math.nan)) for percent, key in _KEYS.items()}
+    return {"ios": spread.ios, "latency_ms": {**percentiles, "max": rounded(spread.largest)}}
 
 
 def _tier(tier: Tier) -> str | None:
     return tier.name.lower() if tier else None
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None

@@ -13,6 +13,7 @@ from collectors.tables.block.path_verdict import LEAST_IOS, PathJudgement, judge
 from collectors.tables.block.schema import DISK, GROUP, TRACE, TRACE_GROUP, TRACER
 from engine.events import Event, EventKind
 from engine.replacing import replace
+from engine.strict_json import rounded
 from engine.text import safe_text
 
 COMPARE_EVERY_S = 10.0
@@ -77,15 +78,11 @@ def _needed(sample: Sample) -> Sample:
 def _event(frame: Frame, judged: PathJudgement, row: int) -> Event:
     data = {
         "path": safe_text(frame.tables["paths"].rows.names[row]),
-        "sick_times": _number(judged.sick_times[row]),
-        "uneven_times": _number(judged.uneven_times[row]),
+        "sick_times": rounded(float(judged.sick_times[row]), 2),
+        "uneven_times": rounded(float(judged.uneven_times[row]), 2),
         "stalled": int(np.isinf(judged.sick_times[row])),
     }
     return Event.now(EventKind.PATH, odd_words(frame, judged, row), **data)
-
-
-def _number(value: float) -> float | None:
-    return round(float(value), 2) if np.isfinite(value) else None
 
 
 def _is_active(frame: Frame, key: str) -> bool:

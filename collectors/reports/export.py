@@ -20,7 +20,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.events import Event
-from engine.strict_json import dump_json
+from engine.strict_json import dump_json, rounded
 from engine.text import safe_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
@@ -158,8 +158,8 @@ def csv_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
 def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
     """Yield one strict JSON document per row, flat, by column and field id; missing values are null."""
     for row in rows:
-        head = dict(zip(HEAD, row.head, strict=True)) | {"interval_s": _number(row.head[2])}
-        figures = {field: _number(value) for field, value in zip(selection.fields, row.values, strict=True)}
+        head = dict(zip(HEAD, row.head, strict=True)) | {"interval_s": rounded(row.head[2])}
+        figures = {field: rounded(value) for field, value in zip(selection.fields, row.values, strict=True)}
         document = {"schema": SCHEMA, **head, **figures, "tiers": row.tiers}
         yield dump_json(document, compact=True)
 
@@ -182,10 +182,6 @@ def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str
 
 def _decimal(value: float) -> str:
     return f"{value:.6f}".rstrip("0").rstrip(".") if math.isfinite(value) else ""
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
 
 
 def slow_lines(table: SlowTable[Any], steps: Iterable[Step], format_: str, fields: Sequence[str] = ()) -> Iterator[str]:

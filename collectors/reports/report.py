@@ -19,7 +19,7 @@ from collectors.session.time_format import iso_time
 from collectors.tables.block.derive.looking import added_up, looking_lines
 from collectors.tables.block.schema import DISK
 from engine.replacing import replace
-from engine.strict_json import dump_json
+from engine.strict_json import dump_json, rounded
 from engine.text import safe_text
 
 _EXACT = frozenset(schema.name for subject in SUBJECTS for schema in subject.exact_raw)
@@ -77,9 +77,9 @@ def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES) -> dict[str, o
     return {
         "schema": SCHEMA,
         "time": iso_time(frame.time_ns),
-        "interval_s": _number(frame.elapsed_s),
+        "interval_s": rounded(frame.elapsed_s),
         "tier": frame.topology.host.tier.name.lower(),
-        "states_age_s": _number(frame.states_age_s),
+        "states_age_s": rounded(frame.states_age_s),
         "looking": None if frame.looking is None else looking_document(frame.looking),
         **{name: _rows(frame, name) if name in tables else [] for name in ALL_TABLES},
     }
@@ -89,9 +89,9 @@ def looking_document(cost: Looking) -> dict[str, object]:
     """Write what looking cost: shares are of one CPU, `basis` says how the time of the programs is known."""
     known = not math.isnan(cost.programs_s)
     return {
-        "sampling_pct": _number(cost.sampling_pct),
-        "programs_pct": _number(cost.programs_pct),
-        "ns_per_io": _number(cost.ns_per_io),
+        "sampling_pct": rounded(cost.sampling_pct),
+        "programs_pct": rounded(cost.programs_pct),
+        "ns_per_io": rounded(cost.ns_per_io),
         "basis": ("measured" if cost.is_measured else "estimated") if known else None,
     }
 
@@ -105,7 +105,7 @@ def row_document(name: str, table: FrameTable, row: int, topology: Topology) -> 
     """Write one row of a frame table: its names and facts, all its figures, and the tiers that vary by row."""
     key = table.rows.keys[row]
     subject = subject_of(name)
-    figures = {field.id: _number(table.value(field.id, row)) for field in subject.fields}
+    figures = {field.id: rounded(table.value(field.id, row)) for field in subject.fields}
     tiers = {field_id: Tier(int(codes[row])).name.lower() for field_id, codes in table.tiers.items() if codes[row]}
     return {
         "name": safe_text(table.rows.names[row]),
@@ -114,10 +114,6 @@ def row_document(name: str, table: FrameTable, row: int, topology: Topology) -> 
         **figures,
         "tiers": tiers,
     }
-
-
-def _number(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
 
 
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]

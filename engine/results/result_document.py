@@ -21,6 +21,7 @@ from engine.results.layout_result import LogicalResult, PathResult, path_outcome
 from engine.results.measured import Measured, Split
 from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.results.steadiness import steadiness_document
+from engine.strict_json import rounded
 from engine.verify.run_result import verified_document
 from engine.version import version
 
@@ -234,23 +235,19 @@ def logical_document(logical: LogicalResult | None, write: SplitDocument) -> Doc
         "errors": total.errors,
         "parts_per_io": round(logical.parts.ios / total.ios, 3) if total.ios else None,
         "tail_amplification": {
-            "mean": _rounded(logical.mean_amplification),
-            "p50": _rounded(logical.amplification(50)),
-            "p90": _rounded(logical.amplification(90)),
-            "p99": _rounded(logical.amplification(99)),
-            "p99_9": _rounded(logical.amplification(99.9)),
+            "mean": rounded(logical.mean_amplification, 3),
+            "p50": rounded(logical.amplification(50), 3),
+            "p90": rounded(logical.amplification(90), 3),
+            "p99": rounded(logical.amplification(99), 3),
+            "p99_9": rounded(logical.amplification(99.9), 3),
         },
         "held_up_by": [
             {
                 "target": hold_up.target,
                 "last_ios": hold_up.last_ios,
-                "last_pct": _rounded(logical.last_pct(hold_up)),
-                "cost_pct": _rounded(logical.cost_pct(hold_up)),
+                "last_pct": rounded(logical.last_pct(hold_up), 3),
+                "cost_pct": rounded(logical.cost_pct(hold_up), 3),
             }
             for hold_up in logical.hold_ups
         ],
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)

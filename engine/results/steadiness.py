@@ -13,6 +13,7 @@ from engine.job.spec import Access, Arrival, JobSpec, Knobs
 from engine.results.badge import Badge, BadgeKind
 from engine.statistics.decline import Decline
 from engine.statistics.steady_state import MOST_EXCURSION, MOST_SLOPE, WINDOW_ROUNDS, SteadyState, SteadyWindow
+from engine.strict_json import rounded
 
 _MIB = 1 << 20
 
@@ -137,9 +138,9 @@ def steadiness_document(found: Steadiness | None) -> dict[str, object] | None:
 
 def _window_document(window: SteadyWindow) -> dict[str, object]:
     return {
-        "values": [_finite(value) for value in window.values],
-        "excursion_pct": _finite(100 * window.excursion),
-        "slope_pct": _finite(100 * window.slope),
+        "values": [rounded(value, 3) for value in window.values],
+        "excursion_pct": rounded(100 * window.excursion, 3),
+        "slope_pct": rounded(100 * window.slope, 3),
     }
 
 
@@ -148,8 +149,8 @@ def _slower_document(found: Steadiness) -> dict[str, object] | None:
         return None
     ends = (found.decline.first, found.decline.last)
     first, last = (1 / end if found.figure is SteadyFigure.LATENCY else end for end in ends)
-    return {"first_fifth": _finite(first), "last_fifth": _finite(last), "change_pct": _finite(100 * (last / first - 1))}
-
-
-def _finite(value: float) -> float | None:
-    return round(value, 3) if math.isfinite(value) else None
+    return {
+        "first_fifth": rounded(first, 3),
+        "last_fifth": rounded(last, 3),
+        "change_pct": rounded(100 * (last / first - 1), 3),
+    }
