@@ -16,7 +16,7 @@ from engine.job.validate import validate
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.known import KnownTrials
 from engine.rate_search.search import FIRST_RATE, RateSearch, WantedTrial
-from engine.rate_search.trial import RATE_TRIALS, RateTrial
+from engine.rate_search.trial import RATE_TRIALS, RateStage, RateTrial
 from engine.replacing import replace
 from engine.study.trial_file import TrialKind
 from engine.sweep.limit import Limit
@@ -26,6 +26,10 @@ DEPTH = 128
 _USUAL_S = 55.0
 """Time for one limit on a steady device, measured with the model of the tests."""
 _NOISY = 2.5
+_LEAST_STEP_S = 2.0
+_MOST_STEP_S = 20.0
+_STEP_IOS = 2000
+"""I/Os of a step: 20 of them are beyond p99."""
 _RANGE = re.compile(r"\s*rate\s*=\s*([0-9.e+]{0,18})\s*\.\.\s*([0-9.e+]{0,18})\s*", re.ASCII)
 
 
@@ -69,6 +73,28 @@ class RatePoint(Struct, frozen=True, order=True):
     rate: float
 
 
+class RateSteps(Struct, frozen=True):
+    """One trial at each of some rates, without a search."""
+
+    rates: tuple[tuple[float, ...], ...]
+    """Rates of each combination, ascending."""
+
+    def next_trial(self, curve: int, trials: Sequence[RateTrial]) -> WantedTrial | None:
+        """Take the rates in their order."""
+        done = {trial.rate for trial in trials}
+        rate = next((rate for rate in self.rates[curve] if rate not in done), None)
+        return None if rate is None else WantedTrial(rate, _step_s(rate), RateStage.STEP)
+
+    @property
+    def expected_s(self) -> float:
+        """Time on any device: each trial has a length of its own."""
+        return sum(_step_s(rate) + 0.5 for rates in self.rates for rate in rates)
+
+
+def _step_s(rate: float) -> float:
+    return min(max(_STEP_IOS / rate, _LEAST_STEP_S), _MOST_STEP_S)
+
+
 class RatePlan(Struct, frozen=True):
     """A search for each combination of the other axes, over one open-loop job."""
 
@@ -77,12 +103,15 @@ class RatePlan(Struct, frozen=True):
     curves: tuple[tuple[str, Knobs], ...]
     """Name, such as "bs=4k", and knobs of each combination; one without a name if nothing else varies."""
     range: RateRange = field(default_factory=RateRange)
+    steps: RateSteps | None = None
+    """What is measured instead of a search."""
 
     def next_trial(
-        self, _curve: int, trials: Sequence[RateTrial], known: KnownTrials | None = None
+        self, curve: int, trials: Sequence[RateTrial], known: KnownTrials | None = None
     ) -> WantedTrial | None:
         """Choose the next trial of a combination; None when it is done."""
-        return self.search.next_trial(trials, known)
+        steps = self.steps
+        return self.search.next_trial(trials, known) if steps is None else steps.next_trial(curve, trials)
 
     def knobs_at(self, curve: int, rate: float) -> Knobs:
         """Knobs of a trial."""
@@ -100,7 +129,8 @@ class RatePlan(Struct, frozen=True):
     @property
     def first(self) -> Knobs:
         """Knobs of the first trial."""
-        return self.knobs_at(0, min(FIRST_RATE, self.range.high or FIRST_RATE))
+        highest = self.range.high or FIRST_RATE
+        return self.knobs_at(0, min(FIRST_RATE, highest) if self.steps is None else self.steps.rates[0][0])
 
     @property
     def armed(self) -> JobSpec:
@@ -125,16 +155,21 @@ class RatePlan(Struct, frozen=True):
     @property
     def known_by(self) -> tuple[object, ...]:
         """Whatever makes trials of another search useless for this one."""
-        return self.job, self.search, self.curves
+        return self.job, self.search if self.steps is None else self.steps.rates, self.curves
 
     @property
     def expected_s(self) -> float:
         """Time on a steady device."""
+        if self.steps is not None:
+            return self.steps.expected_s
         return _USUAL_S * len(self.curves) * (1 + 0.35 * (len(self.limits) - 1))
 
     @property
     def words(self) -> str:
         """How much it is, in one line."""
+        if self.steps is not None:
+            count = sum(map(len, self.steps.rates))
+            return f"open loop at {count} rates: {self.job.arrival} arrivals, about {self.expected_s:.0f} s"
         limits, depth = " and ".join(limit.text for limit in self.limits), self.curves[0][1].queue_depth
         times = f" for each of {len(self.curves)} combinations" if len(self.curves) > 1 else ""
         return (

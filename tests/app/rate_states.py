@@ -10,10 +10,9 @@ from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Permissions, TargetSpec
 from engine.rate_search.events import begin_event, end_event, trial_event
 from engine.rate_search.goal import allowed_share
-from engine.rate_search.plan import RatePlan, RatePoint, make_rate_plan
+from engine.rate_search.plan import RatePlan, RatePoint, RateSteps, make_rate_plan
 from engine.rate_search.runner import RateRunner
 from engine.rate_search.search import RateSearch, WantedTrial
-from engine.rate_search.steps import StepPlan
 from engine.rate_search.trial import RateTrial
 from engine.replacing import replace
 from engine.running.control import LoadControl
@@ -37,11 +36,11 @@ def searched_plan(*limits: str, curves: Sequence[tuple[str, Knobs]] = ()) -> Rat
     return make_rate_plan(job, tuple(map(Limit.parse, limits or LIMITS)), curves=curves)
 
 
-def step_plan() -> StepPlan:
+def step_plan() -> RatePlan:
     """Rates without limits, up to one that the device does not carry."""
     job = JobSpec(targets=(TargetSpec("/nonexistent/diska"),), arrival=Arrival.POISSON)
     rates = tuple(MAXIMUM * share for share in (0.3, 0.6, 0.9, 1.1))
-    return StepPlan(job, RateSearch(()), (("", Knobs(queue_depth=128)),), rates=(rates,))
+    return RatePlan(job, RateSearch(()), (("", Knobs(queue_depth=128)),), steps=RateSteps((rates,)))
 
 
 def trial_of(plan: RatePlan, wanted: WantedTrial, start_s: float) -> RateTrial:

@@ -19,10 +19,11 @@ from engine.study.order import NextStudy, Study, StudyOrder
 from engine.sweep.presets.command import run_command
 from engine.text import safe_text
 from tui.headless.answers import print_answers
+from tui.headless.driven_run import DrivenRun
 from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import EndingSignals
-from tui.headless.watched_loads import HeadlessRun, exit_code
+from tui.headless.watched_loads import exit_code
 from tui.options.watching import Watching, open_source, recording_exit
 
 _POLL_S = 0.05
@@ -125,13 +126,13 @@ def _say(line: str) -> None:
     click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
-class MeasuredRun(HeadlessRun):
+class MeasuredRun(DrivenRun):
     """Takes the load of a study from its preparation to the last trial."""
 
     def __init__(self, bench: Bench, study: Study) -> None:
-        super().__init__(bench.control, bench.sampling.monitor, bench.signals, report_progress)
+        super().__init__(bench.control, bench.signals, report_progress)
         control, watch = bench.control, bench.sampling.watch
-        self._control, self._signals, self._watch = control, bench.signals, watch
+        self._watch = watch
         self._first, self._trials = study.plan.first, study.trials
         self.runner = study.over(control, self._keep, control.note_load, watch)
         self._trouble: LunscopeError | None = None

@@ -13,8 +13,9 @@ from collectors.advice.of_rates import findings_of_rates
 from engine.errors import UsageError
 from engine.job.spec import Arrival, JobSpec, Knobs
 from engine.rate_search.document import open_loop
+from engine.rate_search.plan import RatePlan
 from engine.rate_search.runner import RateResult, RateRunner
-from engine.rate_search.steps import SHARES, StepPlan, steps_after
+from engine.rate_search.steps import SHARES, steps_after
 from engine.replacing import replace
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
@@ -37,7 +38,7 @@ def closed(*highest: float) -> SweepResult:
     return SweepResult(plan, tuple(curves), "complete", (), 9.0)
 
 
-def run(plan: StepPlan, **options: Any) -> tuple[RateResult, FakeOpenLoad]:
+def run(plan: RatePlan, **options: Any) -> tuple[RateResult, FakeOpenLoad]:
     load = FakeOpenLoad()
     return RateRunner(plan, load, clock=load.clock, **options).run(), load
 
