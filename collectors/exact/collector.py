@@ -147,11 +147,6 @@ class ExactCollector:
         """Whether the last reading had busy time: the programs for old kernels count none."""
         return self._session is not None and self._session.counts_busy
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return self._supervisor.cpu_ns
-
     def ask_tag_wait(self, on: bool | None) -> None:
         """Time waits for tags from the next tick on, or not; None: automatic, while a queue is full."""
         self._tag_wait.wanted = on

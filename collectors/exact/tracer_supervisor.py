@@ -68,11 +68,6 @@ class TracerSupervisor:
         """Why there is no tracer, in one line; empty before the first attempt ends and while there is one."""
         self._thread = BackgroundThread("tracer", self._run)
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return self._thread.cpu_ns
-
     def start(self) -> None:
         """Start the thread; once."""
         self._thread.start()

@@ -134,11 +134,6 @@ class HotplugMonitor:
         self._thread = BackgroundThread("hotplug", self._run)
         self._thread.start()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the listening thread."""
-        return self._thread.cpu_ns
-
     def read(self) -> Reading:
         """Return the events since the last call.
 

@@ -47,11 +47,6 @@ class AttachedProgram(Generic[Program]):
         self.refusal = ""
         """Why nothing is attached, in one line; empty while something is, and before it was started."""
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return 0 if self._thread is None else self._thread.cpu_ns
-
     def start(self) -> None:
         """Attach in the background; once."""
         if self._thread is None:

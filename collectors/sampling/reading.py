@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol
 
 from msgspec import Struct, field
 
 from collectors.model import Histograms, Table
 from engine.events import Event, EventKind
+
+
+class _CpuTime:
+    """CPU time of all threads that read in the background, which is part of what the monitor itself costs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clocks: set[int] = set()
+        self._ended_ns = 0
+
+    @property
+    def used_ns(self) -> int:
+        """CPU time so far, of those that have ended, too."""
+        with self._lock:
+            return self._ended_ns + sum(map(time.clock_gettime_ns, self._clocks))
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the calling thread while entered, and what it used from then on."""
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        with self._lock:
+            self._clocks.add(clock)
+        try:
+            yield
+        finally:
+            # The thread's clock is invalid after the thread has ended.
+            with self._lock:
+                self._clocks.remove(clock)
+                self._ended_ns += time.thread_time_ns()
+
+
+BACKGROUND_CPU = _CpuTime()
 
 
 class BackgroundThread:
@@ -22,21 +55,12 @@ class BackgroundThread:
     def __init__(self, name: str, body: Callable[[threading.Event], None]) -> None:
         self.stop_flag = threading.Event()
         self._body = body
-        self._clock: int | None = None
-        self._final_cpu_ns = 0
         self._failure: Exception | None = None
-        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"lunscope-{name}", daemon=True)
 
     def start(self) -> None:
         """Start the thread; once."""
         self._thread.start()
-
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time the thread has used so far."""
-        with self._lock:
-            return self._final_cpu_ns if self._clock is None else time.clock_gettime_ns(self._clock)
 
     def check(self) -> None:
         """Raise the error that ended the thread.
@@ -54,17 +78,11 @@ class BackgroundThread:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        with self._lock:
-            self._clock = time.pthread_getcpuclockid(threading.get_ident())
-        try:
-            self._body(self.stop_flag)
-        except Exception as failure:
-            self._failure = failure
-        finally:
-            # The thread's clock is invalid after the thread has ended.
-            with self._lock:
-                self._final_cpu_ns = time.thread_time_ns()
-                self._clock = None
+        with BACKGROUND_CPU.counted():
+            try:
+                self._body(self.stop_flag)
+            except Exception as failure:
+                self._failure = failure
 
 
 class Reading(Struct, frozen=True, eq=False):

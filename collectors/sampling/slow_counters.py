@@ -58,11 +58,6 @@ class SlowCounters:
         self._thread = BackgroundThread(name, self._run)
         self._thread.start()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the reading thread."""
-        return self._thread.cpu_ns
-
     def read(self) -> Reading:
         """Return the last table and the events since the previous call.
 

@@ -23,20 +23,15 @@ from collectors.tune_changes import TuneChangesCollector
 
 
 @runtime_checkable
-class Threaded(Protocol):
-    """A collector with a thread of its own."""
-
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time the thread has used so far."""
-
-
-@runtime_checkable
 class Sampler(Protocol):
     """A collector whose samples are not needed while exact time is available."""
 
     paused: bool
     """Whether it takes no samples."""
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time that it has used so far."""
 
 
 class HostReaders(Struct, frozen=True):
@@ -47,7 +42,6 @@ class HostReaders(Struct, frozen=True):
     path_watch: PathWatch
     collectors: tuple[Collector, ...]
     """Collectors that are read at every tick."""
-    threads: tuple[Threaded, ...]
     samplers: tuple[Sampler, ...]
 
     @classmethod
@@ -86,14 +80,8 @@ class HostReaders(Struct, frozen=True):
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
         collectors: tuple[Collector, ...] = (hotplug, inventory, TuneChangesCollector(sysfs), *readers)
         # Asked here and not at every tick: isinstance() of a protocol takes as long as reading a file.
-        threads = tuple(one for one in collectors if isinstance(one, Threaded))
         samplers = tuple(one for one in readers if isinstance(one, Sampler))
-        return cls(hotplug, inventory, PathWatch(), collectors, threads, samplers)
-
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of all threads."""
-        return sum(one.cpu_ns for one in self.threads)
+        return cls(hotplug, inventory, PathWatch(), collectors, samplers)
 
     def pause_samplers(self, paused: bool) -> None:
         """Pause or resume samplers."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from collectors.exact.live_tier import LiveTier
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
-from collectors.sampling.reading import Collector, Guarded, Reading
+from collectors.sampling.reading import BACKGROUND_CPU, Collector, Guarded, Reading
 from collectors.sampling.reading_settings import TIERS, ReadingSettings
 from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SkipReporter, SystemClock
 from collectors.tables.block.counters import BlockCollector
@@ -99,7 +99,7 @@ class LiveSource:
         self._scanned_rows: Rows | None = None
         self._scanned_changes = 0
         self._disks: Table | None = None
-        self._background_ns = 0
+        self._background_ns = BACKGROUND_CPU.used_ns
         self._settings = settings or ReadingSettings()
         self._alerts = alerts
         self._first_topology_s = first_topology_s
@@ -269,9 +269,10 @@ class LiveSource:
         self._scanned_changes, self._scanned_rows = changes, self._block.rows
 
     def _background_cost_ns(self, host: HostReaders) -> int:
-        """CPU time the threads have used since the last call."""
-        threads = (self._block, self._exact.collector, host)
-        before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
+        """CPU time that threads and samplers have used since the last call."""
+        samplers = (*host.samplers, *([] if self._watch is None else [self._watch]))
+        used_ns = BACKGROUND_CPU.used_ns + sum(sampler.cpu_ns for sampler in samplers)
+        before, self._background_ns = self._background_ns, used_ns
         return self._background_ns - before
 
 

@@ -79,11 +79,6 @@ class Inventory:
         self._thread = BackgroundThread("inventory", self._run)
         self._thread.start()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the scanning thread."""
-        return self._thread.cpu_ns
-
     def read(self) -> Reading:
         """Return the events of paths; read `topology` after all collectors have been read.
 

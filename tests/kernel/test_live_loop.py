@@ -179,8 +179,11 @@ def test_a_source_watches_the_busy_device_and_its_samples_grow(source: LiveSourc
         sample_count = table.column("driver_in_flight_samples")[table.rows.names.index(name)]
         return bool(sample_count != MISSING and sample_count > 50)
 
+    def sampled() -> bool:
+        return source._watch is not None and source._watch.cpu_ns > 0
+
     try:
-        wait_for(source, lambda step: bool(keys_of(step, name)) and looked(step) and source._block.cpu_ns > 0)
+        wait_for(source, lambda step: bool(keys_of(step, name)) and looked(step) and sampled())
     finally:
         load.close()
 

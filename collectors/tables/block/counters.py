@@ -65,11 +65,6 @@ class BlockCollector:
         """Rows of the last table; the same object until a device is added or removed."""
         return self._members.rows
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the sampler thread."""
-        return 0 if self._watch is None else self._watch.cpu_ns
-
     def rescan(self) -> None:
         """Read the identities of all devices again at the next tick."""
         self._urgent = True

@@ -73,11 +73,6 @@ class CgroupCollector:
         self._rows = _NO_TABLE.rows
         self._reported: set[str] = set()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the thread that scans the groups, and of attaching."""
-        return self._tree.cpu_ns + (0 if self._waits is None else self._waits.cpu_ns)
-
     def read(self) -> Reading:
         """Read all counters that can have moved.
 

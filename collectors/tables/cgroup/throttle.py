@@ -73,11 +73,6 @@ class ThrottleWaits:
         """Why waits cannot be timed, in one line; empty while they can, and before a group had a limit."""
         return self._attached.refusal
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return self._attached.cpu_ns
-
     def start(self) -> None:
         """Attach in the background; once."""
         self._attached.start()

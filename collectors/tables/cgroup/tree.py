@@ -125,11 +125,6 @@ class GroupTree:
         self._thread = BackgroundThread("cgroups", self._run)
         self._thread.start()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the thread."""
-        return self._thread.cpu_ns
-
     def check(self) -> None:
         """Raise the error that ended the thread.
 

@@ -71,11 +71,6 @@ class NfsLatency:
         """The program whose calls are counted: from its second reading on, as an interval before it is not whole."""
 
     @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return self._attached.cpu_ns
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What is left out and why, one line each."""
         refusal, (no_place, missed) = self._attached.refusal, self._losses

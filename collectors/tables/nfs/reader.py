@@ -45,11 +45,6 @@ class NfsCollector:
         self._mounts: tuple[str, ...] = ()
         self._rows = {NFS_OPERATION.name: Rows((), ()), NFS_TRANSPORT.name: Rows((), ())}
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time spent on attaching."""
-        return 0 if self._latency is None else self._latency.cpu_ns
-
     def read(self) -> Reading:
         """Read all counters."""
         mounts = self._read_mounts()

@@ -148,11 +148,6 @@ class ProcessCollector:
         self._thread = BackgroundThread("processes", self._scan)
         self._thread.start()
 
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time of the scanning thread."""
-        return self._thread.cpu_ns
-
     def read(self) -> Reading:
         """Return the latest scan, without waiting.
 
