@@ -165,6 +165,11 @@ def is_leaving(app: App[Any]) -> bool:
     return app._exit
 
 
+def layouts(*widgets: Widget) -> list[int]:
+    """How often each of them was laid out."""
+    return [widget._layout_updates for widget in widgets]
+
+
 def drawn_again(widget: Widget) -> set[int]:
     """Lines of a widget that are to be painted; they are asked for once."""
     return {y for region in widget._exchange_repaint_regions() for y in region.line_range}

@@ -129,7 +129,7 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
     async with opened(scene, SIZES[0]) as pilot:
         app = pilot.app
         assert isinstance(app, LunscopeApp)
-        offered = [line.title for line in app.palette._commands()]
+        offered = [line.title for line in app.palette.commands()]
         for action in actions_at(entry):
             if action.shared == "show_screen" and action.parameter == entry.id:
                 continue  # It is shown already.
@@ -138,15 +138,15 @@ async def test_the_palette_offers_every_action_that_works_here_and_each_of_them_
             if title in ENDING or (title in everywhere and entry is not OVERVIEW):
                 continue
             await _back_to(pilot, scene)
-            if title not in [line.title for line in app.palette._commands()]:
+            if title not in [line.title for line in app.palette.commands()]:
                 await pilot.press("escape")  # Keys of a table are not offered while a form is edited.
             for _ in range(MOST_VIEWS):
-                if title in [line.title for line in app.palette._commands()]:
+                if title in [line.title for line in app.palette.commands()]:
                     break
                 await pilot.press("v")  # Nor are they while another view is shown instead of it.
                 await pilot.pause()
-            command = next(line.value for line in app.palette._commands() if line.title == title)
-            app.palette._run_command(command)
+            command = next(line.value for line in app.palette.commands() if line.title == title)
+            app.palette.run_command(command)
             await pilot.pause()
             assert app._exception is None, title
             assert not is_leaving(app), title

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from collectors.model import FrameTable, Tier
 from engine.errors import UsageError
 from tests.app.shows import OneWidget, after, disks, text_of
-from tests.app.stage import drawn_again
+from tests.app.stage import drawn_again, layouts
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE
 from tui.widgets.grid.lines import GridStyle, RowPainter, lay_out
@@ -127,10 +127,10 @@ async def test_new_figures_cause_no_layout() -> None:
     async with app.run_test(size=(80, 12)) as pilot:
         grid.show(table)
         await pilot.pause()
-        before = app.screen._layout_updates, grid._layout_updates
+        before = layouts(app.screen, grid)
         grid.show(after(table, iops=list(range(50))))
         await pilot.pause()
-        assert (app.screen._layout_updates, grid._layout_updates) == before
+        assert layouts(app.screen, grid) == before
 
 
 async def test_a_figure_is_whole_or_absent_and_the_rest_is_a_scroll_away() -> None:

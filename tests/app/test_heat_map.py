@@ -230,15 +230,20 @@ async def test_unchanged_figures_send_nothing() -> None:
 # cursor, marks, zoom
 
 
+def picture_of(heat: HeatMap) -> object:
+    """What is drawn, which is another object once the data are binned again."""
+    return heat._picture
+
+
 async def test_data_are_binned_again_only_for_other_data_time_latencies_or_size() -> None:
     async with shown(STEADY) as (heat, pilot, _):
 
         async def bins_anew(*keys: str) -> bool:
-            before = heat._picture
+            before = picture_of(heat)
             for key in keys:
                 await pilot.press(key)
             heat.draw_lines()
-            return heat._picture is not before
+            return picture_of(heat) is not before
 
         assert not await bins_anew("left", "left", "up", "escape")
         heat.toggle_lines()
@@ -251,14 +256,14 @@ async def test_data_are_binned_again_only_for_other_data_time_latencies_or_size(
             heat.start_over,
         )
         for change in changes:
-            before = heat._picture
+            before = picture_of(heat)
             change()
             heat.draw_lines()
-            assert heat._picture is not before
-        before = heat._picture
+            assert picture_of(heat) is not before
+        before = picture_of(heat)
         await pilot.resize_terminal(70, 24)
         await pilot.pause()
-        assert heat._picture is not before
+        assert picture_of(heat) is not before
 
 
 async def test_the_cursor_begins_at_the_newest_peak_and_tells_its_cell() -> None:
@@ -349,7 +354,7 @@ async def test_what_lies_beyond_a_zoomed_picture_is_shown_to_be_there() -> None:
 @pytest.mark.parametrize("key", ["left", "right", "up", "down", "shift+left"])
 async def test_keys_between_data_without_intervals_and_their_picture(key: str) -> None:
     async with shown(STEADY) as (heat, pilot, _):
-        before = heat._picture
+        before = picture_of(heat)
         heat.show(ticks_of(STEADY).between(0, 1), ("read",), (), _at(59), 60 * SECOND_NS)
         heat._picture = before
         await pilot.press(key)

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.pilot import Pilot
 
+from tests.app.stage import layouts
 from tui.text.glyphs import UNICODE
 from tui.textual_internals.themed_app import ThemedApp
 from tui.theming import DEFAULT_THEME
@@ -153,7 +154,7 @@ async def test_the_line_under_the_mouse_and_that_of_the_cursor_are_marked() -> N
 async def test_more_and_fewer_lines_need_no_layout_while_the_scroll_bar_stays_as_it_is() -> None:
     async with listed(range(100)) as (app, pilot):
         await pilot.press("end")
-        before = app.screen._layout_updates
+        before = layouts(app.screen)
         for count in (120, 60, 6):
             app.put(range(count))
             await pilot.pause()
@@ -161,15 +162,15 @@ async def test_more_and_fewer_lines_need_no_layout_while_the_scroll_bar_stays_as
             assert (bar.window_virtual_size, bar.window_size) == (count, HEIGHT)
             assert app.listing.max_scroll_y == count - HEIGHT
             assert shown(app)[-1].startswith(f"item {min(count - 1, 99)} ")
-        assert app.screen._layout_updates == before
+        assert layouts(app.screen) == before
         app.put(range(3))
         await pilot.pause()
         assert not app.listing.show_vertical_scrollbar
         assert app.listing.area.width == WIDTH
-        before = app.screen._layout_updates
+        before = layouts(app.screen)
         app.put(range(4))
         await pilot.pause()
-        assert app.screen._layout_updates == before
+        assert layouts(app.screen) == before
         app.put(range(50))
         await pilot.pause()
         assert app.listing.show_vertical_scrollbar

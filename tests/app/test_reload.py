@@ -192,19 +192,19 @@ def watching(file: Path, folder: Path) -> Iterator[tuple[SettingsWatch, list[Set
 def test_a_file_is_read_once_it_no_longer_changes(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     with watching(file, tmp_path / "themes") as (watch, found):
-        watch._poll()
+        watch.poll()
         file.write_text('theme = "a')
-        watch._poll()
+        watch.poll()
         file.write_text('theme = "after"')
-        watch._poll()
+        watch.poll()
         assert found == []
-        watch._poll()
+        watch.poll()
         assert [read.settings.theme for read in found] == ["after"]
-        watch._poll()
+        watch.poll()
         assert len(found) == 1
         file.unlink()
-        watch._poll()
-        watch._poll()
+        watch.poll()
+        watch.poll()
         assert found[-1].settings.theme is None
 
 

@@ -60,15 +60,16 @@ class Palette:
         """Show the palette: every action that is available here, with its keys."""
         if not isinstance(self._app.screen, ModalScreen):
             self._chooser.offer(self._grouped())
-            self._app.push_screen(self._chooser, self._run_command)
+            self._app.push_screen(self._chooser, self.run_command)
 
     def _grouped(self) -> list[ChooserLine[Command]]:
-        lines = list(self._commands())
+        lines = list(self.commands())
         first = next((line.group for line in lines if line.group not in GROUPS), "")
         order = {group: number for number, group in enumerate((first, *GROUPS))}
         return sorted(lines, key=lambda line: order[line.group])
 
-    def _commands(self) -> Iterator[ChooserLine[Command]]:
+    def commands(self) -> Iterator[ChooserLine[Command]]:
+        """Offer what can be done on the screen that is shown, in the order of the registries."""
         screen = self._app.screen
         entry = screen.ENTRY if isinstance(screen, View) else None
         for action in actions_at(entry):
@@ -95,7 +96,7 @@ class Palette:
         if name is not None:
             self._app.theme = name
 
-    def _run_command(self, command: Command | None) -> None:
+    def run_command(self, command: Command | None) -> None:
         """Run it when the palette is closed: it may open a dialog itself."""
         if command is not None:
             self._app.call_later(command)

@@ -230,9 +230,10 @@ class SettingsWatch:
 
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):
-            self._poll()
+            self.poll()
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
+        """Look once whether the files have changed, and read them once they no longer do."""
         found = stamps(self._file, self._folder)
         settled, self._seen = found == self._seen, found
         if not settled or found == self._read:
