@@ -20,6 +20,7 @@ from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.heatmap.legend import latency_text
 from tui.widgets.heatmap.model import (
     SHORTEST_NS,
+    HeatPicture,
     TimeWindow,
     fitted_range,
     label_values_ns,
@@ -230,7 +231,7 @@ async def test_unchanged_figures_send_nothing() -> None:
 # cursor, marks, zoom
 
 
-def picture_of(heat: HeatMap) -> object:
+def picture_of(heat: HeatMap) -> HeatPicture | None:
     """What is drawn, which is another object once the data are binned again."""
     return heat._picture
 
