@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import UsageError, unusable, words_of
+from engine.job.knobs import KNOBS
 from engine.job.sizes import format_size
 from engine.small_file import read_small
 from engine.strict_json import MOST_BYTES, dump_json, load_json_object
@@ -69,7 +70,18 @@ def number(values: Values, key: str) -> float:
         return math.nan
 
 
-def block_sizes(values: Sequence[object]) -> str:
+def knob_key(knob_id: str) -> str:
+    """Return the key of a knob as options have it; that of an unknown one is its id."""
+    knob = KNOBS.get(knob_id)
+    return knob_id if knob is None else knob.key
+
+
+def knob_text(value: object) -> str:
+    """Write the value of a knob."""
+    return _block_sizes(value) if isinstance(value, list) else text_of(value)
+
+
+def _block_sizes(values: Sequence[object]) -> str:
     """Write a list of block sizes and their shares as --bs takes it."""
     blocks = [each for each in values if isinstance(each, dict)]
     sizes = [(number(each, "block_bytes"), number(each, "percent")) for each in blocks]

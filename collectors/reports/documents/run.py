@@ -23,12 +23,21 @@ from collectors.reports.documents.content import (
 )
 from collectors.reports.documents.findings import finding_section
 from collectors.reports.documents.host_values import host_section_of
-from collectors.reports.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
+from collectors.reports.documents.json_values import (
+    Values,
+    figure,
+    knob_key,
+    knob_text,
+    number,
+    part,
+    parts,
+    text_of,
+    texts,
+)
 from collectors.reports.documents.response import response_blocks
 from collectors.reports.documents.run_caveats import caveats_of
 from collectors.reports.documents.run_devices import device_blocks
 from collectors.session.time_format import clock_text
-from engine.job.knobs import KNOBS
 from engine.text import short_text, three_digits
 
 _ENDINGS = {
@@ -207,7 +216,7 @@ def _load_blocks(run: Values) -> Iterator[Block]:
     for load in parts(run, "loads")[:_MOST_ROWS]:
         job = part(load, "job")
         knobs = _own(part(job, "knobs"), part(common, "knobs"))
-        own = [f"{_key(name)}={_knob(value)}" for name, value in knobs.items()]
+        own = [f"{knob_key(name)}={knob_text(value)}" for name, value in knobs.items()]
         own += [f"{name}={text_of(value)}" for name, value in _own(job, common).items() if name in _SETTINGS]
         row = (text_of(load.get("name")), ", ".join(texts(load, "targets")), short_text(", ".join(own) or "-"))
         rows.append((*row, *_figures(part(load, "total"))))
@@ -287,7 +296,7 @@ def _epoch_blocks(run: Values) -> Iterator[Block]:
     rows, costs, before = [], list[str](), part(run, "job", "knobs")
     for epoch in epochs[:_MOST_ROWS]:
         knobs = part(epoch, "knobs")
-        turned = [f"{_key(name)}={_knob(value)}" for name, value in knobs.items() if before.get(name) != value]
+        turned = [f"{knob_key(name)}={knob_text(value)}" for name, value in knobs.items() if before.get(name) != value]
         start = f"{figure(number(epoch, 'start_s'), 1)} s"
         rows.append((text_of(epoch.get("index")), ", ".join(turned) or "-", start, *_figures(part(epoch, "total"))))
         cost = "; ".join(f"{name}: {value}" for name, value in _costs(epoch, [part(epoch, "fsync")]))
@@ -301,19 +310,8 @@ def _epoch_blocks(run: Values) -> Iterator[Block]:
 def _job(run: Values) -> Iterator[Block]:
     job, engine = part(run, "job"), part(run, "engine")
     rows = [("targets", ", ".join(texts(run, "targets")))]
-    rows += [(_key(name), _knob(value)) for name, value in part(job, "knobs").items() if value is not None]
+    rows += [(knob_key(name), knob_text(value)) for name, value in part(job, "knobs").items() if value is not None]
     rows += [(name, text_of(job[name])) for name in _SETTINGS if job.get(name) not in (None, False)]
     why = text_of(engine.get("why"))
     rows.append(("engine", f"{text_of(engine.get('backend'))} ({why}), lunscope {text_of(engine.get('version'))}"))
     yield Facts(tuple((name, short_text(value)) for name, value in rows))
-
-
-def _key(knob_id: str) -> str:
-    knob = KNOBS.get(knob_id)
-    return knob_id if knob is None else knob.key
-
-
-def _knob(value: object) -> str:
-    if isinstance(value, list):
-        return block_sizes(value)
-    return text_of(value)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from collectors.reports.documents.json_values import Values, block_sizes, part, parts, text_of, texts
+from collectors.reports.documents.json_values import Values, knob_key, knob_text, part, parts, text_of, texts
 from collectors.reports.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import recorded_measurements
 from engine.isolation.study import study_document as isolation_document
-from engine.job.knobs import KNOBS
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
 from engine.rate_search.runner import RateResult, recorded_result
@@ -158,10 +156,10 @@ def read_sweep_document(sweep: Values) -> Swept:
     curves = []
     for curve in parts(sweep, "curves"):
         trials = tuple(trial for each in parts(curve, "trials") if (trial := read_trial(each)) is not None)
-        name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
+        name = " ".join(f"{knob_key(knob)}={knob_text(value)}" for knob, value in part(curve, "knobs").items())
         curves.append(SweptCurve(name, trials, answer(trials, limits)))
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
-    load = "" if sweep.get("load") is None else _key(text_of(sweep.get("load")))
+    load = "" if sweep.get("load") is None else knob_key(text_of(sweep.get("load")))
     return Swept(
         load,
         tuple(curves),
@@ -171,14 +169,3 @@ def read_sweep_document(sweep: Values) -> Swept:
         sweep,
         read_open_loop(sweep),
     )
-
-
-def _key(knob_id: str) -> str:
-    knob = KNOBS.get(knob_id)
-    return knob_id if knob is None else knob.key
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        return block_sizes(value)
-    return value if isinstance(value, str) else json.dumps(value)
