@@ -108,12 +108,6 @@ class Evidence(Struct, frozen=True):
     source: str = "load"
     """"load" for figures of the engine, else the tier of a device's figure, or "topology"."""
 
-    @property
-    def text(self) -> str:
-        """The figure with its unit, and with its tier if it is a sampled one."""
-        unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} {_number(self.value)}{unit}" + (" (sampled)" if self.source == "sampled" else "")
-
 
 class Finding(Struct, frozen=True):
     """One limit or one piece of advice."""
@@ -139,12 +133,6 @@ class Finding(Struct, frozen=True):
     def certainty(self) -> str | None:
         """How sure it is, as a word; None where nothing is claimed."""
         return None if self.kind is FindingKind.UNKNOWN else self.confidence.word
-
-
-def _number(value: float) -> str:
-    if abs(value) >= 100 or value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

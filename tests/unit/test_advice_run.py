@@ -318,7 +318,7 @@ def test_text_and_document_have_the_figures_with_units_and_tiers() -> None:
     lines = shown([finding_section({"findings": findings_document(both())})]).splitlines()
     assert lines[1].startswith("- limit: the load reaches the rate")
     assert "  IOPS 8,000; rate 8,000 IOPS" in lines
-    assert "  Q 0.80 ms (sampled); S 0.20 ms (sampled); outstanding 8; busy 100 %" in lines
+    assert "  Q 0.8 ms (sampled); S 0.2 ms (sampled); outstanding 8; busy 100 %" in lines
     assert any(line.startswith("- advice: the load is on 1 of 4 targets") for line in lines)
     rate, device, disks = json.loads(json.dumps(findings_document(both()), allow_nan=False))
     assert (rate["kind"], rate["section"], rate["confidence"], rate["where"]) == ("own_rate", "limit", "certain", None)

@@ -184,7 +184,10 @@ def test_full_and_bypassed_caches() -> None:
     full = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=40.0, dirty_pct=99.0)
     finding = found(DeviceStates(host, caches=full))[FindingKind.CACHE_FULL]
     assert finding.command == "dmsetup message db 0 flush"
-    assert [each.text for each in finding.evidence] == ["blocked 40 /s", "dirty 99 %"]
+    assert [(each.name, each.value, each.unit) for each in finding.evidence] == [
+        ("blocked", 40, "/s"),
+        ("dirty", 99, "%"),
+    ]
     calm = cache("dm-writecache|dm-3:8:0", "dm-3 dm-writecache", blocked_per_s=0.0, dirty_pct=50.0)
     assert found(DeviceStates(host, caches=calm)) == {}
     none = cache("bcache|dm-3:8:0", "dm-3 bcache none", bypass_pct=100.0, bypasses_per_s=500.0)

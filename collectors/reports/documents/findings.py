@@ -32,7 +32,7 @@ def _below(found: Values) -> Iterator[str]:
 
 def _evidence(each: Values) -> str:
     value = number(each, "value")
-    shown = figure(value, 0 if abs(value) >= 100 or value % 1 == 0 else 2)
+    shown = f"{value:.3g}" if 0 < abs(value) < 1 else figure(value, 0 if abs(value) >= 100 or value % 1 == 0 else 2)
     unit = each.get("unit")
     sampled = " (sampled)" if each.get("source") == "sampled" else ""
     return f"{text_of(each.get('name'))} {shown}" + (f" {unit}" if isinstance(unit, str) and unit else "") + sampled
