@@ -143,7 +143,7 @@ _DID_IO = any_above("iops", "in_flight")
 
 
 def _names(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
-    return rows.names
+    return tuple(map(safe_text, rows.names))
 
 
 def _no_facts(key: str, topology: Topology) -> Mapping[str, object]:  # noqa: ARG001 - as all facts
@@ -188,7 +188,7 @@ class Subject(Struct, frozen=True):
     charts: tuple[str, ...] = ()
     """Field ids with a history for charts."""
     labels: Callable[[Rows, Topology], tuple[str, ...]] = _names
-    """Display names of the rows."""
+    """Display names of the rows, safe to print."""
     facts: Callable[[str, Topology], Mapping[str, object]] = _no_facts
     """Additional facts of a row in JSON, by its key; safe to print."""
     identity: Callable[[str, Topology], str] = device_identity

@@ -66,11 +66,11 @@ class TracerSupervisor:
         self.tracer: Tracer | None = None
         self.refusal = ""
         """Why there is no tracer, in one line; empty before the first attempt ends and while there is one."""
-        self._thread = BackgroundThread("tracer", self._run)
+        self._thread: BackgroundThread | None = None
 
     def start(self) -> None:
         """Start the thread; once."""
-        self._thread.start()
+        self._thread = BackgroundThread("tracer", self._run)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the first attempt ends; return whether there is a tracer."""
@@ -119,9 +119,11 @@ class TracerSupervisor:
         """Detach and stop the thread; may be called twice."""
         with self._changed:
             self._closed = True
-            self._thread.stop_flag.set()
+            if self._thread is not None:
+                self._thread.stop_flag.set()
             self._changed.notify_all()
-        self._thread.stop()
+        if self._thread is not None:
+            self._thread.stop()
         with self._changed:
             tracer, self.tracer = self.tracer, None
         if tracer is not None:

@@ -132,7 +132,6 @@ class HotplugMonitor:
         except (ImportError, OSError) as error:
             self.notice = f"hot-plug: a new size of a disk is noticed within {rescan_s:.0f} s: {error}; install libudev"
         self._thread = BackgroundThread("hotplug", self._run)
-        self._thread.start()
 
     def read(self) -> Reading:
         """Return the events since the last call.

@@ -51,7 +51,6 @@ class AttachedProgram(Generic[Program]):
         """Attach in the background; once."""
         if self._thread is None:
             self._thread = BackgroundThread(self._name, self._run)
-            self._thread.start()
 
     def close(self) -> None:
         """Detach; may be called twice."""

@@ -47,7 +47,7 @@ BACKGROUND_CPU = _CpuTime()
 
 
 class BackgroundThread:
-    """A daemon thread that runs `body(stop)` until it returns; the body checks the stop flag.
+    """A daemon thread that runs `body(stop)` from now on until it returns; the body checks the stop flag.
 
     An error of the body is stored for `check`, so that the owner reports it instead of the interpreter.
     """
@@ -57,9 +57,6 @@ class BackgroundThread:
         self._body = body
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name=f"lunscope-{name}", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread; once."""
         self._thread.start()
 
     def check(self) -> None:
@@ -72,7 +69,7 @@ class BackgroundThread:
             raise RuntimeError(str(self._failure) or type(self._failure).__name__) from self._failure
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Request the body to end and wait for it; may be called twice, and before `start`."""
+        """Request the body to end and wait for it; may be called twice."""
         self.stop_flag.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)

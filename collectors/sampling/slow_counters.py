@@ -56,7 +56,6 @@ class SlowCounters:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._thread = BackgroundThread(name, self._run)
-        self._thread.start()
 
     def read(self) -> Reading:
         """Return the last table and the events since the previous call.

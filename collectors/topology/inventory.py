@@ -77,7 +77,6 @@ class Inventory:
         self.topology = Topology(host=host)
         """The same object until a device or a notice changes."""
         self._thread = BackgroundThread("inventory", self._run)
-        self._thread.start()
 
     def read(self) -> Reading:
         """Return the events of paths; read `topology` after all collectors have been read.

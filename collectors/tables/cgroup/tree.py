@@ -123,7 +123,6 @@ class GroupTree:
         self.found = scan(hierarchy)
         """The same object until a group is added or removed or a limit changes."""
         self._thread = BackgroundThread("cgroups", self._run)
-        self._thread.start()
 
     def check(self) -> None:
         """Raise the error that ended the thread.

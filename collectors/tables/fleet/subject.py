@@ -11,7 +11,7 @@ from collectors.derive.counter_deltas import Values, aligned, column_deltas
 from collectors.derive.percentiles import RowCells, cells_of, percentiles_ns
 from collectors.derive.quotients import Quotients
 from collectors.field import Field, Thresholds, Unit
-from collectors.model import FrameTable, Rows, Table, Topology
+from collectors.model import FrameTable, Rows, Table
 from collectors.subject import AddedSums, Interval, Report, Subject, any_above
 from collectors.tables.fleet.schema import FLEET, SERVICE
 from engine.replacing import replace
@@ -197,10 +197,6 @@ def _mean(values: Values) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
-    return tuple(safe_text(name) for name in rows.names)
-
-
 _COLUMNS = ("iops", "bytes_per_s", "await_ms", "in_flight", "load_iops", "clock_bound_ms")
 
 FLEET_HOSTS = Subject(
@@ -230,7 +226,6 @@ FLEET_HOSTS = Subject(
     columns=tuple(field.id for field in _FIELDS),
     active=any_above("iops", "load_iops", "clock_bound_ms"),
     charts=("iops", "bytes_per_s", "await_ms", "load_iops"),
-    labels=_labels,
     identity=lambda key, _topology: safe_text(key),
 )
 FLEET_TOTAL = Subject(

@@ -68,10 +68,6 @@ def _remarks(frame: Frame) -> Iterable[str]:
     return nfs_remarks(frame)
 
 
-def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
-    return tuple(safe_text(name) for name in rows.names)
-
-
 def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 - as all facts
     parts = nfs_key(key)
     return {
@@ -152,7 +148,6 @@ NFS_MOUNTS = Subject(
         "errors_per_s",
         "imbalance",
     ),
-    labels=_labels,
     facts=_operation_facts,
     identity=_identity,
 )
@@ -188,7 +183,6 @@ NFS_TRANSPORTS = Subject(
     columns=_ordered(TRANSPORT_FIELDS, _TRANSPORT_COLUMNS),
     active=any_above("sends_per_s", "receives_per_s", "pending_now", "backlog_now"),
     charts=("sends_per_s", "in_flight", "sending", "pending", "backlog", "share_pct", "slots_now"),
-    labels=_labels,
     facts=_transport_facts,
     identity=_identity,
 )

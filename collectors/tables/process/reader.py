@@ -146,7 +146,6 @@ class ProcessCollector:
         self._table = Table(PROCESS, _NO_ROWS, np.empty((0, len(PROCESS.columns)), np.uint64))
         self._reported_hidden = False
         self._thread = BackgroundThread("processes", self._scan)
-        self._thread.start()
 
     def read(self) -> Reading:
         """Return the latest scan, without waiting.
