@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from engine._native import FlowShare, flow_shares
 from engine.backend.outstanding import Outstanding
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
@@ -22,7 +23,6 @@ from engine.running.group_reading import GroupReadings, named, named_event, name
 from engine.running.status import LoadReading, LoadState, LoadStatus
 
 if TYPE_CHECKING:
-    from engine._native import FlowShare
     from engine.results.result import RunResult
 
 _POLL_S = 0.05
@@ -220,8 +220,6 @@ def _ends_others(load: GroupedLoad, control: LoadControl) -> bool:
 
 
 def _flow_shares(group: LoadGroup) -> list[FlowShare | None]:
-    from engine._native import flow_shares  # noqa: PLC0415 (as the driver of a load)
-
     by_number: dict[int, list[int]] = defaultdict(list)
     for index, load in enumerate(group.loads):
         if load.flow is not None:

@@ -23,6 +23,7 @@ from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked
 from tui.headless.leaving import go_on_in_child
 from tui.headless.shown import print_sections
+from tui.process.standard_streams import require_terminal
 
 _UNITS = {unit.value or "count": unit for unit in UNIT_FLOORS}
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
@@ -116,7 +117,6 @@ def command(
 def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
     from tui.app.start import start  # noqa: PLC0415 (as above)
     from tui.app_input import AppInput  # noqa: PLC0415 (as above)
-    from tui.process.standard_streams import require_terminal  # noqa: PLC0415 (as textual)
 
     require_terminal("lunscope compare A B without --screen")
     paths = [PartText.parse(text).path for text in (a, b)]
