@@ -17,7 +17,6 @@ from engine.config import SCRATCH_ENV
 from engine.errors import LunscopeError
 from tests.kernel.forked_command import Forked, lunscope
 
-ROOT = Path(__file__).parents[2]
 SMALL, LARGE = "4k", "256k"
 
 
@@ -80,19 +79,6 @@ def test_figures_of_the_recording_are_those_of_the_run(folder: Path) -> None:
         # The first interval of a load and what came after the last sample are in the result alone.
         assert figures["p50_ms"][side] == pytest.approx(run["total"]["latency_us"]["p50"] / 1000, rel=0.3)
         assert figures["iops"][side] == pytest.approx(run["total"]["iops"], rel=0.3)
-
-
-def test_text_of_all_tables_fits_80_columns(folder: Path) -> None:
-    done = _lunscope(folder, "compare", folder / "first.luns", folder / "large.luns", "--all")
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert [line for line in done.stdout.splitlines() if line.startswith("[disk ")]
-
-
-def test_results_of_the_runs_are_shown_too(folder: Path) -> None:
-    _, figures = _figures(folder, "first.json", "large.json")
-    assert {field["verdict"] for field in figures.values()} == {"undecided"}
-    assert figures["bytes_per_s"]["relative"]["difference"] == pytest.approx(63, rel=0.3)
 
 
 def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> None:
