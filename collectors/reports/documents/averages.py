@@ -20,8 +20,6 @@ from collectors.subject import Subject
 
 HOT_DISKS = 6
 """Disks with charts of their own, the hottest first."""
-MOST_ROWS = 200
-"""Most rows of a table."""
 
 
 class DocumentOptions(Struct, frozen=True):
@@ -108,11 +106,10 @@ def _average_grid(title: str, subject: Subject, fields: tuple[str, ...], shown: 
     declared = [get_field(subject.table, field_id) for field_id in fields]
     cells = tuple(
         (name, *(_cell(table, field.id, field.unit, row) for field in declared))
-        for name, row in zip(names[:MOST_ROWS], rows[:MOST_ROWS], strict=True)
+        for name, row in zip(names, rows, strict=True)
     )
     head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in declared))
-    more = f"{len(rows) - MOST_ROWS:,} more rows are not shown." if len(rows) > MOST_ROWS else ""
-    return DocumentTable(title, head, cells, note=more)
+    return DocumentTable.of_first(title, head, cells)
 
 
 def _cell(table: FrameTable, field_id: str, unit: Unit, row: int) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, field
+
+MOST_ROWS = 200
+"""Most rows of a table that may have any number of them."""
 
 
 class Facts(Struct, frozen=True):
@@ -50,6 +53,12 @@ class DocumentTable(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     texts: int = 1
     note: str = ""
+
+    @classmethod
+    def of_first(cls, title: str, head: Sequence[tuple[str, str]], rows: Sequence[tuple[str, ...]]) -> DocumentTable:
+        """Show as many rows as anybody reads, and say how many more there are."""
+        more = f"{len(rows) - MOST_ROWS:,} more rows are not shown." if len(rows) > MOST_ROWS else ""
+        return cls(title, tuple(head), tuple(rows[:MOST_ROWS]), note=more)
 
 
 class DrawnAxis(StrEnum):

@@ -13,8 +13,9 @@ from collectors.all_subjects import REPORTED
 from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
 from collectors.latency.subjects import WHOLE_LOAD, Direction, LatencySubject, disk_subject, parts_of, series_of
 from collectors.model import FrameTable, Histograms, HistogramScale, Part
-from collectors.reports.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
+from collectors.reports.documents.averages import DocumentOptions, average_blocks, hot_disks
 from collectors.reports.documents.content import (
+    MOST_ROWS,
     Block,
     Charts,
     Document,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from collectors.reports.documents.content import (
+    MOST_ROWS,
     NONE,
     Block,
     Bullets,
@@ -62,7 +63,6 @@ _HEAD = (
     ("max", "ms"),
     ("avg peak", "ms"),
 )
-_MOST_ROWS = 200
 _QUICK_MS = 0.1
 """Latency below which a microsecond is too coarse."""
 _MOST_NS = 1 << 63
@@ -195,7 +195,7 @@ def _event_blocks(run: Values) -> Iterator[Block]:
     """List what happened while it ran; those with one cause are one line."""
     groups = parts(run, "events")
     rows = []
-    for group in groups[:_MOST_ROWS]:
+    for group in groups[:MOST_ROWS]:
         time_ns, count = number(group, "time_ns"), len(parts(group, "events"))
         time = clock_text(int(time_ns)) if 0 <= time_ns < _MOST_NS else "-"
         rows.append((time, text_of(group.get("kind")), text_of(group.get("text")), str(max(count, 1))))
@@ -213,7 +213,7 @@ def loads_section(run: Values) -> Section:
 def _load_blocks(run: Values) -> Iterator[Block]:
     """Show what each of several loads did, with the settings that are not the same in all."""
     common, rows = part(run, "job"), []
-    for load in parts(run, "loads")[:_MOST_ROWS]:
+    for load in parts(run, "loads")[:MOST_ROWS]:
         job = part(load, "job")
         knobs = _own(part(job, "knobs"), part(common, "knobs"))
         own = [f"{knob_key(name)}={knob_text(value)}" for name, value in knobs.items()]
@@ -278,9 +278,8 @@ def _targets(run: Values) -> Iterator[Block]:
             for path in parts(target, "paths"):
                 name = f"- {text_of(path.get('name'))}"
                 rows.append((name, text_of(epoch.get("index")), *_figures(part(path, "total"))))
-    more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
     if rows:
-        yield DocumentTable("", (("target", ""), ("epoch", ""), *_HEAD), tuple(rows[:_MOST_ROWS]), note=more)
+        yield DocumentTable.of_first("", (("target", ""), ("epoch", ""), *_HEAD), rows)
     elif names := texts(run, "targets"):
         yield Bullets(names)
 
@@ -294,7 +293,7 @@ def _epoch_blocks(run: Values) -> Iterator[Block]:
     if len(epochs) < 2:
         return
     rows, costs, before = [], list[str](), part(run, "job", "knobs")
-    for epoch in epochs[:_MOST_ROWS]:
+    for epoch in epochs[:MOST_ROWS]:
         knobs = part(epoch, "knobs")
         turned = [f"{knob_key(name)}={knob_text(value)}" for name, value in knobs.items() if before.get(name) != value]
         start = f"{figure(number(epoch, 'start_s'), 1)} s"

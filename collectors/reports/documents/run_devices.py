@@ -17,7 +17,6 @@ _TABLES = ("disks", "paths", "hbas")
 _TIERS = {tier.name.lower(): tier for tier in Tier}
 _MARKED = ("queue_ms", "service_ms", "await_ms", "busy_pct")
 """Figures with a tier mark: that of all others never varies."""
-_MOST_ROWS = 200
 
 
 def device_blocks(run: Values) -> Iterator[Block]:
@@ -58,16 +57,14 @@ def _is_used(row: Values, used: tuple[str, ...]) -> bool:
 
 
 def _grid(name: str, rows: Sequence[Values]) -> DocumentTable:
-    subject, shown = subject_of(name), rows[:_MOST_ROWS]
+    subject, table = subject_of(name), _table(rows)
     fields = [get_field(name, field_id) for field_id in FIGURES]
-    table = _table(shown)
     cells = tuple(
         (_name(row), *("".join(figure_text(table, field.id, field.unit, at)).rstrip() for field in fields), _above(row))
-        for at, row in enumerate(shown)
+        for at, row in enumerate(rows)
     )
     head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in fields), ("", ""))
-    more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
-    return DocumentTable(subject.heading, head, cells, note=more)
+    return DocumentTable.of_first(subject.heading, head, cells)
 
 
 def _table(rows: Sequence[Values]) -> FrameTable:

@@ -50,9 +50,14 @@ def study_sections(study: Values) -> list[Section]:
     facts = texts(source, "facts")
     heading = Paragraph(f"Published elsewhere, on other hardware ({text_of(source.get('source'))}):")
     published = (heading, Bullets(facts)) if facts else ()
-    name = f"Study: {text_of(study.get('preset'))}"
+    name, title = f"Study: {text_of(study.get('preset'))}", Paragraph(text_of(study.get("title")))
+    isolation, tables = part(study, "isolation"), tuple(_tables(study))
+    whole = Section(name, (title, *tables, *published))
+    if isolation:
+        answer = Paragraph(text_of(isolation.get("answer")), important=True)
+        whole = Section(name, (title, answer), (*_isolation_blocks(study, isolation), *tables, *published))
     return [
-        Section(name, (Paragraph(text_of(study.get("title"))), *isolation_blocks(study), *_tables(study), *published)),
+        whole,
         Section("Notes and caveats of the study", (Bullets(missing) if (missing := tuple(_missing(study))) else NONE,)),
     ]
 
@@ -112,12 +117,8 @@ def _cell(value: object, column: Values) -> str:
     return figure(float(value), digits if isinstance(digits, int) else 3) if known else "-"  # type: ignore[arg-type]
 
 
-def isolation_blocks(study: Values) -> Iterator[Block]:
-    """Make the answer, the victim over the load of the aggressor, and its isolation second by second."""
-    isolation = part(study, "isolation")
-    if not isolation:
-        return
-    yield Paragraph(text_of(isolation.get("answer")), important=True)
+def _isolation_blocks(study: Values, isolation: Values) -> Iterator[Block]:
+    """Make the victim over the load of the aggressor, and its isolation second by second."""
     rows = [row for table in parts(study, "tables")[:1] for row in parts(table, "rows")]
     charts = tuple(_chart(rows, key, title, unit) for key, title, unit in _DRAWN)
     charts = tuple(chart for chart in charts if chart.curves)

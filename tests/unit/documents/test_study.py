@@ -114,7 +114,7 @@ def test_isolation_curve_of_a_recording_has_its_answer_its_charts_and_every_seco
     events = [Event(EventKind.LOAD, text, at, at, dict(data)) for at, (text, data) in enumerate(isolation_events())]
     (found,) = read_recorded_sweeps(events)
     section, notes = study_sections(found.study)
-    answer, charts, seconds = section.blocks[1:4]
+    answer, charts, seconds = section.whole[1:4]
     assert isinstance(answer, Paragraph)
     assert answer.text.startswith("riops=400 keeps the victim within 1.5 x of its p99 alone")
     assert isinstance(charts, Charts)
