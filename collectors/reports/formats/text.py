@@ -139,7 +139,7 @@ class _Column(Struct, frozen=True):
         """Take a column of a table."""
         title, unit = map(safe_text, table.head[at])
         cells = tuple(safe_text(row[at]) for row in table.rows)
-        may_be_text = at < table.texts or not title
+        may_be_text = at < table.texts or not title or any(len(cell) > _MOST_WORD for cell in cells)
         is_text = may_be_text and any(cell and not _FIGURE.fullmatch(cell) for cell in cells)
         return cls(title, unit, cells, is_text)
 
@@ -152,7 +152,8 @@ class _Column(Struct, frozen=True):
     def least(self) -> int:
         """Cells that it cannot do without: figures are never broken, words as seldom as can be."""
         words = max(map(len, " ".join((self.title, *(self.cells if self.is_text else ()))).split()), default=0)
-        return min(words, _MOST_WORD) if self.is_text else max(words, len(self.unit), *map(len, self.cells))
+        words = max(words, len(self.unit))
+        return min(words, _MOST_WORD) if self.is_text else max(words, *map(len, self.cells), 0)
 
     def lines(self, text: str, width: int) -> list[str]:
         """Write one cell, or the title."""
@@ -180,7 +181,7 @@ def _aligned(columns: Sequence[_Column], width: int) -> Iterator[str]:
     widths, gap = _widths(columns, width)
     has_units = any(column.unit for column in columns)
     heads = [
-        [*column.lines(column.title, size), *([f"{column.unit:>{size}}"] if has_units else [])]
+        [*column.lines(column.title, size), *(column.lines(column.unit, size) if has_units else [])]
         for column, size in zip(columns, widths, strict=True)
     ]
     most = max(map(len, heads))
