@@ -25,8 +25,9 @@ def caveats_of(run: Values) -> Iterator[str]:
     """Yield a line for each."""
     for badge in parts(run, "badges"):
         about = texts(badge, "targets")
-        more = f" and {len(about) - 1} more" if len(about) > 1 else ""
-        yield f"{text_of(badge.get('label'))}: {f'{about[0]}{more}: ' if about else ''}{text_of(badge.get('text'))}"
+        more = f" and {len(about) - _MOST} more" if len(about) > _MOST else ""
+        named = f"{', '.join(about[:_MOST])}{more}: " if about else ""
+        yield f"{text_of(badge.get('label'))}: {named}{text_of(badge.get('text'))}"
     yield from texts(run, "notices")
     for target in parts(part(run, "verify"), "targets"):
         yield f"verify {text_of(target.get('name'))}: {_verified(target)}"
