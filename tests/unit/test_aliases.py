@@ -96,12 +96,6 @@ def test_what_cannot_be_used_is_reported_and_left_out(tmp_path: Path, text: str,
     assert "\x1b" not in found.problems[0]
 
 
-def test_no_file_and_the_off_switch(tmp_path: Path) -> None:
-    assert load_reading_settings(tmp_path / "none.toml") == ReadingSettings()
-    assert settings(tmp_path, "fabric_counters = false\n").fabric_counters is False
-    assert settings(tmp_path, 'fabric_counters = "no"\n').fabric_counters is False
-
-
 def test_verbs_take_names_from_the_config_folder(
     kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

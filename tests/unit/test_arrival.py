@@ -63,13 +63,6 @@ def test_an_open_loop_needs_a_rate_and_a_native_engine() -> None:
         validate(replace(OPEN, backend=Backend.AIO))
 
 
-def test_arrival_is_a_key_of_job_files() -> None:
-    assert parse_job('arrival = "constant"\nrate = 100').arrival is Arrival.CONSTANT
-    assert parse_job(dump_job(OPEN)) == OPEN
-    with pytest.raises(UsageError, match=r'line 1: arrival: .* is not one of "closed", "constant", "poisson"'):
-        parse_job('arrival = "bursts"')
-
-
 def test_service_time_and_skipped_arrivals_are_in_the_document() -> None:
     document = run_document(open_result(skipped=25))
     assert document["skipped"] == 25

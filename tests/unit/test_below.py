@@ -8,7 +8,7 @@ from pathlib import Path
 from collectors.graph import Graph, Layer, Lun, Port
 from collectors.graph import Path as LunPath
 from collectors.model import Device, Topology
-from collectors.topology.below import Below, Descent, rows_below
+from collectors.topology.below import Below, Descent
 from tests.fake_kernel import FakeDisk, FakeKernel
 
 
@@ -52,11 +52,6 @@ def named(users: dict[str, list[str]]) -> list[str]:
     return [key.removesuffix(":key") for key in users]
 
 
-def test_a_disk_is_its_own_path() -> None:
-    found = below(("/dev/vda", (VDA,)))
-    assert found == Below({"vda:key": ["/dev/vda"]}, {"vda:key": ["/dev/vda"]}, {"v": ["/dev/vda"]})
-
-
 def test_a_mapping_over_multipath_leads_to_both_ports() -> None:
     found = below(("/dev/vg/home", (DM1,)))
     assert named(found.disks) == ["dm-1", "dm-0"]
@@ -91,7 +86,3 @@ def test_a_partition_is_its_disk_and_unknown_numbers_are_nothing(tmp_path: Path)
     (links / "254:1").symlink_to(partition)
     found = below(("/data", (os.makedev(254, 1), os.makedev(99, 9))), sysfs=kernel.sysfs)
     assert named(found.disks) == ["vda"]
-
-
-def test_rows_are_in_the_order_of_the_keys() -> None:
-    assert rows_below({"c": 1, "x": 1, "a": 1}, ("a", "b", "c")) == [2, 0]

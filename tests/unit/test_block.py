@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from collectors.kernel import uevents
@@ -22,13 +19,6 @@ METHODS = ("diskstats", "sysfs")
 @pytest.fixture
 def kernel(tmp_path: Path) -> FakeKernel:
     return FakeKernel(tmp_path)
-
-
-@pytest.fixture
-def large_kernel() -> Iterator[FakeKernel]:
-    """A tree in memory, where there is one: thousands of small files take long on a disk."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        yield FakeKernel(Path(folder))
 
 
 def reader(kernel: FakeKernel, method: str = "diskstats") -> BlockReader:
@@ -202,23 +192,6 @@ def test_devices_without_size_and_io_are_left_out_until_they_have_either(kernel:
     kernel.set("loop2", "size", "2048\n")
     kernel.uevent()
     assert collect(collector).rows.names == ("loop1", "loop2", "sda")
-
-
-def test_sampler_columns_are_missing_where_nothing_is_sampled(kernel: FakeKernel) -> None:
-    kernel.add(FakeDisk("sda", counters=busy_counters(1)))
-    table = collect(collector_of(kernel))
-    assert table.values.shape == (1, len(DISK.columns))
-    assert table.values.dtype == np.uint64
-    assert (table.values[:, 17:] == MISSING).all()
-
-
-@pytest.mark.slow
-def test_two_thousand_devices_keep_their_order_and_counters(large_kernel: FakeKernel) -> None:
-    large_kernel.add(*(FakeDisk(f"sd{n}", minor=n, counters=busy_counters(n), lean=True) for n in range(2000)))
-    table = collect(collector_of(large_kernel))
-    assert len(table.rows) == 2000
-    position = table.rows.names.index("sd1234")
-    assert table.values[position, :17].tolist() == list(busy_counters(1234))
 
 
 def test_uevents_of_others_do_not_make_every_tick_dear(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,12 +84,6 @@ def test_reads_and_writes_apart() -> None:
         *("r", "await", "w", "await", "Q", "S", "aqu-sz", "Busy"),
     ]
     assert lines[5].split()[:8] == ["04:40:01", "vda", "1000.0", "0.0", "4000.0", "0.0", "8.000", "-"]
-
-
-def test_all_disks_on_request() -> None:
-    shown = list(report_text(run(), ReportOptions(all_disks=True)))
-    assert sum(" vdb " in line for line in shown) == 3
-    assert not any(" vdb " in line for line in report_text(run()))
 
 
 def test_count_ends_the_report_with_its_averages() -> None:
@@ -193,12 +186,6 @@ def test_an_interval_longer_than_the_recording_is_refused(
     )
     assert run_cli(["report", "--from", str(path), "-d", "2", *as_json]) == 0
     assert "vda" in capsys.readouterr().out
-
-
-def test_no_io_is_said_and_has_no_averages() -> None:
-    who = raw.rows("vda")
-    lines = list(report_text(chain(*(raw.sample(at, disks=raw.disks(who, {})) for at in range(3)))))
-    assert lines[-1] == "04:40:02 (no I/O)"
 
 
 def test_headers_come_again_after_some_lines_and_when_devices_change() -> None:
@@ -329,10 +316,3 @@ def test_json_names_what_survives_renaming() -> None:
     named = raw.topology(WHO, persistent_id="naa.6001")
     frame = derive(steps[0].current, raw.sample(1, disks=steps[1].current.tables["disk"], topology=named))
     assert '"id": "naa.6001"' in json.dumps(report_line(frame))
-
-
-def test_a_frame_without_disks_is_a_document_too() -> None:
-    document = report_line(derive(raw.sample(0), raw.sample(1)))
-    assert document["disks"] == []
-    assert next(iter(document)) == "schema"
-    assert os.linesep not in json.dumps(document, allow_nan=False)

@@ -75,11 +75,6 @@ def test_a_lun_has_both_its_names_and_is_joined_by_the_one_people_use() -> None:
     assert [path["lun"] for path in document["paths"] if path["iops"]] == ["mpatha"]
 
 
-def test_json_of_one_table_leaves_the_others_empty() -> None:
-    document = json.loads(next(iter(report_json(steps(), ReportOptions(("hbas",))))))
-    assert (document["disks"], document["paths"], len(document["hbas"])) == ([], [], 2)
-
-
 def test_a_sick_path_is_named_below_the_paths() -> None:
     both = {"sd0h0": did(600, 1, 500), "sd0h1": did(200, 11, 1000)}
     moments = [

@@ -86,22 +86,6 @@ def test_a_lun_with_one_path(kernel: FakeKernel, capsys: pytest.CaptureFixture[s
     assert (path["name"], path["lun"], path["port"]) == ("sda", "mpath0", "host0")
 
 
-def test_a_map_whose_paths_all_went(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
-    FakeScsi(kernel, hosts=2, luns=1).build()
-    kernel.remove("sda")
-    kernel.remove("sdb")
-    tree, document = scanned(kernel, capsys)
-    assert "0 of 0 paths usable" in tree
-    assert document["notices"] == ["dm-0: built on sda, sdb, which is not there"]
-
-
-def test_two_luns_of_one_wwid(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
-    FakeScsi(kernel, hosts=2, luns=1, maps=False).build()
-    tree, document = scanned(kernel, capsys)
-    assert [lun["name"] for lun in document["luns"]] == ["sda", "sdb"]
-    assert "! sda, sdb: same identity naa.600000000000" in tree
-
-
 def test_names_and_texts_that_are_not_utf8_or_are_hostile(
     kernel: FakeKernel, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,11 +75,6 @@ def test_companions_of_another_recording_are_not_taken_over(tmp_path: Path) -> N
     assert not (tmp_path / "a.lun").exists()
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LunscopeError, match=r"nowhere.a\.lun: cannot be made: No such file"):
-        SessionWriter(tmp_path / "nowhere" / "a.lun")
-
-
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_vanishes_ends_the_recording(tmp_path: Path, replaced: bool) -> None:
     path, machine = tmp_path / "a.lun", Machine()

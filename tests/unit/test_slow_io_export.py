@@ -66,11 +66,6 @@ def test_csv_has_the_same_columns_and_no_formula(reader: SessionReader) -> None:
     assert lines[1][lines[0].index("tag_wait_ms")] == ""
 
 
-def test_columns_can_be_chosen(reader: SessionReader) -> None:
-    lines = list(export_lines(reader, "csv", Selection(("slow_ios",), ("pid", "service_ms"))))
-    assert lines == ["pid,service_ms", "42,0.5", "42,0.5"]
-
-
 @pytest.mark.parametrize(
     ("selection", "words"),
     [

@@ -22,7 +22,6 @@ from engine.results.result_document import run_document
 from engine.results.steadiness import Steadiness, steadiness_document, steady_badges
 from engine.running.knob_turns import InForce
 from engine.running.steady_watch import SteadyWatch
-from tests.unit.documents.printed import run_text
 
 WRITES = Knobs(read_pct=0.0)
 Speed = Callable[[float], float]
@@ -187,12 +186,6 @@ def test_a_run_until_steady_that_never_was_says_so_and_fails() -> None:
     document = json.loads(json.dumps(run_document(missed), allow_nan=False))
     assert document["steady_state"]["reached"] is False
     assert len(document["steady_state"]["windows"][0]["values"]) == 5
-
-
-@pytest.mark.parametrize(("ended", "words"), [("steady", "steady state reached"), ("size", "all bytes transferred")])
-def test_the_summary_says_why_it_ended(ended: str, words: str) -> None:
-    found = watched(JobSpec(knobs=WRITES, steady_round_s=1.0), 6, lambda _: 1000).found
-    assert f"ran   6.0 s ({words}), measured 0.0 s" in run_text(result_with(found, ended))
 
 
 def test_the_settings_are_keys_of_a_job_file() -> None:

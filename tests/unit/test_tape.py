@@ -22,7 +22,7 @@ from collectors.tables.tape.schema import TAPE
 from collectors.topology.scanner import read_topology
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_tape
-from tests.unit.raw_samples import RAW_MISSING, raw_table, rows, sample
+from tests.unit.raw_samples import raw_table, rows, sample
 
 WHO = rows("st0", "st1")
 
@@ -54,10 +54,6 @@ def test_a_drive_is_one_row_whatever_its_modes(kernel: FakeKernel) -> None:
     ]  # fmt: skip
 
 
-def test_a_host_without_tapes_has_no_table(kernel: FakeKernel) -> None:
-    assert TapeCollector(str(kernel.sysfs)).read().tables == {}
-
-
 def test_rows_stay_until_a_drive_comes_or_goes(kernel: FakeKernel) -> None:
     add_tape(kernel, 0)
     collector = TapeCollector(str(kernel.sysfs))
@@ -67,14 +63,6 @@ def test_rows_stay_until_a_drive_comes_or_goes(kernel: FakeKernel) -> None:
     assert collector.read().tables["tape"].rows.names == ("st0", "st1")
     shutil.rmtree(kernel.sysfs / "class/scsi_tape")
     assert len(collector.read().tables["tape"].rows) == 0
-
-
-def test_a_statistic_that_is_not_there_is_missing(kernel: FakeKernel) -> None:
-    add_tape(kernel, 0)
-    (kernel.sysfs / "class/scsi_tape/st0/stats/resid_cnt").unlink()
-    table = TapeCollector(str(kernel.sysfs)).read().tables["tape"]
-    assert int(table.column("residuals")[0]) == RAW_MISSING
-    assert int(table.column("reads")[0]) == 0
 
 
 def test_a_second_of_writing() -> None:

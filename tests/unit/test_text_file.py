@@ -48,8 +48,3 @@ def test_a_pipe_without_an_end_is_too_large(pipe: Path) -> None:
             read_text(pipe)
     finally:
         writer.join()
-
-
-def test_a_folder_is_no_job_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a job file: not a regular file"):
-        read_text(tmp_path)

@@ -176,19 +176,6 @@ def test_a_map_without_paths_and_one_whose_path_is_lost(kernel: FakeKernel) -> N
     assert graph.notices == ("dm-1: built on sdz, which is not there",)
 
 
-def test_cycles_are_reported_as_they_are(kernel: FakeKernel) -> None:
-    mpath = {"dm/uuid": "mpath-3600\n"}
-    kernel.add(FakeDisk("dm-0", 253, 0, attributes=mpath, at="virtual/block/dm-0", slaves=["dm-1", "dm-0"]))
-    kernel.add(FakeDisk("dm-1", 253, 1, attributes=mpath, at="virtual/block/dm-1", slaves=["dm-0"]))
-    kernel.add(FakeDisk("md0", 9, 0, at="virtual/block/md0", slaves=["md0"]))
-    graph = scan(kernel)
-    assert paths_by_lun(graph) == {"dm-0": [], "dm-1": []}
-    assert graph.notices == (
-        "dm-0: built on dm-0, dm-1, which cannot be a path: it is a map itself",
-        "dm-1: built on dm-0, which cannot be a path: it is a map itself",
-    )
-
-
 def test_what_vanishes_between_listing_and_reading(kernel: FakeKernel) -> None:
     FakeScsi(kernel, hosts=2, luns=1).build()
     rows = BlockCollector(str(kernel.procfs), str(kernel.sysfs)).read().tables["disk"].rows
@@ -198,13 +185,6 @@ def test_what_vanishes_between_listing_and_reading(kernel: FakeKernel) -> None:
     assert {device.name for device in devices.values()} == {"sda", "sdb", "dm-0"}
     assert paths_by_lun(graph) == {"dm-0": ["sda", "sdb"]}
     assert next(path for path in graph.paths if path.name == "sdb").port == ""
-
-
-def test_names_that_are_not_utf8(kernel: FakeKernel) -> None:
-    name = b"sd\xff".decode("utf-8", "surrogateescape")
-    kernel.add(FakeDisk(name))
-    graph = scan(kernel)
-    assert [lun.name for lun in graph.luns] == ["sd\\xff"]
 
 
 def test_no_sysfs_at_all(kernel: FakeKernel) -> None:

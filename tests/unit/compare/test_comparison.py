@@ -381,18 +381,3 @@ def test_screen_is_for_a_terminal(
     monkeypatch.setattr("sys.stdin", None)
     assert run_cli(["compare", f"{recording}@epoch0", f"{recording}@epoch1", *words]) == 2
     assert refusal in capsys.readouterr().err
-
-
-def test_rows_without_a_partner_are_named(tmp_path: Path, recording: Path) -> None:
-    side = open_side(f"{recording}@epoch0", CompareOptions())
-    other = replace(side, rows=tuple(replace(row, key="else", name="else", identity="else") for row in side.rows[:1]))
-    comparison = compare(side, other, CompareOptions())
-    assert [row.key for row in comparison.only_b] == ["else"]
-    assert {row.key_in_table for row in comparison.only_a} == {row.key_in_table for row in side.rows}
-
-
-def test_what_an_undecided_figure_lacks_is_known_by_side(recording: Path) -> None:
-    comparison = _compared(f"{recording}@0..30", f"{recording}@40..50")
-    iops = next(field for field in comparison.rows[0].fields if field.field.id == "iops")
-    assert iops.needed is not None
-    assert (iops.needed.side, iops.needed.intervals) == ("B", 10)

@@ -35,13 +35,6 @@ def test_dash_is_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not Path("-").exists()
 
 
-def test_tables_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _report("-H", "--md", "-") == 0
-    printed = capsys.readouterr().out
-    assert "### HBA ports" in printed
-    assert "### Disks" not in printed
-
-
 def test_nothing_is_overwritten_unless_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "r.html"
     assert _report("--html", str(page)) == 0

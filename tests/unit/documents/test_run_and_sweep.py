@@ -214,10 +214,3 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
         document_of(path, DocumentOptions())
     assert "\n" not in str(refused.value)
     assert "other" in str(refused.value)
-
-
-def test_trials_without_any_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "empty.jsonl"
-    path.write_text(json.dumps({"schema": TRIALS.schema, "sweep": "0"}) + "\n")
-    with pytest.raises(LunscopeError, match="holds no measurement of a sweep"):
-        document_of(path, DocumentOptions())

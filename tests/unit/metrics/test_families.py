@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path as FilePath
 
-import pytest
-
 from collectors.graph import Graph, Lun, Path, Port
 from collectors.metrics.collection import MetricsCollection
-from collectors.metrics.family import FamilyKind, label
+from collectors.metrics.family import FamilyKind
 from collectors.metrics.loads import LOAD_FAMILIES
-from collectors.metrics.registry import ALWAYS, DEFAULT_LEVELS, LEVELS, chosen_levels
+from collectors.metrics.registry import ALWAYS, LEVELS, chosen_levels
 from collectors.model import Device, Rows, Sample, Step, Topology
 from collectors.tables.tape.schema import TAPE
-from engine.errors import UsageError
 from tests import needs
 from tests.unit import raw_samples as raw
 from tests.unit.traced_samples import traced_sample
@@ -59,16 +56,6 @@ def test_names_follow_the_rules_of_prometheus() -> None:
         assert "le" not in family.label_names
 
 
-def test_units_are_bytes_and_seconds() -> None:
-    who = raw.rows("sda")
-    sample = raw.sample(1, disks=raw.disks(who, {"reads": 7, "read_sectors": 16, "read_ms": 1_250, "busy_ms": 40}))
-    found = series(of_sample(sample, "disks"))
-    assert found['node_disk_reads_completed_total{device="sda"}'] == 7
-    assert found['node_disk_read_bytes_total{device="sda"}'] == 8_192
-    assert found['node_disk_read_time_seconds_total{device="sda"}'] == 1.25
-    assert found['node_disk_io_time_seconds_total{device="sda"}'] == 0.04
-
-
 def test_the_time_of_lost_ios_stands_beside_the_busy_time_it_may_have_lengthened() -> None:
     lossy = {"reads": 1, "busy_ns": 2_500_000_000, "lost_in_driver_ns": 500_000_000}
     found = series(of_sample(traced_sample(1, raw.rows("sda"), lossy), "disks"))
@@ -99,12 +86,6 @@ def test_an_in_flight_count_below_zero_is_missing() -> None:
     assert "node_disk_io_now" not in text
 
 
-def test_labels_are_escaped() -> None:
-    assert label("device", 'a"b\\c') == r'device="a\"b\\c"'
-    assert "\n" not in label("device", "a\nb")
-    assert "\x1b" not in label("device", "\x1b[31m")
-
-
 @needs.prometheus_client
 def test_prometheus_client_reads_what_names_contain() -> None:
     from prometheus_client.parser import text_string_to_metric_families
@@ -129,15 +110,6 @@ def test_names_of_node_exporter_can_be_left_out() -> None:
     step = Step(None, raw.sample(1, disks=raw.disks(who, {}), host=raw.host(), topology=raw.topology(who)))
     assert "node_" not in exposed(step, node_names=False)
     assert "lunscope_disk_info" in exposed(step, node_names=False)
-
-
-def test_levels() -> None:
-    assert "paths" not in DEFAULT_LEVELS
-    assert [level.id for level in chosen_levels([])] == [*DEFAULT_LEVELS]
-    assert [level.id for level in chosen_levels(["ports,disks"])] == ["disks", "ports"]
-    assert chosen_levels(["all"]) == LEVELS
-    with pytest.raises(UsageError, match="level 'lungs': give disks, latency, paths"):
-        chosen_levels(["disks,lungs"])
 
 
 def multipath() -> tuple[Rows, Topology]:

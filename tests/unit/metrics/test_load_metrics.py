@@ -57,10 +57,6 @@ def test_when_it_is_over_the_counters_stay_and_the_rest_goes() -> None:
     assert not [name for name in found if "queue_depth" in name or "outstanding" in name or "knobs" in name]
 
 
-def test_without_a_load_there_is_no_figure_of_one() -> None:
-    assert series(text_of(())) == {"lunscope_load_running": 0, "lunscope_load_last_sample_timestamp_seconds": 0}
-
-
 class Steps:
     """A source of these steps."""
 

@@ -260,8 +260,3 @@ def test_scopes(tree: KernelTree, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="any of these may be its client"):
         named("/mnt/one")
     assert len(Host(tree).select(["all"]).nfs_clients) == 3
-
-
-def test_a_tree_without_them(tmp_path: Path) -> None:
-    with KernelTree(tmp_path) as tree, pytest.raises(UsageError, match="this host has no NFS client"):
-        nfs_targets(tree, "switch-1")

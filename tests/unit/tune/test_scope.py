@@ -73,10 +73,6 @@ def test_scopes_name_disks(host: Host, scope: str, names: list[str] | None) -> N
         assert named(host, scope) == names
 
 
-def test_scopes_add_up(host: Host) -> None:
-    assert named(host, "sda", "port:host0", "loop0") == ["loop0", "sda", "sdc"]
-
-
 def test_a_subsystem_is_named_by_its_heads_and_its_paths(tmp_path: Path) -> None:
     kernel = FakeKernel(tmp_path)
     kernel.add(
