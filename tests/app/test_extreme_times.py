@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collectors.model import Sample
 from collectors.session.format import TIME_END_NS
 from engine.replacing import replace
@@ -12,6 +14,7 @@ from tui.screen_registry import SCREENS
 _TIMES = (0, TIME_END_NS - 1, 1, START_NS, TIME_END_NS - 2, TIME_END_NS // 2, 0, START_NS + 1)
 
 
+@pytest.mark.slow
 async def test_screens_stand_any_times() -> None:
     source = ListSource([_retimed(sample, number) for number, sample in enumerate(make_samples(count=24))])
     async with on_stage(make_app(source), size=(120, 40)) as pilot:

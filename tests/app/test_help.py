@@ -62,6 +62,7 @@ async def test_tabs_show_the_keys_in_force() -> None:
         assert "[f3 Events]" in screen_text(pilot).splitlines()[1]
 
 
+@pytest.mark.slow
 async def test_help_begins_with_the_screen_it_is_asked_on() -> None:
     app = make_app(source := ListSource(make_samples(count=3)))
     async with on_stage(app, (80, 24)) as pilot:

@@ -101,6 +101,7 @@ STATES: tuple[tuple[int, dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.slow
 async def test_state_is_said(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillRates(control)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.again import Failure, read_failures, verdict
 
 TESTS = """
@@ -33,6 +35,7 @@ def first_run(folder: Path, text: str, *options: str) -> subprocess.CompletedPro
     return python(folder, "pytest", "-p", "tests.again", "-n", "2", *options, "--failed-to", "failed")
 
 
+@pytest.mark.slow
 def test_what_failed_is_run_again_alone_and_fails_the_command_if_it_fails_twice(tmp_path: Path) -> None:
     first = first_run(tmp_path, TESTS + BROKEN)
     assert (first.returncode, "2 failed, 1 passed" in first.stdout) == (0, True), first.stdout
