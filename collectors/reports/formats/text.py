@@ -151,9 +151,9 @@ class _Column(Struct, frozen=True):
     @property
     def least(self) -> int:
         """Cells that it cannot do without: figures are never broken, words as seldom as can be."""
-        words = max(map(len, " ".join((self.title, *(self.cells if self.is_text else ()))).split()), default=0)
-        words = max(words, len(self.unit))
-        return min(words, _MOST_WORD) if self.is_text else max(words, *map(len, self.cells), 0)
+        texts = (self.title, self.unit, *(self.cells if self.is_text else ()))
+        words = min(max(map(len, " ".join(texts).split()), default=1), _MOST_WORD)
+        return words if self.is_text else max((words, *map(len, self.cells)))
 
     def lines(self, text: str, width: int) -> list[str]:
         """Write one cell, or the title."""
@@ -174,7 +174,8 @@ def _parts(columns: Sequence[_Column], kept: Sequence[_Column], width: int) -> I
             yield part
             part = list(kept)
         part.append(column)
-    yield part
+    if part:
+        yield part
 
 
 def _aligned(columns: Sequence[_Column], width: int) -> Iterator[str]:

@@ -89,6 +89,15 @@ def test_nothing_in_a_name_has_an_effect() -> None:
     assert all(line.isprintable() for line in text_lines(Document(bad, bad, (Section(bad, blocks),))))
 
 
+@pytest.mark.parametrize("cell", ["", "   ", "x" * 200, "1" * 30, "\x1b" * 40])
+def test_odd_cells_are_shown_within_the_width(cell: str) -> None:
+    for head in ((cell, ""), ("title", cell), ("", "")):
+        table = DocumentTable("", (("disk", ""), head, ("IOPS", "1/s")), (("sda", cell, "900"), ("sdb", "", "1")))
+        assert all(line.isprintable() for line in lines_of(Section("", (table,))))
+    nothing = DocumentTable("", (("", ""),), (("",),))
+    assert lines_of(Section("", (nothing,))) == []
+
+
 def test_each_format_has_its_option_and_its_mark() -> None:
     assert {form.option for form in formats()} >= {"html", "md", "text"}
     document = Document("Title", "lead", (Section("s", (WIDE,)),))
