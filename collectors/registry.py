@@ -30,6 +30,7 @@ _LISTED = {
     "fleet_total": "fleet.subject:FLEET_TOTAL",
     "nfs": "nfs.subject:NFS_MOUNTS",
     "nfs_transports": "nfs.subject:NFS_TRANSPORTS",
+    "background": "background.subject:WORKS",
 }
 """Module below `collectors.tables` and name of the subject of each table, in display order."""
 

@@ -22,6 +22,8 @@ class EventKind(StrEnum):
     PATH = "path"
     ALERT = "alert"
     TUNE = "tune"
+    BACKGROUND = "background"
+    """Work of the kernel beneath the I/O of programs: check, resync, recovery."""
 
 
 class Event(Struct, frozen=True):

@@ -56,8 +56,12 @@ def split_findings(device: Device, devices: Mapping[str, Device], figures: Figur
 
 def _cut_above(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
     """Compare a device without requests with those it is built on."""
-    iops, parts = figures(device.key, "iops"), figures(device.key, "below_per_io")
-    if not parts >= _CUT or not iops * parts >= _LEAST_IOPS or abs(figures(device.key, "below_per_byte") - 1) > _NEAR:
+    iops, parts = figures(device.key, "iops"), figures(device.key, "ios_below_ratio")
+    if (
+        not parts >= _CUT
+        or not iops * parts >= _LEAST_IOPS
+        or abs(figures(device.key, "bytes_below_ratio") - 1) > _NEAR
+    ):
         return
     cut = _Cut(iops * parts, parts, figures(device.key, "bytes_per_s") / (iops * parts), "kernel")
     if cut.is_made_by(device):

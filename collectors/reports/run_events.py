@@ -12,7 +12,7 @@ from collectors.session.time_format import iso_time
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
-KINDS = frozenset({EventKind.HOTPLUG, EventKind.PATH, EventKind.ALERT, EventKind.TUNE, EventKind.NOTE})
+KINDS = frozenset(EventKind) - {EventKind.KNOB, EventKind.LOAD, EventKind.MONITOR}
 """Kinds of events, without what the load and the monitor say of themselves."""
 
 

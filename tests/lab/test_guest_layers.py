@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import statistics
 
 import pytest
 
@@ -11,11 +13,21 @@ from tests.lab.guest import KERNELS, run_in_guest
 
 pytestmark = needs.guest
 
+CHECK = """
+echo 20000 > /sys/block/md1/md/sync_speed_max
+python3 -m tui report -M --json 1 8 > /tmp/said &
+sleep 3
+echo check > /sys/block/md1/md/sync_action
+sleep 4
+cat /proc/mdstat
+wait
+cat /tmp/said
+"""
+
 SCRIPT = """
 disk=$(ls /sys/block/md1/slaves | head -1)
 echo 64 > /sys/block/$disk/queue/max_sectors_kb
-fio --name=w --filename=/dev/md1 --rw=randwrite --bs=256k --direct=1 --ioengine=libaio --iodepth=4 --time_based \
-    --runtime=25 >/dev/null &
+(timeout 30 sh -c "while :; do dd if=/dev/zero of=/dev/md1 bs=256k count=1000 oflag=direct 2>/dev/null; done" || true) &
 sleep 4
 python3 -m tui report -d --tier exact --json 4 3
 wait
@@ -28,8 +40,22 @@ def test_a_mirror_writes_twice_and_a_member_with_a_smaller_limit_cuts(kernel: st
     lines = run_in_guest("stack", SCRIPT, "--kernel", kernel).splitlines()
     rows = {row["name"]: row for row in json.loads([line for line in lines if line.startswith("{")][-1])["disks"]}
     (disk,) = (line.split()[1] for line in lines if line.startswith("disk "))
-    assert rows["md1"]["below_per_byte"] == pytest.approx(2.0, rel=0.05)
+    assert rows["md1"]["bytes_below_ratio"] == pytest.approx(2.0, rel=0.05)
     assert rows["md1"]["parts_per_io"] is None
     # The other member takes 256 KiB as they come: one request there, four here.
-    assert rows["md1"]["below_per_io"] == pytest.approx(5.0, rel=0.1)
+    assert rows["md1"]["ios_below_ratio"] == pytest.approx(5.0, rel=0.1)
     assert rows[disk]["parts_per_io"] == pytest.approx(4.0, rel=0.05)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_check_is_as_far_as_the_kernel_says(kernel: str) -> None:
+    lines = run_in_guest("stack", CHECK, "--kernel", kernel).splitlines()
+    told = [found for line in lines if (found := re.search(r"check = *([0-9.]+)%.*speed=([0-9]+)K/sec", line))]
+    rows = [row for line in lines if line.startswith("{") for row in json.loads(line)["background"]]
+    assert {row["name"] for row in rows} == {"md1 check"}
+    done = [row["done_pct"] for row in rows]
+    # Between two readings, a second apart, the kernel was as far as it said.
+    assert min(done) - 0.5 <= float(told[0][1]) <= max(done) + 0.5
+    speeds = [row["bytes_per_s"] for row in rows if row["bytes_per_s"]]
+    assert statistics.median(speeds) == pytest.approx(20_000 * 1024, rel=0.2)
+    assert all(row["share_pct"] is None or row["share_pct"] > 90 for row in rows)

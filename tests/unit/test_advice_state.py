@@ -172,11 +172,11 @@ def test_an_array_that_cuts_names_the_member_whose_limit_it_has() -> None:
             for name, limit in limits.items()
         )
     )
-    seen = {"iops": 100.0, "bytes_per_s": 100.0 * (1 << 20), "below_per_io": 8.0, "below_per_byte": 1.0}
+    seen = {"iops": 100.0, "bytes_per_s": 100.0 * (1 << 20), "ios_below_ratio": 8.0, "bytes_below_ratio": 1.0}
     finding = found(DeviceStates(host, figures("md0", seen)))[FindingKind.SPLIT]
     assert "become 8.00 requests of 128 KiB at md0, by max_sectors_kb of sdb: raise it to 1024" in finding.text
     assert finding.command == "lunscope tune set max_sectors_kb=1024 --on sdb --on md0 --keep"
-    assert found(DeviceStates(host, figures("md0", seen | {"below_per_byte": 2.0}))) == {}
+    assert found(DeviceStates(host, figures("md0", seen | {"bytes_below_ratio": 2.0}))) == {}
 
 
 def test_full_and_bypassed_caches() -> None:

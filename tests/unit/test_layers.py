@@ -19,7 +19,7 @@ def below(iops: dict[str, float], built_on: dict[str, tuple[str, ...]]) -> dict[
     }
     values = np.array(list(iops.values()))
     found = layer_figures(FrameTable(rows, {"iops": values, "bytes_per_s": values * 4096}), Topology(devices))
-    return dict(zip(iops, zip(found["below_per_io"], found["below_per_byte"], strict=True), strict=True))
+    return dict(zip(iops, zip(found["ios_below_ratio"], found["bytes_below_ratio"], strict=True), strict=True))
 
 
 def test_a_mirror_doubles_writes_and_a_disk_has_nothing_below() -> None:

@@ -79,7 +79,7 @@ def test_every_disk_field_of_the_kernel_tier_over_two_seconds() -> None:
     }
     missing = {"queue_ms", "service_ms", "in_flight_peak", "p50_ms", "p99_ms", "p999_ms", "max_ms"}
     missing |= {"tag_wait_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "whole_per_s", "parts_per_io"}
-    missing |= {"below_per_io", "below_per_byte"}
+    missing |= {"ios_below_ratio", "bytes_below_ratio"}
     assert set(found) == {field.id for field in fields_of("disks")} == set(expected) | missing
     assert {field_id: found[field_id] for field_id in expected} == pytest.approx(expected)
     assert all(math.isnan(found[field_id]) for field_id in missing)

@@ -280,8 +280,8 @@ GOLDEN_JSON = {
             "busy_pct": 50.0,
             "whole_per_s": None,
             "parts_per_io": None,
-            "below_per_io": None,
-            "below_per_byte": None,
+            "ios_below_ratio": None,
+            "bytes_below_ratio": None,
             "read_bytes_per_io": 4096.0,
             "write_bytes_per_io": None,
             "p50_ms": None,
@@ -308,6 +308,7 @@ GOLDEN_JSON = {
     "fleet": [],
     "nfs": [],
     "nfs_transports": [],
+    "background": [],
 }
 
 

@@ -23,7 +23,7 @@ _TIERS = {
 }
 _MOST_EVENTS = 60
 _MOST_MARKS = 20
-_MARKED = (EventKind.KNOB, EventKind.LOAD, EventKind.PATH, EventKind.NOTE, EventKind.ALERT, EventKind.TUNE)
+_MARKED = tuple(kind for kind in EventKind if kind not in {EventKind.HOTPLUG, EventKind.MONITOR})
 """Kinds that are marked in charts where there are many events."""
 _MOST_REMARKS = 20
 

@@ -177,8 +177,8 @@ DISK_FIELDS: tuple[Field, ...] = (
         sums="reads writes",
         per="whole_per_s",
     ),
-    _below("below_per_io", "below", "I/Os below", "I/O of this one: cut, mirrored, with parity, copied on write."),
-    _below("below_per_byte", "below B", "Bytes read and written below", "byte of this one."),
+    _below("ios_below_ratio", "below", "I/Os below", "I/O of this one: cut, mirrored, with parity, copied on write."),
+    _below("bytes_below_ratio", "below B", "Bytes read and written below", "byte of this one."),
     _disk("read_bytes_per_io", "r size", "Mean size of a read.", Unit.BYTES, sums="read_bytes", per="reads_per_s"),
     _disk("write_bytes_per_io", "w size", "Mean size of a write.", Unit.BYTES, sums="write_bytes", per="writes_per_s"),
     _percentile("p50_ms", "p50", "Service time that half of the I/Os stayed within. Exact only.", percent=50.0),
@@ -214,7 +214,7 @@ DISK_FIELDS: tuple[Field, ...] = (
     ),
 )
 
-OF_OTHERS = frozenset({"heat", "below_per_io", "below_per_byte"})
+OF_OTHERS = frozenset({"heat", "ios_below_ratio", "bytes_below_ratio"})
 """Figures of disks that depend on those of others."""
 
 _SINCE = "new ones since the last reading of the counters"

@@ -237,7 +237,8 @@ def _mean_ms(total_ns: Values, ios: Values) -> Values:
 def _whole_ios(sums: Mapping[str, Values]) -> Values:
     """I/Os before the kernel cut them; NaN of devices without requests, which have no queue time."""
     has_requests = sums["queue_read_ns"] + sums["queue_write_ns"] + sums["unstamped"] > 0
-    return np.where(has_requests, sums["reads"] + sums["writes"] - sums["splits"], np.nan)
+    whole = sums["reads"] + sums["writes"] - sums["splits"]
+    return np.where(has_requests & (whole > 0), whole, np.nan)
 
 
 def _times(sums: Mapping[str, Values]) -> dict[str, Values]:

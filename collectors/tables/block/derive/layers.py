@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.model import FrameTable, Rows, Topology
 
-_RATIOS = {"below_per_io": "iops", "below_per_byte": "bytes_per_s"}
+_RATIOS = {"ios_below_ratio": "iops", "bytes_below_ratio": "bytes_per_s"}
 
 
 def layer_figures(disks: FrameTable, topology: Topology) -> dict[str, Values]:

@@ -1,0 +1,105 @@
+"""Reads /proc/mdstat, and says when work on an array begins and ends."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from collectors.kernel.identity import storable_name
+from collectors.model import MISSING, Rows, Table
+from collectors.sampling.reading import Reading
+from collectors.tables.background.schema import BACKGROUND
+from engine.events import Event, EventKind
+from engine.hostfs.kernel_files import read_text
+
+_WORK = "check|resync|recovery|reshape"
+"""As the kernel names it (drivers/md/md.c, status_resync); a repair reads resync."""
+_ARRAY = re.compile(r"(md[\w./-]{1,60}) : (?:active|inactive)\b", re.ASCII)
+_MEMBERS = re.compile(r"\[(\d{1,5})/(\d{1,5})\] \[[U_]+\]", re.ASCII)
+_PROGRESS = re.compile(rf"({_WORK}) =\s*[\d.]+% \((\d{{1,15}})/(\d{{1,15}})\)", re.ASCII)
+_WAITING = re.compile(rf"({_WORK})=(?:DELAYED|PENDING)", re.ASCII)
+_KIB = 1024
+
+
+class ArrayWork(Struct, frozen=True):
+    """What the kernel does on one array."""
+
+    array: str
+    action: str
+    waits: bool
+    done_bytes: int | None
+    total_bytes: int | None
+    members: int
+    missing_members: int
+
+    @property
+    def key(self) -> str:
+        """Name of the array and of the work, which make its row."""
+        return f"{self.array} {self.action}"
+
+
+def parse_mdstat(text: str) -> Iterator[ArrayWork]:
+    """Yield the work under way; the lines of an array end with an empty one."""
+    for lines in text.split("\n\n"):
+        begin = next((found for line in lines.splitlines() if (found := _ARRAY.match(line))), None)
+        members, progress, waiting = (pattern.search(lines) for pattern in (_MEMBERS, _PROGRESS, _WAITING))
+        work = progress or waiting
+        if begin is None or work is None:
+            continue
+        done, total = (_KIB * int(part) for part in progress.group(2, 3)) if progress else (None, None)
+        wanted, present = (int(part) for part in members.groups()) if members else (0, 0)
+        missing = max(wanted - present, 0)
+        yield ArrayWork(storable_name(begin[1]), work[1], progress is None, done, total, wanted, missing)
+
+
+class BackgroundCollector:
+    """Reads the BACKGROUND table; returns none on a host without md."""
+
+    def __init__(self, procfs: str = "/proc") -> None:
+        self._path = f"{procfs}/mdstat"
+        self._rows = Rows((), ())
+        self._since_s: dict[str, float] | None = None
+
+    def read(self) -> Reading:
+        """Read what is under way now, and what has begun and ended since the last time."""
+        text = read_text(self._path)
+        if text is None:
+            return Reading()
+        works = list(parse_mdstat(text))
+        return Reading({BACKGROUND.name: self._tabled(works)}, events=tuple(self._events(works)))
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+    def _tabled(self, works: Sequence[ArrayWork]) -> Table:
+        keys = tuple(work.key for work in works)
+        if keys != self._rows.keys:
+            self._rows = Rows(keys, keys)
+        values = [
+            [MISSING if count is None else count for count in (int(each.waits), each.done_bytes, each.total_bytes)]
+            + [each.members, each.missing_members]
+            for each in works
+        ]
+        return Table(BACKGROUND, self._rows, np.array(values, np.uint64).reshape(-1, len(BACKGROUND.columns)))
+
+    def _events(self, works: Sequence[ArrayWork]) -> Iterator[Event]:
+        """Say what has begun and ended; what ran before the first reading has no begin here."""
+        now_s, busy = time.monotonic(), {work.key: work for work in works if not work.waits}
+        before, self._since_s = self._since_s, self._since_s or {}
+        for key in self._since_s.keys() - busy.keys():
+            took_s = now_s - self._since_s.pop(key)
+            took = f" after {took_s:.0f} s" if took_s < now_s else ""
+            yield _event(key, f"ended{took}")
+        for key in busy.keys() - self._since_s.keys():
+            self._since_s[key] = 0.0 if before is None else now_s
+            if before is not None:
+                yield _event(key, "began")
+
+
+def _event(key: str, what: str) -> Event:
+    array, _, action = key.rpartition(" ")
+    return Event.now(EventKind.BACKGROUND, f"{array}: {action} {what}", name=array, action=action)

@@ -1,0 +1,102 @@
+"""Work on md arrays as /proc/mdstat tells it: progress, speed, share of the disks, begin and end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collectors.model import Device, Rows, Sample, Table, Topology
+from collectors.subject import Interval
+from collectors.tables.background.reader import BackgroundCollector, parse_mdstat
+from collectors.tables.background.schema import BACKGROUND
+from collectors.tables.background.subject import WORKS, background_tables
+from tests.unit import raw_samples as raw
+
+IDLE = """Personalities : [raid1] [raid0]
+md1 : active raid1 sdb[1] sda[0]
+      523264 blocks super 1.2 [2/2] [UU]
+
+md0 : active raid0 sdd[1] sdc[0]
+      1044480 blocks super 1.2 64k chunks
+
+unused devices: <none>
+"""
+CHECK = IDLE.replace(
+    "[UU]\n",
+    "[UU]\n      [==>..................]  check = 12.5% (65408/523264) finish=0.5min speed=13081K/sec\n"
+    "      bitmap: 0/1 pages [0KB], 65536KB chunk\n",
+    1,
+)
+REBUILD = """md5 : active raid5 sdc[3] sdb[1] sda[0]
+      1046528 blocks level 5, 64k chunk, algorithm 2 [3/2] [UU_]
+      [>....................]  recovery =  0.0% (0/523264) finish=8.7min speed=0K/sec
+
+md1 : active raid1 sdc[1] sdb[0]
+      523264 blocks super 1.2 [2/2] [UU]
+      \tresync=DELAYED
+"""
+
+
+def test_what_is_under_way_is_read_with_its_members() -> None:
+    (check,) = parse_mdstat(CHECK)
+    assert (check.key, check.waits, check.done_bytes, check.total_bytes) == (
+        "md1 check",
+        False,
+        65408 << 10,
+        523264 << 10,
+    )
+    assert (check.members, check.missing_members) == (2, 0)
+    rebuild, delayed = parse_mdstat(REBUILD)
+    assert (rebuild.key, rebuild.done_bytes, rebuild.members, rebuild.missing_members) == ("md5 recovery", 0, 3, 1)
+    assert (delayed.key, delayed.waits, delayed.done_bytes) == ("md1 resync", True, None)
+
+
+@pytest.mark.parametrize("text", ["", IDLE, "md1 : active raid1 [2/2] [UU]\n" * 3, CHECK.replace("65408", "9" * 20)])
+def test_nothing_under_way_and_hostile_text_are_no_rows(text: str) -> None:
+    assert list(parse_mdstat(text)) == []
+
+
+def test_begin_and_end_are_events_once(tmp_path: Path) -> None:
+    said, reader = [], BackgroundCollector(str(tmp_path))
+    assert reader.read().tables == {}
+    for text in (IDLE, CHECK, CHECK, IDLE):
+        (tmp_path / "mdstat").write_text(text)
+        reading = reader.read()
+        said.append([event.text for event in reading.events])
+        assert len(reading.tables[BACKGROUND.name].rows) == (text is CHECK)
+    assert said == [[], ["md1: check began"], [], ["md1: check ended after 0 s"]]
+
+
+def test_what_ran_before_has_no_begin(tmp_path: Path) -> None:
+    reader = BackgroundCollector(str(tmp_path))
+    (tmp_path / "mdstat").write_text(CHECK)
+    assert reader.read().events == ()
+    (tmp_path / "mdstat").write_text(IDLE)
+    assert [event.text for event in reader.read().events] == ["md1: check ended"]
+
+
+def sample(at_s: int, done_mb: int, sectors: int, slaves: tuple[str, ...] = ("sda", "sdb")) -> Sample:
+    rows = Rows(("md1 check",), ("md1 check",))
+    work = Table(BACKGROUND, rows, np.array([[0, done_mb << 20, 1000 << 20, 2, 0]], np.uint64))
+    disks = raw.disks(Rows(("a", "b"), ("sda", "sdb")), {"read_sectors": sectors}, {"read_sectors": sectors})
+    topology = Topology({"md1:9:1": Device("md1:9:1", "md1", "md", 9, 1, slaves=slaves)})
+    return Sample(at_s * raw.SECOND_NS, at_s * raw.SECOND_NS, topology, {"background": work, "disk": disks})
+
+
+def test_speed_time_left_and_share_of_the_disks() -> None:
+    first, second = sample(0, 100, 0), sample(2, 140, 2 * 40 * 2048)
+    table = background_tables(Interval(first, second, 2.0), second.tables["background"])["background"]
+    assert table.value("done_pct", 0) == pytest.approx(14.0)
+    assert table.value("bytes_per_s", 0) == 20 << 20
+    assert table.value("left_min", 0) == pytest.approx(860 / 20 / 60)
+    # Each of the two disks moved twice what the check read of it.
+    assert table.value("share_pct", 0) == pytest.approx(50.0)
+    assert set(table.columns) == {field.id for field in WORKS.fields}
+
+
+def test_without_a_member_that_is_a_whole_disk_the_share_is_missing() -> None:
+    first, second = sample(0, 100, 0, ("sda1", "sdb1")), sample(2, 140, 500, ("sda1", "sdb1"))
+    table = background_tables(Interval(first, second, 2.0), second.tables["background"])["background"]
+    assert np.isnan(table.value("share_pct", 0))
