@@ -32,7 +32,7 @@ class RecordedIsolation(RecordedStudy[IsolationStudy, IsolationPoint], frozen=Tr
         return replace(self.plan, points=points, left_out=left_out, ended=self.ended or "")
 
 
-class _Begin(Struct, frozen=True):
+class _IsolationBegin(Struct, frozen=True):
     targets: str
     """Names, as JSON."""
     rate: _Rate
@@ -44,7 +44,7 @@ class _Begin(Struct, frozen=True):
 
 def begin_event(plan: IsolationPlan, study: IsolationStudy) -> tuple[str, Data]:
     """Text and data of the start."""
-    begin = _Begin(json.dumps(study.targets), study.rate_iops, study.figure, study.within, plan.points)
+    begin = _IsolationBegin(json.dumps(study.targets), study.rate_iops, study.figure, study.within, plan.points)
     return plan.words, ISOLATION_EVENTS.begin_data(begin)
 
 
@@ -65,7 +65,7 @@ def end_event(study: IsolationStudy) -> tuple[str, Data]:
     return f"isolation: {study.ended or 'complete'}", ISOLATION_EVENTS.end_data(study.ended)
 
 
-def _plan(begin: _Begin) -> tuple[IsolationStudy, int]:
+def _plan(begin: _IsolationBegin) -> tuple[IsolationStudy, int]:
     targets = from_json(tuple[str, ...], begin.targets)
     if targets is None:
         raise ValueError("no targets")
@@ -76,4 +76,4 @@ def _left_out(data: Data) -> LeftOut:
     return LeftOut(str(data.get("name", "")))
 
 
-ISOLATION_EVENTS = StudyEvents("isolation", "point", POINTS, _Begin, _plan, RecordedIsolation, _left_out)
+ISOLATION_EVENTS = StudyEvents("isolation", "point", POINTS, _IsolationBegin, _plan, RecordedIsolation, _left_out)

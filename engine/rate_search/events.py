@@ -26,7 +26,7 @@ class RecordedRates(RecordedStudy[RatePlan, RateTrial], frozen=True):
     """A recorded search at one moment."""
 
 
-class _Begin(Struct, frozen=True):
+class _RatesBegin(Struct, frozen=True):
     """Earlier recordings lack all but the limits."""
 
     limits: str = ""
@@ -45,7 +45,7 @@ def begin_event(plan: RatePlan) -> tuple[str, Data]:
     limits, search = [limit.text for limit in plan.limits], plan.search
     curves = json.dumps([[name, knobs.queue_depth] for name, knobs in plan.curves])
     goal = json.dumps(encoded(search.goal))
-    begin = _Begin("\n".join(limits), curves, plan.job.arrival, goal, search.low, search.high)
+    begin = _RatesBegin("\n".join(limits), curves, plan.job.arrival, goal, search.low, search.high)
     return f"{_SEARCH} with {', '.join(limits)}" if limits else plan.words, RATE_EVENTS.begin_data(begin)
 
 
@@ -61,7 +61,7 @@ def end_event(plan: RatePlan, ended: str) -> tuple[str, Data]:
     return f"{_SEARCH if plan.limits else 'open loop'}: {ended}", RATE_EVENTS.end_data(ended)
 
 
-def _plan(begin: _Begin) -> tuple[RatePlan, int]:
+def _plan(begin: _RatesBegin) -> tuple[RatePlan, int]:
     goal, curves = from_json(RateGoal, begin.goal), from_json(list[tuple[str, _Depth]], begin.curves)
     if not curves or goal is None:
         raise ValueError("no combinations, or no goal")
@@ -72,4 +72,4 @@ def _plan(begin: _Begin) -> tuple[RatePlan, int]:
     return RatePlan(job, search, knobs, RateRange(begin.low, begin.high)), len(knobs)
 
 
-RATE_EVENTS = StudyEvents("rate_search", "trial", RATE_TRIALS, _Begin, _plan, RecordedRates)
+RATE_EVENTS = StudyEvents("rate_search", "trial", RATE_TRIALS, _RatesBegin, _plan, RecordedRates)

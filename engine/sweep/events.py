@@ -21,7 +21,7 @@ class RecordedSweep(RecordedStudy[SweepPlan, Trial], frozen=True):
     """A recorded sweep at one moment."""
 
 
-class _Begin(Struct, frozen=True):
+class _SweepBegin(Struct, frozen=True):
     axes: str = ""
     """A line each, as the limits."""
     limits: str = ""
@@ -33,7 +33,7 @@ class _Begin(Struct, frozen=True):
 def begin_event(plan: SweepPlan) -> tuple[str, Data]:
     """Text and data of the start of a sweep."""
     axes, limits = ([each.text for each in group] for group in (plan.axes, plan.limits))
-    begin = _Begin("\n".join(axes), "\n".join(limits), plan.rule.percent)
+    begin = _SweepBegin("\n".join(axes), "\n".join(limits), plan.rule.percent)
     if plan.preset:
         begin = replace(begin, preset=plan.preset, part=plan.part)
     return f"sweep over {' x '.join(axes)}: {plan.points} points", SWEEP_EVENTS.begin_data(begin)
@@ -58,7 +58,7 @@ def end_event(ended: str) -> tuple[str, Data]:
     return f"sweep: {ended}", SWEEP_EVENTS.end_data(ended)
 
 
-def _plan(begin: _Begin) -> tuple[SweepPlan, int]:
+def _plan(begin: _SweepBegin) -> tuple[SweepPlan, int]:
     axes = tuple(parse_axis(text, {"hosts": hosts_knob(MOST_HOSTS)}) for text in begin.axes.splitlines())
     if not axes:
         raise ValueError("no axes")
@@ -78,4 +78,4 @@ def _left_out(data: Data) -> LeftOut | None:
     return LeftOut(Point(curve, load), str(data.get("reason", "")))
 
 
-SWEEP_EVENTS = StudyEvents("sweep", "point", TRIALS, _Begin, _plan, RecordedSweep, _left_out)
+SWEEP_EVENTS = StudyEvents("sweep", "point", TRIALS, _SweepBegin, _plan, RecordedSweep, _left_out)
