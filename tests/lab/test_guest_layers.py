@@ -14,9 +14,9 @@ from tests.lab.guest import KERNELS, run_in_guest
 pytestmark = needs.guest
 
 CHECK = """
-echo 20000 > /sys/block/md1/md/sync_speed_max
-python3 -m tui report -M --json 1 8 > /tmp/said &
-sleep 3
+echo 10000 > /sys/block/md1/md/sync_speed_max
+python3 -m tui report -M --json 1 12 > /tmp/said &
+until [ -s /tmp/said ]; do sleep 0.2; done
 echo check > /sys/block/md1/md/sync_action
 sleep 4
 cat /proc/mdstat
@@ -27,9 +27,9 @@ cat /tmp/said
 SCRIPT = """
 disk=$(ls /sys/block/md1/slaves | head -1)
 echo 64 > /sys/block/$disk/queue/max_sectors_kb
-(timeout 30 sh -c "while :; do dd if=/dev/zero of=/dev/md1 bs=256k count=1000 oflag=direct 2>/dev/null; done" || true) &
-sleep 4
+sh -c "while [ ! -e /tmp/enough ]; do dd if=/dev/zero of=/dev/md1 bs=256k count=100 oflag=direct 2>/dev/null; done" &
 python3 -m tui report -d --tier exact --json 4 3
+touch /tmp/enough
 wait
 echo disk $disk
 """
@@ -40,11 +40,14 @@ def test_a_mirror_writes_twice_and_a_member_with_a_smaller_limit_cuts(kernel: st
     lines = run_in_guest("stack", SCRIPT, "--kernel", kernel).splitlines()
     rows = {row["name"]: row for row in json.loads([line for line in lines if line.startswith("{")][-1])["disks"]}
     (disk,) = (line.split()[1] for line in lines if line.startswith("disk "))
-    assert rows["md1"]["bytes_below_ratio"] == pytest.approx(2.0, rel=0.05)
-    assert rows["md1"]["parts_per_io"] is None
-    # The other member takes 256 KiB as they come: one request there, four here.
-    assert rows["md1"]["ios_below_ratio"] == pytest.approx(5.0, rel=0.1)
-    assert rows[disk]["parts_per_io"] == pytest.approx(4.0, rel=0.05)
+    array, member = rows["md1"], rows[disk]
+    # udev reads what was written whenever it is closed: from one member.
+    read, written = array["read_bytes_per_s"], array["write_bytes_per_s"]
+    assert array["bytes_below_ratio"] == pytest.approx((read + 2 * written) / (read + written), rel=0.02)
+    assert array["parts_per_io"] is None
+    # The other member takes 256 KiB as they come; here each is cut in four.
+    assert member["writes_per_s"] == pytest.approx(4 * array["writes_per_s"], rel=0.02)
+    assert member["whole_per_s"] == pytest.approx(array["writes_per_s"] + member["reads_per_s"], rel=0.05)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -57,5 +60,5 @@ def test_a_check_is_as_far_as_the_kernel_says(kernel: str) -> None:
     # Between two readings, a second apart, the kernel was as far as it said.
     assert min(done) - 0.5 <= float(told[0][1]) <= max(done) + 0.5
     speeds = [row["bytes_per_s"] for row in rows if row["bytes_per_s"]]
-    assert statistics.median(speeds) == pytest.approx(20_000 * 1024, rel=0.2)
+    assert statistics.median(speeds) == pytest.approx(10_000 * 1024, rel=0.2)
     assert all(row["share_pct"] is None or row["share_pct"] > 90 for row in rows)
