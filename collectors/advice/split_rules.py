@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -40,8 +40,8 @@ class _Cut(Struct, frozen=True):
         return limit is not None and 0.5 < self.part_bytes / 1024 / limit <= 1 + _NEAR
 
 
-def split_findings(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
-    """Find that I/Os of a device are cut; `devices` are those of the host by kernel name.
+def split_findings(device: Device, devices: Collection[Device], figures: Figures) -> Iterator[Finding]:
+    """Find that I/Os of a device are cut; `devices` are those of the host.
 
     The kernel counts the cuts of devices with requests. Of others, as md and dm, the I/Os below are compared with those
     above, where nobody else sends any there and nothing is written more than once.
@@ -54,7 +54,7 @@ def split_findings(device: Device, devices: Mapping[str, Device], figures: Figur
         yield _finding(device, _Cut(iops, parts, figures(device.key, "bytes_per_s") / iops, "exact"), (device,))
 
 
-def _cut_above(device: Device, devices: Mapping[str, Device], figures: Figures) -> Iterator[Finding]:
+def _cut_above(device: Device, devices: Collection[Device], figures: Figures) -> Iterator[Finding]:
     """Compare a device without requests with those it is built on."""
     iops, parts = figures(device.key, "iops"), figures(device.key, "ios_below_ratio")
     if (
@@ -65,10 +65,9 @@ def _cut_above(device: Device, devices: Mapping[str, Device], figures: Figures) 
         return
     cut = _Cut(iops * parts, parts, figures(device.key, "bytes_per_s") / (iops * parts), "kernel")
     if cut.is_made_by(device):
-        limits = (devices[name] for name in device.slaves if name in devices)
-        yield _finding(
-            device, cut, (device, *(each for each in limits if each.max_sectors_kb == device.max_sectors_kb))
-        )
+        members = [each for each in devices if each.name in device.slaves]
+        smallest = [each for each in members if each.max_sectors_kb == device.max_sectors_kb]
+        yield _finding(device, cut, (device, *smallest))
 
 
 def _finding(device: Device, cut: _Cut, limiting: Sequence[Device]) -> Finding:

@@ -59,12 +59,11 @@ def state_findings(state: DeviceStates, only: Collection[str] | None = None) -> 
     yield from _unequal_paths(state.topology, only)
     yield from _unequal_members(state.topology, only)
     yield from _reduced(state, only)
-    by_name = {device.name: device for device in state.topology.devices.values()}
     for device in _chosen(state.topology, only):
         yield from _uncounted(device)
         yield from _few_requests(state, device)
         yield from _scheduled(state, device)
-        yield from split_findings(device, by_name, state.disk)
+        yield from split_findings(device, state.topology.devices.values(), state.disk)
     yield from _caches(state, only)
 
 

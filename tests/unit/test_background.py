@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.model import Device, Rows, Sample, Table, Topology
+from collectors.model import Device, Frame, Rows, Sample, Table, Topology
 from collectors.subject import Interval
 from collectors.tables.background.reader import BackgroundCollector, parse_mdstat
 from collectors.tables.background.schema import BACKGROUND
+from collectors.tables.background.sentences import work_sentences
 from collectors.tables.background.subject import WORKS, background_tables
 from tests.unit import raw_samples as raw
 
@@ -94,6 +95,19 @@ def test_speed_time_left_and_share_of_the_disks() -> None:
     # Each of the two disks moved twice what the check read of it.
     assert table.value("share_pct", 0) == pytest.approx(50.0)
     assert set(table.columns) == {field.id for field in WORKS.fields}
+
+
+def test_a_member_and_the_array_say_what_runs_beneath() -> None:
+    first, second = sample(0, 100, 0), sample(2, 140, 2 * 40 * 2048)
+    tables = background_tables(Interval(first, second, 2.0), second.tables["background"])
+    devices = {
+        name: Device(name, name, "disk", 8, at, holders=("md1",) if name != "sdz" else ())
+        for at, name in enumerate(("sda", "sdz"))
+    }
+    frame = Frame(0, 0, 2.0, tables, Topology({**second.topology.devices, **devices}))
+    said = ["beneath: md1 check 14 % done, 20 MiB/s of each disk, 0.717 min left, 50 % of the bytes of its disks"]
+    assert list(work_sentences(frame, "md1:9:1")) == list(work_sentences(frame, "sda")) == said
+    assert list(work_sentences(frame, "sdz")) == []
 
 
 def test_without_a_member_that_is_a_whole_disk_the_share_is_missing() -> None:

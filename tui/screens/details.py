@@ -18,6 +18,7 @@ from collectors.latency.subjects import LatencySubject, disk_subject, port_subje
 from collectors.model import Frame
 from collectors.registry import fields_of
 from collectors.session.time_format import clock_text
+from collectors.tables.background.sentences import work_sentences
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from engine.replacing import replace
 from tui.app_state import AppState
@@ -209,7 +210,7 @@ class DiskView(DetailView):
         row = row_of(self._key, frame.tables.get("disks"))
         if row is None:
             return "this disk is gone"
-        return "\n".join(filter(None, (verdict(frame, row), self._advice(frame))))
+        return "\n".join(filter(None, (verdict(frame, row), *work_sentences(frame, self._key), self._advice(frame))))
 
     def _advice(self, frame: Frame) -> str:
         """Say the surest finding from its settings and caches, with the command that would change it."""
