@@ -108,11 +108,13 @@ def _wrapped(text: str, width: int = WIDTH, first: str = "", later: str = "") ->
 def _table(table: DocumentTable, width: int) -> Iterator[str]:
     if table.title:
         yield from _wrapped(f"{table.title}:", width)
-    columns = [_Column.of(table, at) for at in range(len(table.head))]
-    kept = [column for column in columns[: _keys(table)] if column.width]
+    every = [_Column.of(table, at) for at in range(len(table.head))]
+    columns, kept = ([column for column in some if column.width] for some in (every, every[: _keys(table)]))
     if _least(kept) > width // 2:
         kept = kept[: table.texts]
-    for at, part in enumerate(_parts([column for column in columns if column.width], kept, width)):
+    while kept and any(_least((*kept, column)) > width for column in columns[len(kept) :]):
+        kept.pop()
+    for at, part in enumerate(_parts(columns, kept, width)):
         if at:
             yield ""
         yield from _aligned(part, width)

@@ -25,7 +25,7 @@ def run_text(result: RunResult, **known: object) -> str:
 def shown(sections: Iterable[Section]) -> str:
     """Return sections as they are printed."""
     lines = list(section_lines(sections))
-    assert max(map(len, lines), default=0) <= WIDTH
+    assert [line for line in lines if len(line) > WIDTH] == []
     return "\n".join(lines)
 
 

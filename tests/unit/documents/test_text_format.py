@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collectors.reports.documents.content import (
     NONE,
@@ -19,7 +21,7 @@ from collectors.reports.documents.content import (
     Section,
 )
 from collectors.reports.formats.registry import formats
-from collectors.reports.formats.text import WIDTH, section_lines, text_lines
+from collectors.reports.formats.text import WIDTH, block_lines, section_lines, text_lines
 from tui.cli import run_cli
 
 LOAD = str(Path(__file__).parents[2] / "recordings" / "load.luns")
@@ -117,3 +119,15 @@ def test_a_report_as_text_is_written_and_replaced(tmp_path: Path, capsys: pytest
     assert run_cli([*words, "--overwrite"]) == 2
     assert "not a report of lunscope" in capsys.readouterr().err
     assert path.read_text() == "precious"
+
+
+@given(data=st.data())
+def test_no_table_is_wider_than_a_terminal(data: st.DataObject) -> None:
+    """Keys that leave no room beside them are not repeated."""
+    words = st.text("abcd ", max_size=90)
+    figures = st.sampled_from(["-", "12", "1,234,567.89", "-0.003"])
+    texts, figured = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 9))
+    head = [(data.draw(words)[:30], data.draw(st.sampled_from(["", "ms"]))) for _ in range(texts + figured)]
+    row = st.tuples(*[words] * texts, *[figures] * figured)
+    table = DocumentTable("t", tuple(head), tuple(data.draw(st.lists(row, min_size=1, max_size=4))), texts)
+    assert [line for line in block_lines(table) if len(line) > WIDTH] == []
