@@ -46,7 +46,16 @@ SIZES_OF: Mapping[GlyphSetting, Sequence[tuple[int, int]]] = {
 }
 """Glyphs are as wide in both sets, so layouts between the least and the most of text need to be seen with one only."""
 OF_SAMPLES = itertools.groupby(sorted((*VIEWS, *DIALOGS), key=samples_of), key=samples_of)
-ALIKE = [*(tuple(scenes) for _, scenes in OF_SAMPLES), *((scene,) for scene in OTHERS)]
+ONE_AFTER_ANOTHER = 10
+ALIKE = [
+    *(
+        each[at : at + ONE_AFTER_ANOTHER]
+        for _, scenes in OF_SAMPLES
+        if (each := tuple(scenes))
+        for at in range(0, len(each), ONE_AFTER_ANOTHER)
+    ),
+    *((scene,) for scene in OTHERS),
+]
 """Scenes that one app shows one after another; a field that is typed into would take the keys that lead on."""
 UNPICTURED = ("note", "targets")
 """A note shows the time of the clock; test_snapshots has the list of targets."""

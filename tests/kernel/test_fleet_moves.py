@@ -86,6 +86,7 @@ def ways(document: Document) -> dict[str, tuple[str, str, bool]]:
     }
 
 
+@pytest.mark.waits
 def test_hosts_of_a_gateway_that_refuses_or_is_cut_off_move(
     watch: Callable[[str, str], subprocess.Popen[str]], namespace: Namespace
 ) -> None:
