@@ -44,14 +44,19 @@ def split_findings(device: Device, devices: Collection[Device], figures: Figures
     """Find that I/Os of a device are cut; `devices` are those of the host.
 
     The kernel counts the cuts of devices with requests. Of others, as md and dm, the I/Os below are compared with those
-    above, where nobody else sends any there and nothing is written more than once.
+    above, where nobody else sends any there and nothing is written more than once. Only what max_sectors_kb makes is
+    said, requests about as large as that: by means, what segments and borders cut and a few large I/Os among small ones
+    look alike.
     """
     if device.bio_based:
         yield from _cut_above(device, devices, figures)
         return
     iops, parts = figures(device.key, "iops"), figures(device.key, "parts_per_io")
-    if parts >= _CUT and iops >= _LEAST_IOPS:
-        yield _finding(device, _Cut(iops, parts, figures(device.key, "bytes_per_s") / iops, "exact"), (device,))
+    if not parts >= _CUT or not iops >= _LEAST_IOPS:
+        return
+    cut = _Cut(iops, parts, figures(device.key, "bytes_per_s") / iops, "exact")
+    if cut.is_made_by(device):
+        yield _finding(device, cut, (device,))
 
 
 def _cut_above(device: Device, devices: Collection[Device], figures: Figures) -> Iterator[Finding]:
@@ -72,35 +77,33 @@ def _cut_above(device: Device, devices: Collection[Device], figures: Figures) ->
 
 def _finding(device: Device, cut: _Cut, limiting: Sequence[Device]) -> Finding:
     """Name the limit and its owners: the device, and the members whose limit it has taken over."""
-    name, raised_kb = safe_text(device.name), _raised_kb(device, cut, limiting)
+    name, raised_kb = safe_text(device.name), _raised_kb(cut, limiting)
     owners = " and ".join(safe_text(each.name) for each in limiting[1:3]) or name
-    limit = f"max_sectors_kb of {owners}" if cut.is_made_by(device) else f"the segments or borders that {name} takes"
-    known = [] if device.max_sectors_kb is None else [Evidence("max_sectors_kb", device.max_sectors_kb, "", "topology")]
+    raised = f"raise it to {raised_kb}, or " if raised_kb else ""
+    scopes = [safe_text(each.name) for each in reversed(limiting)]
     return Finding(
         FindingKind.SPLIT,
-        Confidence.CERTAIN if cut.source == "exact" and cut.is_made_by(device) else Confidence.LIKELY,
+        Confidence.CERTAIN if cut.source == "exact" else Confidence.LIKELY,
         f"I/Os of {_size(cut.parts * cut.part_bytes)} become {cut.parts:.2f} requests of {_size(cut.part_bytes)} at "
-        f"{name}, by {limit}: "
-        + (f"raise it to {raised_kb}, or use smaller I/Os" if raised_kb else "use smaller I/Os"),
+        f"{name}, by max_sectors_kb of {owners}: {raised}use smaller I/Os",
         (
             Evidence("requests per I/O", cut.parts, "", cut.source),
             Evidence("I/Os", cut.per_s / cut.parts, "/s", cut.source),
-            *known,
+            Evidence("max_sectors_kb", device.max_sectors_kb or 0, "", "topology"),
         ),
         (name,),
-        command=tune_command(f"max_sectors_kb={raised_kb}", [safe_text(each.name) for each in reversed(limiting)])
-        if raised_kb
-        else "",
+        command=tune_command(f"max_sectors_kb={raised_kb}", scopes) if raised_kb else "",
     )
 
 
-def _raised_kb(device: Device, cut: _Cut, limiting: Sequence[Device]) -> int:
-    """Return the max_sectors_kb under which I/Os stay whole, or the most that may be set; 0 where none is larger."""
-    if device.max_sectors_kb is None or not cut.is_made_by(device):
-        return 0
-    wanted_kb = 4 * math.ceil(cut.parts * cut.part_bytes / 4096)
+def _raised_kb(cut: _Cut, limiting: Sequence[Device]) -> int:
+    """Return the max_sectors_kb under which I/Os stay whole, or the most that may be set; 0 where none is larger.
+
+    Sizes are known as means: where they are mixed, the power of two above holds the larger ones, too.
+    """
+    wanted_kb = 1 << math.ceil(math.log2(cut.parts * cut.part_bytes / 1024))
     raised_kb = min(wanted_kb, *(each.max_hw_sectors_kb or 0 for each in limiting))
-    return raised_kb if raised_kb > device.max_sectors_kb else 0
+    return raised_kb if raised_kb > (limiting[0].max_sectors_kb or 0) else 0
 
 
 def _size(size_bytes: float) -> str:

@@ -7,7 +7,9 @@ says which inode is meant.
 from __future__ import annotations
 
 import mmap
+import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -119,8 +121,32 @@ def _size_of_backing(device: BlockDevice, offset_bytes: int) -> int | None:
 def read_loops(roots: Roots, namespaces: Sequence[str]) -> Iterator[Loop]:
     """All attached loop devices (block/loop/backing_file in sysfs, then the device itself)."""
     for folder in list_disks(roots.sysfs):
-        if not folder.name.startswith("loop"):
-            continue
+        if folder.name.startswith("loop") and (loop := _asked(folder, roots, namespaces)):
+            yield loop
+
+
+_TIMES, _PAUSE_S = 50, 0.002
+"""How often a loop device is asked that does not answer though it may: while it is attached or detached."""
+
+
+def _asked(folder: Path, roots: Roots, namespaces: Sequence[str]) -> Loop | None:
+    """Ask one loop device; None where nothing is behind it, or not any more."""
+    loop = None
+    for _ in range(_TIMES):
         path = read_text(folder / "loop" / "backing_file")
-        if path is not None and (devices := on_disk(folder)):
-            yield _backing_of(devices[0], path, roots.devices / devices[0].name, namespaces)
+        if path is None or not (devices := on_disk(folder)):
+            return None
+        node = roots.devices / devices[0].name
+        loop = _backing_of(devices[0], path, node, namespaces)
+        if loop.is_certain or not _may_answer(node, devices[0].number):
+            return loop
+        time.sleep(_PAUSE_S)
+    return loop
+
+
+def _may_answer(node: Path, number: int) -> bool:
+    try:
+        status = node.stat()
+    except OSError:
+        return False
+    return stat.S_ISBLK(status.st_mode) and status.st_rdev == number and os.access(node, os.R_OK)

@@ -416,10 +416,11 @@ async def test_a_running_load_is_flipped_between_two_slots_and_turned_back() -> 
         await stage.shows("B*")
         await until(stage.pilot, lambda: stage.app.app_state.frame and "load_total" in stage.app.app_state.frame.tables)
         await stage.press("c")
+        # First what is shown for a few seconds only.
+        await stage.shows("B -> A: block size 8k -> 4k")
         await until(stage.pilot, lambda: stage.control.status.epoch == 1)
         assert stage.control.knobs.knobs == SCRATCH.knobs
         await stage.shows("A*")
-        await stage.shows("B -> A: block size 8k -> 4k")
         await stage.press("U")
         await until(stage.pilot, lambda: stage.control.status.epoch == 2)
         assert stage.control.knobs.knobs.queue_depth == 3

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from engine.errors import RefusedError
 from engine.guard import OpenTarget, open_targets
+from engine.hostfs.kernel_files import Roots
+from engine.hostfs.loops_swaps import read_loops
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
@@ -316,3 +319,25 @@ def test_the_root_disk_is_never_writable() -> None:
     disk = node.resolve().parent.name
     if Path(f"/dev/{disk}").is_block_device():
         assert "never written to" in refusal(f"/dev/{disk}")
+
+
+def test_loops_that_come_and_go_hide_nothing(tmp_path: Path) -> None:
+    """While one is attached or detached it does not answer, and is asked again."""
+    image, done = tmp_path / "image", threading.Event()
+    image.write_bytes(bytes(1 << 20))
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            attached = subprocess.run(
+                ["losetup", "--find", "--show", str(image)], check=True, capture_output=True, text=True
+            )
+            subprocess.run(["losetup", "--detach", attached.stdout.strip()], check=True)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        found = [loop for _ in range(300) for loop in read_loops(Roots(), ["/"])]
+    finally:
+        done.set()
+        thread.join()
+    assert [loop for loop in found if not loop.is_certain] == []

@@ -145,7 +145,6 @@ CUT = {"iops": 800.0, "bytes_per_s": 100.0 * (1 << 20), "whole_per_s": 100.0, "p
         ),
         (128, 512, "by max_sectors_kb of vda: raise it to 512", "lunscope tune set max_sectors_kb=512 --on vda --keep"),
         (128, 128, "by max_sectors_kb of vda: use smaller I/Os", ""),
-        (1280, 1280, "by the segments or borders that vda takes: use smaller I/Os", ""),
     ],
 )
 def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str, command: str) -> None:
@@ -156,7 +155,9 @@ def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str
     assert finding.command == command
 
 
-@pytest.mark.parametrize("changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}])
+@pytest.mark.parametrize(
+    "changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}, {"bytes_per_s": 1e6}]
+)
 def test_whole_ios_and_few_ones_are_no_finding(changed: dict[str, float]) -> None:
     host = topology(device("vda", max_sectors_kb=128, max_hw_sectors_kb=1280))
     assert FindingKind.SPLIT not in found(DeviceStates(host, figures("vda", CUT | changed)))
