@@ -82,6 +82,7 @@ async def quit_with_the_word(stage: LoadStage) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.waits
 async def test_what_does_not_come_back_is_named_on_every_screen(disk: StallingDisk, backend: str) -> None:
     async with stalled_stage(disk, backend) as stage:
         frozen_s = time.monotonic()
