@@ -97,7 +97,6 @@ def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str, tier: str
 
 
 @pytest.mark.waits
-@pytest.mark.waits
 def test_sweep_of_a_scratch_file(terminals: list[Terminal], tmp_path: Path) -> None:
     _sweep(terminals, tmp_path, "--size=4m", tier="kernel")
     assert not list((tmp_path / "scratch").iterdir())
