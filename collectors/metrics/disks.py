@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from collectors.derive.counter_deltas import positions
+from collectors.kernel.identity import SECTOR_BYTES
 from collectors.metrics.family import (
     ColumnFamily,
     Family,
@@ -28,7 +29,6 @@ from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows, Topology
 from collectors.tables.block.schema import DISK, TRACE
 
-SECTOR_BYTES = 512
 _MS = 1_000
 _NS = 1_000_000_000
 _IN_FLIGHT_LIMIT = 1 << 31

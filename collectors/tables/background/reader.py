@@ -12,7 +12,7 @@ from msgspec import Struct
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
-from collectors.tables.background.schema import BACKGROUND
+from collectors.tables.background.schema import BACKGROUND, work_key, work_of
 from engine.events import Event, EventKind
 from engine.hostfs.kernel_files import read_text
 
@@ -39,7 +39,7 @@ class ArrayWork(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Name of the array and of the work, which make its row."""
-        return f"{self.array} {self.action}"
+        return work_key(self.array, self.action)
 
 
 def parse_mdstat(text: str) -> Iterator[ArrayWork]:
@@ -101,5 +101,5 @@ class BackgroundCollector:
 
 
 def _event(key: str, what: str) -> Event:
-    array, _, action = key.rpartition(" ")
+    array, action = work_of(key)
     return Event.now(EventKind.BACKGROUND, f"{array}: {action} {what}", name=array, action=action)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from collectors.model import Frame, FrameTable
+from collectors.tables.background.schema import work_of
 from engine.text import safe_text, three_digits
 
 
@@ -15,7 +16,7 @@ def work_sentences(frame: Frame, key: str) -> Iterator[str]:
     if table is None or device is None:
         return
     for row, name in enumerate(table.rows.names):
-        if name.rpartition(" ")[0] in {device.name, *device.holders}:
+        if work_of(name)[0] in {device.name, *device.holders}:
             yield f"beneath: {safe_text(name)}{_words(table, row)}"
 
 

@@ -9,14 +9,13 @@ import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.field import Combine, Field, Thresholds, Unit
+from collectors.kernel.identity import SECTOR_BYTES
 from collectors.model import FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject
-from collectors.tables.background.schema import BACKGROUND
+from collectors.tables.background.schema import BACKGROUND, work_of
 from collectors.tables.block.schema import DISK
 from engine.statistics.verdict import Better
-
-_SECTOR_BYTES = 512
 
 _work = partial(Field, table="background", source="/proc/mdstat", combine=Combine.NONE)
 
@@ -94,24 +93,24 @@ def _share_pct(interval: Interval, rows: Rows, done_bytes: Values, members: Valu
     """Compare what the members did for the work with all that they did, where each of them is a whole disk."""
     found = np.full(len(rows), np.nan)
     disks = interval.now(DISK.name)
-    if disks is None or interval.previous is None:
+    if not len(rows) or disks is None or interval.previous is None:
         return found
     at = {name: row for row, name in enumerate(disks.rows.names)}
     slaves = {device.name: device.slaves for device in interval.current.topology.devices.values()}
     before = aligned(interval.before(DISK.name), disks)
     for row, key in enumerate(rows.keys):
-        known = [at[name] for name in slaves.get(key.rpartition(" ")[0], ()) if name in at]
+        known = [at[name] for name in slaves.get(work_of(key)[0], ()) if name in at]
         if not known or len(known) < members[row]:
             continue
         deltas = column_deltas(disks.schema.columns, before[known], disks.values[known], elapsed_s=interval.elapsed_s)
-        moved_bytes = _SECTOR_BYTES * float(np.sum(deltas["read_sectors"] + deltas["write_sectors"]))
+        moved_bytes = SECTOR_BYTES * float(np.sum(deltas["read_sectors"] + deltas["write_sectors"]))
         if moved_bytes > 0:
             found[row] = min(100.0, 100.0 * done_bytes[row] * len(known) / moved_bytes)
     return found
 
 
 def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 - as all facts
-    array, _, action = key.rpartition(" ")
+    array, action = work_of(key)
     return {"array": array, "action": action}
 
 
@@ -119,10 +118,6 @@ def _readers(host: SampledHost) -> tuple[Collector, ...]:
     from collectors.tables.background.reader import BackgroundCollector  # noqa: PLC0415 (see collectors.subject.Readers)
 
     return (BackgroundCollector(host.procfs),)
-
-
-def _identity(key: str, topology: Topology) -> str:  # noqa: ARG001 - as all identities
-    return key
 
 
 _COLUMNS = ("done_pct", "bytes_per_s", "left_min", "share_pct", "members", "missing_members")
@@ -147,5 +142,4 @@ WORKS = Subject(
         averages=lambda: AddedSums("background", BACKGROUND, background_sums, background_figures, latest=_LATEST),
     ),
     facts=_facts,
-    identity=_identity,
 )

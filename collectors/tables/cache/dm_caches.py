@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from collectors.kernel.identity import number_of
+from collectors.kernel.identity import SECTOR_BYTES, number_of
 from collectors.model import Rows
 from collectors.tables.cache.schema import CacheEntry, cache_key
 from engine._native import is_sysfs
 from engine.hostfs.dm_control import CONTROL, Number, first_target
 from engine.text import whole_number
 
-SECTOR_BYTES = 512
 SEARCH_PERIOD_S = 10.0
 """Interval at which maps are searched for caches: a table may be exchanged under a name, as lvconvert does."""
 _TARGETS = {"cache": "dm-cache", "writecache": "dm-writecache"}
