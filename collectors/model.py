@@ -192,6 +192,13 @@ class Device(Struct, frozen=True):
     """The largest request, in units of 1024 bytes (queue/max_sectors_kb): the kernel cuts larger I/Os."""
     max_hw_sectors_kb: int | None = None
     """The most that max_sectors_kb may be set to."""
+    max_segments: int | None = None
+    """Pieces of memory that a request may consist of (queue/max_segments)."""
+    chunk_kb: int | None = None
+    """Bytes on one member or zone before the next, in units of 1024: no request crosses a border (queue/chunk_sectors,
+    md/chunk_size, of a striped map queue/minimum_io_size)."""
+    virt_boundary_mask: int | None = None
+    """Gaps in the memory of a request begin and end at borders of this mask (queue/virt_boundary_mask)."""
 
 
 class HostFacts(Struct, frozen=True):

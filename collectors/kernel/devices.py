@@ -71,6 +71,7 @@ _COMMON = (
     "queue/read_ahead_kb",
     "queue/max_sectors_kb",
     "queue/max_hw_sectors_kb",
+    "queue/max_segments",
     "queue/write_cache",
     "queue/iostats",
     "mq/0/nr_tags",
@@ -97,6 +98,10 @@ _OF_OTHERS = (
     "dm/uuid",
     "md/uuid",
     "md/level",
+    "md/chunk_size",
+    "queue/chunk_sectors",
+    "queue/minimum_io_size",
+    "queue/virt_boundary_mask",
     "loop/backing_file",
     "ana_state",
     "ana_grpid",
@@ -184,6 +189,9 @@ def device_of(
         read_ahead_kb=number(found["queue/read_ahead_kb"]),
         max_sectors_kb=number(found["queue/max_sectors_kb"]),
         max_hw_sectors_kb=number(found["queue/max_hw_sectors_kb"]),
+        max_segments=number(found["queue/max_segments"]),
+        chunk_kb=_chunk_kb(name, found),
+        virt_boundary_mask=number(found["queue/virt_boundary_mask"]),
         write_cache=text(found["queue/write_cache"]),
         iostats=flag(found["queue/iostats"]),
         read_only=flag(found["ro"]),
@@ -208,6 +216,15 @@ def _scheduler(value: bytes | None) -> str:
     words = text(value)
     chosen = re.search(r"\[([^\]]+)\]", words)
     return chosen[1] if chosen else words
+
+
+def _chunk_kb(name: str, found: Attributes) -> int | None:
+    """Return the chunk of a device in units of 1024 bytes; None for one without."""
+    sectors, of_array = number(found["queue/chunk_sectors"]), number(found["md/chunk_size"])
+    smallest, block = number(found["queue/minimum_io_size"]), number(found["queue/physical_block_size"])
+    of_map = smallest if device_kind(name) == "dm" and smallest and block and smallest > block else None
+    size_bytes = (sectors or 0) * SECTOR_BYTES or of_array or of_map
+    return size_bytes // 1024 if size_bytes else None
 
 
 def _is_bio_based(found: Attributes) -> bool:

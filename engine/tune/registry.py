@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.errors import UsageError
 from engine.text import safe_text, short_text
+from engine.tune.arrays import ARRAYS
 from engine.tune.block import QUEUE, SCHEDULERS
 from engine.tune.groups_caches import CACHES, GROUPS
 from engine.tune.maps import MAPS
@@ -11,7 +12,18 @@ from engine.tune.nfs import NFS
 from engine.tune.scsi_nvme import NVME, REMOTE_PORTS, SCSI
 from engine.tune.tunable import Tunable
 
-TUNABLES: tuple[Tunable, ...] = (*QUEUE, *SCHEDULERS, *SCSI, *NVME, *GROUPS, *CACHES, *REMOTE_PORTS, *MAPS, *NFS)
+TUNABLES: tuple[Tunable, ...] = (
+    *QUEUE,
+    *SCHEDULERS,
+    *ARRAYS,
+    *SCSI,
+    *NVME,
+    *GROUPS,
+    *CACHES,
+    *REMOTE_PORTS,
+    *MAPS,
+    *NFS,
+)
 BY_ID = {tunable.id: tunable for tunable in TUNABLES}
 
 

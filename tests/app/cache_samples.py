@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from collectors.kernel.mapped_targets import MappedTarget
 from collectors.model import Rows, Sample, Table
-from collectors.tables.cache.dm_caches import MappedCache, cache_entry
+from collectors.tables.cache.dm_caches import cache_entry
 from collectors.tables.cache.reader import table_values
 from collectors.tables.cache.schema import CACHE, CacheEntry
 from collectors.tables.cache.zfs import arc_entries, pool_entry
@@ -31,7 +32,7 @@ def with_caches(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 def _entries(disk: str, name: str, tick: int) -> list[CacheEntry]:
-    mapped = MappedCache(disk, name, (254, 3), "dm-writecache", 4096)
+    mapped = MappedTarget(disk, name, (254, 3), "writecache", "s 254:1 254:2 4096 0")
     reads, writes = 1000 * tick, 500 * tick
     counts = (reads, reads // 4, writes, 0, writes // 2, writes // 4, writes // 4, 40 * tick, tick, 0)
     entry = cache_entry(mapped, f"0 262144 0 2048 {' '.join(map(str, counts))}")

@@ -12,10 +12,12 @@ from pathlib import Path
 from collectors.fleet.node_sets import expand_names
 from collectors.fleet.node_terms import MOST_HOSTS, is_host
 from collectors.kernel.identity import kernel_name, number_of, storable_name
+from collectors.kernel.mapped_targets import MappedTarget
 from collectors.sampling.reading_settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
+from collectors.tables.background.mapped_works import KINDS, mapped_work
 from collectors.tables.cache.bcaches import bcache_values
-from collectors.tables.cache.dm_caches import MappedCache, cache_entry
+from collectors.tables.cache.dm_caches import cache_entry
 from collectors.tables.cache.reader import table_values
 from collectors.tables.cache.schema import CacheEntry
 from collectors.tables.cache.zfs import read_zfs
@@ -217,8 +219,10 @@ def _users(content: bytes) -> None:
 
 def _caches(content: bytes) -> None:
     text = content.decode("utf-8", "replace")
-    for kind in ("dm-cache", "dm-writecache"):
-        cache_entry(MappedCache("dm-1:254:1", "dm-1", (254, 1), kind, 4096), text)
+    for kind in ("cache", "writecache"):
+        cache_entry(MappedTarget("dm-1:254:1", "dm-1", (254, 1), kind, "s 254:1 254:2 4096 0"), text)
+    for kind in KINDS:
+        mapped_work(MappedTarget("dm-1:254:1", "dm-1", (254, 1), kind, text), text)
     _written("zfs/spl/kstat/zfs/arcstats", content)
     _written("zfs/spl/kstat/zfs/tank/iostats", content)
     entries = [*read_zfs(str(_folder() / "zfs"))]

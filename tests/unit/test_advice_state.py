@@ -155,12 +155,49 @@ def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str
     assert finding.command == command
 
 
-@pytest.mark.parametrize(
-    "changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}, {"bytes_per_s": 1e6}]
-)
+@pytest.mark.parametrize("changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}])
 def test_whole_ios_and_few_ones_are_no_finding(changed: dict[str, float]) -> None:
     host = topology(device("vda", max_sectors_kb=128, max_hw_sectors_kb=1280))
     assert FindingKind.SPLIT not in found(DeviceStates(host, figures("vda", CUT | changed)))
+
+
+@pytest.mark.parametrize(
+    ("limits", "part_kb", "words", "confidence"),
+    [
+        ({"max_sectors_kb": 1280, "max_segments": 32}, 128, "by max_segments of vda, 32 pieces of memory", "certain"),
+        ({"max_sectors_kb": 1280, "chunk_kb": 128}, 128, "by the chunk of vda, 128 KiB: its borders cut", "certain"),
+        (
+            {"max_sectors_kb": 1280, "max_segments": 128, "virt_boundary_mask": 4095},
+            20,
+            "by one of max_sectors_kb (1280), max_segments (128), virt_boundary_mask (4095), which the mean size",
+            "hint",
+        ),
+        ({"max_sectors_kb": 1280}, 20, "by max_sectors_kb (1280), which the mean size", "hint"),
+        ({}, 20, "by a limit that is not known, which", "hint"),
+    ],
+)
+def test_the_limit_that_made_the_parts_is_named_or_said_as_one_of(
+    limits: dict[str, int], part_kb: int, words: str, confidence: str
+) -> None:
+    host = topology(device("vda", max_hw_sectors_kb=1280, **limits))
+    seen = CUT | {"bytes_per_s": CUT["iops"] * part_kb * 1024}
+    finding = found(DeviceStates(host, figures("vda", seen)))[FindingKind.SPLIT]
+    assert words in finding.text
+    assert finding.confidence.word == confidence
+    assert finding.command == ""
+
+
+def test_a_stripe_cuts_at_the_borders_of_its_chunks() -> None:
+    """Parts on one member that follow each other may be merged again."""
+    host = topology(
+        device("md0", bio_based=True, slaves=("sda", "sdb"), max_sectors_kb=1280, chunk_kb=64),
+        *(device(name, max_sectors_kb=1280) for name in ("sda", "sdb")),
+    )
+    for parts in (4.0, 2.0):
+        seen = {"iops": 100.0, "bytes_per_s": 25.0 * (1 << 20), "ios_below_ratio": parts, "bytes_below_ratio": 1.0}
+        finding = found(DeviceStates(host, figures("md0", seen)))[FindingKind.SPLIT]
+        assert f"I/Os of 256 KiB become {parts:.2f} requests" in finding.text
+        assert "by the chunk of md0, 64 KiB" in finding.text
 
 
 def test_an_array_that_cuts_names_the_member_whose_limit_it_has() -> None:

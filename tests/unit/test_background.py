@@ -54,6 +54,17 @@ def test_what_is_under_way_is_read_with_its_members() -> None:
     assert (delayed.key, delayed.waits, delayed.done_bytes) == ("md1 resync", True, None)
 
 
+def test_progress_of_raid10_is_that_of_its_array() -> None:
+    line = (
+        "md2 : active raid10 sdd[3] sdc[2] sdb[1] sda[0]\n      1046528 blocks super 1.2 512K chunks {}[4/4] [UUUU]\n"
+    )
+    work = "      [=>...]  {} = 5.0% (1000/1046528) finish=0.5min speed=13081K/sec\n"
+    for copies, action, kib in (("2 near-copies ", "check", 500), ("2 near-copies 2 far-copies ", "resync", 1000),
+                                ("2 far-copies ", "recovery", 1000)):  # fmt: skip
+        (found,) = parse_mdstat((line + work).format(copies, action))
+        assert found.done_bytes == kib << 10
+
+
 @pytest.mark.parametrize("text", ["", IDLE, "md1 : active raid1 [2/2] [UU]\n" * 3, CHECK.replace("65408", "9" * 20)])
 def test_nothing_under_way_and_hostile_text_are_no_rows(text: str) -> None:
     assert list(parse_mdstat(text)) == []

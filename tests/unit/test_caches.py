@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collectors.kernel.mapped_targets import MappedTarget
 from collectors.model import MISSING, Sample, Step, Table
 from collectors.rates import derive
 from collectors.reports.report import ReportOptions, report_json, report_text
@@ -15,7 +16,6 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.tables.cache.bcaches import PERIOD_NS, Bcaches, size_bytes
 from collectors.tables.cache.dm_caches import (
-    MappedCache,
     cache_entry,
     parse_cache,
     parse_writecache,
@@ -75,8 +75,9 @@ def test_status_of_dm_writecache_with_14_fields_and_with_four() -> None:
 
 @pytest.mark.parametrize("status", ["", "8 11/4096", STATUS.replace("771/2048", "x/2048"), "-1 2 3 4", "é" * 4])
 def test_unknown_formats_give_no_row(status: str) -> None:
-    for kind in ("dm-cache", "dm-writecache"):
-        assert cache_entry(MappedCache("dm-1:254:1", "dm-1", (254, 1), kind, 4096), status) is None
+    for kind in ("cache", "writecache"):
+        target = MappedTarget("dm-1:254:1", "dm-1", (254, 1), kind, "s 254:1 254:2 4096 0")
+        assert cache_entry(target, status) is None
 
 
 def test_rates_shares_and_the_alarm_of_a_full_cache() -> None:

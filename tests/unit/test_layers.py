@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from collectors.graph import Graph, Layer, MountedFilesystem
 from collectors.model import Device, FrameTable, Rows, Topology
 from collectors.tables.block.derive.layers import layer_figures
 
@@ -45,3 +46,32 @@ def test_where_it_is_not_known_it_is_missing(iops: dict[str, float], built_on: d
 def test_a_stack_has_a_figure_at_each_level() -> None:
     found = below({"dm-0": 10.0, "md0": 80.0, "sda": 40.0, "sdb": 40.0}, {"dm-0": ("md0",), "md0": ("sda", "sdb")})
     assert (found["dm-0"], found["md0"]) == ((8.0, 8.0), (1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("mounted", "is_known"), [((), True), (("sda2",), False)], ids=["alone", "beside a filesystem"]
+)
+def test_a_partition_is_its_disk_if_nothing_else_is_on_it(mounted: tuple[str, ...], *, is_known: bool) -> None:
+    partitions = tuple(Layer(f"sda:8:0#1/{name}", name, "partition", below=("sda:8:0#1",)) for name in ("sda1", "sda2"))
+    mounts = tuple(MountedFilesystem(f"sda:8:0#1/{name}", "/", "ext4") for name in mounted)
+    rows = Rows(("sda:8:0#1", "dm-0:9:0#1"), ("sda", "dm-0"))
+    devices = {
+        "sda:8:0#1": Device("sda:8:0#1", "sda", "disk", 8, 0),
+        "dm-0:9:0#1": Device("dm-0:9:0#1", "dm-0", "dm", 9, 0, slaves=("sda1",)),
+    }
+    figures = {name: np.array([40.0, 10.0]) for name in ("iops", "bytes_per_s")}
+    found = layer_figures(FrameTable(rows, figures), Topology(devices, graph=Graph(layers=partitions, mounts=mounts)))
+    assert np.isnan(found["ios_below_ratio"][0])
+    assert (found["ios_below_ratio"][1] == 4.0) == is_known
+
+
+@pytest.mark.parametrize(("backing", "is_known"), [("/dev/sda", True), ("/data/image", False)])
+def test_a_loop_device_over_a_disk_and_over_a_file(backing: str, *, is_known: bool) -> None:
+    rows = Rows(("sda:8:0#1", "loop0:7:0#1"), ("sda", "loop0"))
+    devices = {
+        "sda:8:0#1": Device("sda:8:0#1", "sda", "disk", 8, 0),
+        "loop0:7:0#1": Device("loop0:7:0#1", "loop0", "loop", 7, 0, friendly_name=backing),
+    }
+    figures = {name: np.array([40.0, 10.0]) for name in ("iops", "bytes_per_s")}
+    found = layer_figures(FrameTable(rows, figures), Topology(devices))
+    assert (found["ios_below_ratio"][1] == 4.0) == is_known

@@ -1,18 +1,20 @@
-"""Reads /proc/mdstat, and says when work on an array begins and ends."""
+"""Reads what runs beneath: /proc/mdstat and maps of the device mapper; says when work begins and ends."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from collectors.kernel.identity import storable_name
+from collectors.kernel.mapped_targets import MappedTargets
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
-from collectors.tables.background.schema import BACKGROUND, work_key, work_of
+from collectors.tables.background.mapped_works import mapped_work
+from collectors.tables.background.schema import BACKGROUND, FILL, ArrayWork, work_of
 from engine.events import Event, EventKind
 from engine.hostfs.kernel_files import read_text
 
@@ -22,24 +24,10 @@ _ARRAY = re.compile(r"(md[\w./-]{1,60}) : (?:active|inactive)\b", re.ASCII)
 _MEMBERS = re.compile(r"\[(\d{1,5})/(\d{1,5})\] \[[U_]+\]", re.ASCII)
 _PROGRESS = re.compile(rf"({_WORK}) =\s*[\d.]+% \((\d{{1,15}})/(\d{{1,15}})\)", re.ASCII)
 _WAITING = re.compile(rf"({_WORK})=(?:DELAYED|PENDING)", re.ASCII)
+_COPIES = re.compile(r" (\d{1,3}) (?:near|far|offset)-copies", re.ASCII)
+"""Copies of the data of raid10 (raid10_status, drivers/md/raid10.c)."""
 _KIB = 1024
-
-
-class ArrayWork(Struct, frozen=True):
-    """What the kernel does on one array."""
-
-    array: str
-    action: str
-    waits: bool
-    done_bytes: int | None
-    total_bytes: int | None
-    members: int
-    missing_members: int
-
-    @property
-    def key(self) -> str:
-        """Name of the array and of the work, which make its row."""
-        return work_key(self.array, self.action)
+_NO_DISKS = Rows((), ())
 
 
 def parse_mdstat(text: str) -> Iterator[ArrayWork]:
@@ -52,49 +40,77 @@ def parse_mdstat(text: str) -> Iterator[ArrayWork]:
             continue
         done, total = (_KIB * int(part) for part in progress.group(2, 3)) if progress else (None, None)
         wanted, present = (int(part) for part in members.groups()) if members else (0, 0)
+        if done is not None and total is not None and work[1] != "recovery" and " raid10 " in lines:
+            # Of raid10 these are of the array: each member has its part of all copies.
+            copies = math.prod(int(count) for count in _COPIES.findall(lines))
+            done, total = (count * copies // max(wanted, 1) for count in (done, total))
         missing = max(wanted - present, 0)
         yield ArrayWork(storable_name(begin[1]), work[1], progress is None, done, total, wanted, missing)
 
 
 class BackgroundCollector:
-    """Reads the BACKGROUND table; returns none on a host without md."""
+    """Reads the BACKGROUND table; returns none on a host without md and without maps that do such work."""
 
-    def __init__(self, procfs: str = "/proc") -> None:
+    def __init__(
+        self,
+        procfs: str = "/proc",
+        disks: Callable[[], Table | None] = lambda: None,
+        mapped: MappedTargets | None = None,
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            procfs: root of procfs.
+            disks: the latest table of block counters, which names the devices.
+            mapped: reader of the device mapper; None without the rights.
+        """
         self._path = f"{procfs}/mdstat"
+        self._disks, self._mapped = disks, mapped
         self._rows = Rows((), ())
         self._since_s: dict[str, float] | None = None
 
     def read(self) -> Reading:
         """Read what is under way now, and what has begun and ended since the last time."""
         text = read_text(self._path)
-        if text is None:
+        works = [*parse_mdstat(text or ""), *self._on_maps()]
+        events = tuple(self._events(works))
+        if text is None and not (works or events or len(self._rows)):
             return Reading()
-        works = list(parse_mdstat(text))
-        return Reading({BACKGROUND.name: self._tabled(works)}, events=tuple(self._events(works)))
+        return Reading({BACKGROUND.name: self._tabled(works)}, events=events)
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Close the control device of the device mapper."""
+        if self._mapped is not None:
+            self._mapped.close()
+
+    def _on_maps(self) -> Iterator[ArrayWork]:
+        table = self._disks()
+        if self._mapped is not None:
+            states = self._mapped.states(_NO_DISKS if table is None else table.rows)
+            yield from (work for target, status in states if (work := mapped_work(target, status)) is not None)
 
     def _tabled(self, works: Sequence[ArrayWork]) -> Table:
         keys = tuple(work.key for work in works)
         if keys != self._rows.keys:
             self._rows = Rows(keys, keys)
         values = [
-            [MISSING if count is None else count for count in (int(each.waits), each.done_bytes, each.total_bytes)]
-            + [each.members, each.missing_members]
+            [
+                MISSING if count is None else count
+                for count in (int(each.waits), each.done_bytes, each.total_bytes, each.members, each.missing_members)
+            ]
             for each in works
         ]
         return Table(BACKGROUND, self._rows, np.array(values, np.uint64).reshape(-1, len(BACKGROUND.columns)))
 
     def _events(self, works: Sequence[ArrayWork]) -> Iterator[Event]:
         """Say what has begun and ended; what ran before the first reading has no begin here."""
-        now_s, busy = time.monotonic(), {work.key: work for work in works if not work.waits}
+        now_s, busy = time.monotonic(), {work.key for work in works if not work.waits and work.action != FILL}
         before, self._since_s = self._since_s, self._since_s or {}
-        for key in self._since_s.keys() - busy.keys():
+        for key in self._since_s.keys() - busy:
             took_s = now_s - self._since_s.pop(key)
             took = f" after {took_s:.0f} s" if took_s < now_s else ""
             yield _event(key, f"ended{took}")
-        for key in busy.keys() - self._since_s.keys():
+        for key in busy - self._since_s.keys():
             self._since_s[key] = 0.0 if before is None else now_s
             if before is not None:
                 yield _event(key, "began")

@@ -17,19 +17,31 @@ from collectors.tables.background.schema import BACKGROUND, work_of
 from collectors.tables.block.schema import DISK
 from engine.statistics.verdict import Better
 
-_work = partial(Field, table="background", source="/proc/mdstat", combine=Combine.NONE)
+_work = partial(Field, table="background", source="/proc/mdstat; status of dm maps", combine=Combine.NONE)
 
 _FIELDS: tuple[Field, ...] = (
-    _work("done_pct", "done", "Part of the array that is done.", Unit.PERCENT, better=Better.NEITHER),
+    _work(
+        "done_pct",
+        "done",
+        "Part of the work that is done; of a store how full it is.",
+        Unit.PERCENT,
+        better=Better.NEITHER,
+    ),
     _work(
         "bytes_per_s",
         "B/s",
-        "Speed: bytes per second of each member.",
+        "Speed: bytes per second of each member, or that a store fills by.",
         Unit.BYTES_PER_SECOND,
         better=Better.NEITHER,
         sums="done_bytes",
     ),
-    _work("left_min", "left min", "Minutes until it is done at this speed.", Unit.COUNT, better=Better.LOWER),
+    _work(
+        "left_min",
+        "left min",
+        "Minutes until it is done, or the store full, at this speed.",
+        Unit.COUNT,
+        better=Better.LOWER,
+    ),
     _work(
         "share_pct",
         "share",
@@ -100,12 +112,12 @@ def _share_pct(interval: Interval, rows: Rows, done_bytes: Values, members: Valu
     before = aligned(interval.before(DISK.name), disks)
     for row, key in enumerate(rows.keys):
         known = [at[name] for name in slaves.get(work_of(key)[0], ()) if name in at]
-        if not known or len(known) < members[row]:
+        if not members[row] > 0 or len(known) < members[row]:
             continue
         deltas = column_deltas(disks.schema.columns, before[known], disks.values[known], elapsed_s=interval.elapsed_s)
         moved_bytes = SECTOR_BYTES * float(np.sum(deltas["read_sectors"] + deltas["write_sectors"]))
         if moved_bytes > 0:
-            found[row] = min(100.0, 100.0 * done_bytes[row] * len(known) / moved_bytes)
+            found[row] = min(100.0, 100.0 * done_bytes[row] * members[row] / moved_bytes)
     return found
 
 
@@ -115,9 +127,11 @@ def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 -
 
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
-    from collectors.tables.background.reader import BackgroundCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.kernel.mapped_targets import MappedTargets  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.background.mapped_works import KINDS  # noqa: PLC0415
+    from collectors.tables.background.reader import BackgroundCollector  # noqa: PLC0415
 
-    return (BackgroundCollector(host.procfs),)
+    return (BackgroundCollector(host.procfs, host.disks, MappedTargets.of_host(host.sysfs, KINDS)),)
 
 
 _COLUMNS = ("done_pct", "bytes_per_s", "left_min", "share_pct", "members", "missing_members")
@@ -135,7 +149,7 @@ WORKS = Subject(
     columns=_COLUMNS,
     report=Report(
         option="-M",
-        help="What runs beneath: check, resync, recovery and reshape of md arrays.",
+        help="What runs beneath: check, resync, recovery of arrays, merges, how full thin pools and snapshots are.",
         columns=_COLUMNS,
         split_columns=_COLUMNS,
         distribution_columns=_COLUMNS,

@@ -5,21 +5,14 @@ Formats: Documentation/admin-guide/device-mapper/cache.rst and writecache.rst.
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from msgspec import Struct
-
-from collectors.kernel.identity import SECTOR_BYTES, number_of
+from collectors.kernel.identity import SECTOR_BYTES
+from collectors.kernel.mapped_targets import MappedTarget, MappedTargets
 from collectors.model import Rows
 from collectors.tables.cache.schema import CacheEntry, cache_key
-from engine._native import is_sysfs
-from engine.hostfs.dm_control import CONTROL, Number, first_target
 from engine.text import whole_number
 
-SEARCH_PERIOD_S = 10.0
-"""Interval at which maps are searched for caches: a table may be exchanged under a name, as lvconvert does."""
 _TARGETS = {"cache": "dm-cache", "writecache": "dm-writecache"}
 _MODES = ("writeback", "writethrough", "passthrough")
 
@@ -110,88 +103,39 @@ def _count(word: str) -> int:
     return value
 
 
-class MappedCache(Struct, frozen=True):
-    """One map whose target is a cache."""
-
-    key: str
-    """Key of its block device."""
-    name: str
-    number: Number
-    kind: str
-    block_bytes: int
-    """Block size of dm-writecache; 0 for dm-cache, whose status has it."""
-
-
 class MappedCaches:
-    """Finds the maps that are caches now and then, and reads their status at every tick."""
+    """Reads the status of the maps that are caches at every tick."""
 
-    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._clock_s = clock_s
-        self._control: int | None = None
-        self._rows: Rows | None = None
-        self._next_search_s = 0.0
-        self._caches: tuple[MappedCache, ...] = ()
+    def __init__(self, targets: MappedTargets) -> None:
+        self._targets = targets
 
     @classmethod
     def of_host(cls, sysfs: str) -> MappedCaches | None:
         """Return the reader; None without the rights, or if `sysfs` is not of the running kernel."""
-        if not is_sysfs(sysfs) or not os.access(CONTROL, os.R_OK | os.W_OK):
-            return None
-        return cls()
+        targets = MappedTargets.of_host(sysfs, _TARGETS)
+        return None if targets is None else cls(targets)
 
     def entries(self, disks: Rows) -> Iterator[CacheEntry]:
         """Yield the caches among these disks; one that vanished meanwhile, or has another format, is left out."""
-        control = self._opened()
-        if control is None:
-            return
-        now_s = self._clock_s()
-        if disks is not self._rows or now_s >= self._next_search_s:
-            self._caches = tuple(_caches(control, disks))
-            self._rows, self._next_search_s = disks, now_s + SEARCH_PERIOD_S
-        for cache in self._caches:
-            status = first_target(control, cache.number, table=False)
-            if status is not None and _TARGETS.get(status[0]) == cache.kind:
-                entry = cache_entry(cache, status[1])
-                if entry is not None:
-                    yield entry
+        for target, status in self._targets.states(disks):
+            entry = cache_entry(target, status)
+            if entry is not None:
+                yield entry
 
     def close(self) -> None:
         """Close the control device."""
-        if self._control is not None:
-            os.close(self._control)
-            self._control = None
-
-    def _opened(self) -> int | None:
-        if self._control is None:
-            try:
-                self._control = os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC)
-            except OSError:
-                return None
-        return self._control
+        self._targets.close()
 
 
-def cache_entry(cache: MappedCache, status: str) -> CacheEntry | None:
+def cache_entry(target: MappedTarget, status: str) -> CacheEntry | None:
     """Make the row of a cache from its status; None if its format is unknown."""
+    kind = _TARGETS[target.kind]
     try:
-        mode, values = parse_cache(status) if cache.kind == "dm-cache" else ("", _writecache(cache, status))
+        mode, values = parse_cache(status) if kind == "dm-cache" else ("", _writecache(target, status))
     except ValueError:
         return None
-    return CacheEntry(cache_key(cache.kind, cache.key), " ".join(filter(None, (cache.name, cache.kind, mode))), values)
+    return CacheEntry(cache_key(kind, target.key), " ".join(filter(None, (target.name, kind, mode))), values)
 
 
-def _writecache(cache: MappedCache, status: str) -> dict[str, int]:
-    return parse_writecache(status, cache.block_bytes)
-
-
-def _caches(control: int, disks: Rows) -> Iterator[MappedCache]:
-    for key, name in zip(disks.keys, disks.names, strict=True):
-        number = number_of(key) if name.startswith("dm-") else None
-        found = None if number is None else first_target(control, number, table=True)
-        kind = None if found is None else _TARGETS.get(found[0])
-        if number is None or found is None or kind is None:
-            continue
-        try:
-            block_bytes = writecache_block_bytes(found[1]) if kind == "dm-writecache" else 0
-        except ValueError:
-            continue
-        yield MappedCache(key, name, number, kind, block_bytes)
+def _writecache(target: MappedTarget, status: str) -> dict[str, int]:
+    return parse_writecache(status, writecache_block_bytes(target.table))
