@@ -64,6 +64,10 @@ class LoadControl:
         self._ended = threading.Event()
         self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
+        self._permissions = Permissions()
+        """Of the load armed last."""
+        self.failed_before = 0
+        """Failed I/Os of loads that another one of the same measurement followed."""
 
     @property
     def status(self) -> LoadStatus:
@@ -90,6 +94,7 @@ class LoadControl:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._ended.clear()
+            self._permissions = permissions
             # Each load has its own: a turn of the one before that hangs must not reach this one.
             knobs = KnobState(job.knobs)
             self._driver = driver = LoadDriver(job, permissions, next(self._runs), knobs, beside)
@@ -167,6 +172,32 @@ class LoadControl:
             self._status_store.note(EventKind.LOAD, text, _facts(self.status), driver.started_ns)
             self._ended.clear()
             threading.Thread(target=self._supervise, args=(driver,), name="lunscope-load", daemon=True).start()
+
+    def begin_anew(self, job: JobSpec, knobs: Knobs, is_ended: Callable[[], bool]) -> None:
+        """End the load and start another job, with the permissions of before; blocks.
+
+        Args:
+            job: its knobs make room for all that are turned to.
+            knobs: what it starts with.
+            is_ended: whether nothing is to start any more.
+
+        Raises:
+            StoppedError: nothing is.
+            LunscopeError: I/Os of before do not complete, or the job cannot be prepared or started; none runs then.
+        """
+        outstanding = self.stop(verify=False)
+        self.failed_before += 0 if self._result is None else self._result.failed_ios
+        if outstanding:
+            raise LunscopeError(given_up_text(outstanding))
+        steps = (
+            lambda: self.arm(job, self._permissions),
+            lambda: self.turn(knobs),
+            self.start,
+        )
+        for step in steps:
+            if is_ended():
+                raise StoppedError("stopped before the load began anew")
+            step()
 
     def end_after(self, runtime_s: float | None) -> None:
         """End the armed or running load a time after its start, not as its job says; None: only `stop` ends it.

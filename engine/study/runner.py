@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
+from engine.job.spec import JobSpec
 from engine.study.events import Data, Note
 from engine.study.load import EndedError, Load, NotWatched, PointWatch
 from engine.study.points import LeftOut, StudyPoints
@@ -130,6 +131,10 @@ class StudyRunner(ABC, Generic[Point, Trial, Result]):
     def knobs_of(self, point: Point) -> Knobs:
         """Return the knobs of a point, where it has any."""
         raise NotImplementedError(self.NO_KNOBS)
+
+    def job_of(self, point: Point) -> JobSpec | None:  # noqa: ARG002 - of strategies that vary the job
+        """Return the job of a point where points have different ones; None where all have that of the plan."""
+        return None
 
     @property
     @abstractmethod

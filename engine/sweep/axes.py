@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob, Knobs
-from engine.job.knobs.kinds import BlockSizes, WholeNumber
+from engine.job.knobs.kinds import BlockSizes, ByteSize, WholeNumber
 from engine.job.scenario import Scenario
 from engine.job.sizes import format_number, format_size, parse_size
+from engine.sweep.outer_knob import OuterKnob
+from engine.sweep.setting_axis import SETTINGS
 from engine.sweep.tuned_axis import PREFIX, TuneKnob, tune_knob
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
@@ -43,15 +45,15 @@ class SweepAxis(Struct, frozen=True):
 
 def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type of its own)
     """Write the value of a knob as people type it."""
-    if isinstance(knob, TuneKnob):
-        return str(value)
+    if isinstance(knob, OuterKnob):
+        return str(knob.kind.plain(value))
     plain = knob.plain(knob.turned(Knobs(), value))
     return format_number(plain) if isinstance(plain, float) else str(knob.unset if plain is None else plain)
 
 
 def document_value(knob: Knob, value: Any, knobs: Knobs) -> object:  # noqa: ANN401 (as above)
     """Convert the value of an axis for the JSON of a sweep."""
-    return value if isinstance(knob, TuneKnob) else knob.document(knob.turned(knobs, value))
+    return knob.kind.document(value) if isinstance(knob, OuterKnob) else knob.document(knob.turned(knobs, value))
 
 
 NO_OTHERS: Mapping[str, Knob] = MappingProxyType({})
@@ -74,7 +76,7 @@ def parse_axis(text: str, others: Mapping[str, Knob] = NO_OTHERS) -> SweepAxis:
         raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
     if ".." not in values:
         return _list(text, knob, values)
-    if isinstance(knob.kind, BlockSizes):
+    if isinstance(knob.kind, BlockSizes | ByteSize):
         return _sizes(text, knob, values)
     match = _RANGE.fullmatch(values)
     if match and isinstance(knob, TuneKnob):
@@ -92,11 +94,11 @@ def _knob(text: str, key: str, others: Mapping[str, Knob]) -> Knob:
             return tune_knob(key)
         except UsageError as error:
             raise UsageError(f"--vary {text!r}: {error}") from None
-    knob = KNOBS_BY_KEY.get(key.replace("-", "_"))
+    name = key.replace("-", "_")
+    knob = KNOBS_BY_KEY.get(name) or SETTINGS.get(name)
     if knob is None:
-        raise UsageError(
-            f"--vary {text!r}: no knob {key!r}: one of {', '.join((*others, *KNOBS_BY_KEY))}, {PREFIX}NAME"
-        )
+        known = ", ".join((*others, *KNOBS_BY_KEY, *SETTINGS))
+        raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {known}, {PREFIX}NAME")
     return knob
 
 
@@ -131,7 +133,7 @@ def _doubled(low: int, high: int) -> tuple[int, ...]:
 
 
 def _list(text: str, knob: Knob, values: str) -> SweepAxis:
-    parts = [part.strip() for part in values.split(",")]
+    parts = knob.kind.listed(values)
     if "" in parts:
         raise UsageError(f"--vary {text!r}: an empty value: leave out the comma too many")
     read = [_value(text, knob, part) for part in parts]

@@ -28,6 +28,8 @@ class _SweepBegin(Struct, frozen=True):
     percent: float = 99.0
     preset: str | UnsetType = UNSET
     part: str | UnsetType = UNSET
+    following: str | UnsetType = UNSET
+    """Parts after it, a line each."""
 
 
 def begin_event(plan: SweepPlan) -> tuple[str, Data]:
@@ -35,7 +37,7 @@ def begin_event(plan: SweepPlan) -> tuple[str, Data]:
     axes, limits = ([each.text for each in group] for group in (plan.axes, plan.limits))
     begin = _SweepBegin("\n".join(axes), "\n".join(limits), plan.rule.percent)
     if plan.preset:
-        begin = replace(begin, preset=plan.preset, part=plan.part)
+        begin = replace(begin, preset=plan.preset, part=plan.part, following="\n".join(plan.following or ()))
     return f"sweep over {' x '.join(axes)}: {plan.points} points", SWEEP_EVENTS.begin_data(begin)
 
 
@@ -67,7 +69,8 @@ def _plan(begin: _SweepBegin) -> tuple[SweepPlan, int]:
     if begin.preset:
         # Each of its points is measured once.
         curves = tuple(replace(curve, search=replace(curve.search, next_load=each_once)) for curve in plan.curves)
-        plan = replace(plan, curves=curves, preset=begin.preset, part=begin.part or "")
+        following = None if isinstance(begin.following, UnsetType) else tuple(begin.following.splitlines())
+        plan = replace(plan, curves=curves, preset=begin.preset, part=begin.part or "", following=following)
     return plan, len(plan.curves)
 
 

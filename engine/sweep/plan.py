@@ -22,6 +22,7 @@ from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit, rule_for
 from engine.sweep.points import Point
+from engine.sweep.setting_axis import SettingKnob
 from engine.sweep.trial import TRIALS, SearchStage, Trial
 from engine.text import safe_text
 
@@ -174,6 +175,26 @@ class SweepPlan(Struct, frozen=True):
     """Name of the preset that it is a part of; empty for others."""
     part: str = ""
     """Name of that part; empty where the preset has one only."""
+    following: tuple[str, ...] | None = None
+    """Names of the parts after it; None if that is not known."""
+
+    def job_at(self, curve: Curve) -> JobSpec:
+        """Job of a curve: with the settings that vary.
+
+        Raises:
+            UsageError: one does not apply to these targets.
+        """
+        job = self.job
+        for knob, value in curve.values:
+            if isinstance(knob, SettingKnob):
+                job = knob.applied(job, value)
+        return job
+
+    def armed_at(self, curve: Curve) -> JobSpec:
+        """Job of a curve with its first knobs and the depth of the deepest, for which the engine makes room."""
+        depths = (self.knobs_at(each, load).queue_depth for each in self.curves for load in each.search.loads)
+        first = self.knobs_at(curve, curve.search.loads[0])
+        return replace(self.job_at(curve), knobs=replace(first, queue_depth=max(depths)))
 
     def knobs_at(self, curve: Curve, load: int) -> Knobs:
         """Knobs of one point."""
@@ -181,9 +202,13 @@ class SweepPlan(Struct, frozen=True):
 
     @property
     def armed(self) -> JobSpec:
-        """Job with the first point's knobs and the depth of the deepest, for which the engine makes room."""
-        knobs = [self.knobs_at(curve, load) for curve in self.curves for load in curve.search.loads]
-        return replace(self.job, knobs=replace(knobs[0], queue_depth=max(each.queue_depth for each in knobs)))
+        """Job of the first curve."""
+        return self.armed_at(self.curves[0])
+
+    @property
+    def with_all_targets(self) -> JobSpec:
+        """The same with the targets and paths of all curves."""
+        return replace(self.armed, targets=self.job.targets)
 
     @property
     def first(self) -> Knobs:
@@ -271,6 +296,8 @@ def make_plan(
             f"the most is {MOST_POINTS:,}: give fewer values"
         )
     plan = combine(job, axes, limits, rule or rule_for(limits))
+    _check_settings(plan)
+    plan = replace(plan, curves=tuple(_on_its_targets(plan, curve) for curve in plan.curves))
     _check(plan)
     return plan
 
@@ -292,11 +319,34 @@ def _curves(job: JobSpec, load: SweepAxis | None, others: tuple[SweepAxis, ...])
         yield Curve(index, knobs, named, Search(loads, job.seed + index, bisects=load is not None and load.is_range))
 
 
+def _check_settings(plan: SweepPlan) -> None:
+    for axis in plan.axes:
+        if isinstance(axis.knob, SettingKnob) and any(target.path is None for target in plan.job.targets):
+            raise UsageError(
+                f"--vary {axis.knob.key}: the load begins anew with each value, and scratch files would be filled each "
+                "time: name targets with --target"
+            )
+    for curve in plan.curves:
+        try:
+            plan.job_at(curve)
+        except UsageError as error:
+            raise UsageError(f"--vary: {curve.name} cannot be measured: {error}") from None
+
+
+def _on_its_targets(plan: SweepPlan, curve: Curve) -> Curve:
+    """Spread the load over no more targets than the curve has, unless the width varies."""
+    left = len(plan.job_at(curve).targets)
+    if left == len(plan.job.targets) or any(axis.knob.id == "stripe_width" for axis in plan.axes):
+        return curve
+    return replace(curve, knobs=replace(curve.knobs, stripe_width=min(curve.knobs.stripe_width, left)))
+
+
 def _check(plan: SweepPlan) -> None:
     for curve in plan.curves:
+        job = plan.job_at(curve)
         for load in curve.search.loads:
             try:
-                validate(replace(plan.job, knobs=plan.knobs_at(curve, load)))
+                validate(replace(job, knobs=plan.knobs_at(curve, load)))
             except UsageError as error:
                 values = curve.values if plan.load is None else (*curve.values, (plan.load.knob, load))
                 point = " ".join(f"{knob.key}={shown(knob, value)}" for knob, value in values)
@@ -310,9 +360,10 @@ def require_write_permission(plan: SweepPlan, permissions: Permissions) -> None:
         RefusedError: a point writes to a path that may not be written.
     """
     for curve in plan.curves:
+        job = plan.job_at(curve)
         for load in curve.search.loads:
             knobs = plan.knobs_at(curve, load)
-            targets = plan.job.targets[: knobs.stripe_width] if knobs.read_pct < 100 else ()
+            targets = job.targets[: knobs.stripe_width] if knobs.read_pct < 100 else ()
             for path in (path for target in targets for path in target.nodes):
                 if path not in permissions.allow_write:
                     path = safe_text(path)  # noqa: PLW2901 (shown from here on)

@@ -11,15 +11,18 @@ from msgspec import Struct
 
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
+from engine.job.spec import JobSpec
 from engine.study.events import Data, Note
 from engine.study.load import Load, PointWatch
 from engine.study.points import LeftOut
 from engine.study.runner import COMPLETE, StudyRunner, Wanted
+from engine.sweep.curve_jobs import CurveJobs
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import PointMeter
 from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.points import Point
+from engine.sweep.setting_axis import SettingKnob
 from engine.sweep.trial import SearchStage, Trial
 from engine.sweep.tuning import SweepTuning
 
@@ -69,6 +72,7 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         self._tuning = SweepTuning(plan) if tuning is None else tuning
         self._resumed = len(done)
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
+        self._jobs = CurveJobs(plan, load, self._stop.is_set)
         drops_cache = any(axis.knob.id == "mode" for axis in plan.axes)
         self._meter = PointMeter(load, plan.rule, self.is_interrupted, clock, self._watch, drops_cache=drops_cache)
 
@@ -119,7 +123,9 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
 
     def _measure(self, curve: Curve, load: int, stage: SearchStage) -> Trial:
         self._tuning.set(curve)
-        trial = self._meter.measure(self.plan.knobs_at(curve, load), load, stage, self._start_s)
+        knobs = self.plan.knobs_at(curve, load)
+        self._jobs.set(curve, knobs)
+        trial = self._meter.measure(knobs, load, stage, self._start_s)
         self._name_failing(trial.failing, f"from {self.now_name} on; points with it are not in the curve")
         return trial
 
@@ -140,6 +146,11 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
     def knobs_of(self, point: Point) -> Knobs:
         """Return the knobs of a point."""
         return self.plan.knobs_at(self.plan.curves[point.curve], point.load)
+
+    def job_of(self, point: Point) -> JobSpec | None:
+        """Return the job of a point where settings of the job vary."""
+        curve = self.plan.curves[point.curve]
+        return self.plan.armed_at(curve) if any(isinstance(knob, SettingKnob) for knob, _ in curve.values) else None
 
     def name_of(self, point: Point) -> str:
         """Name a point by the values of its axes."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.job.knobs import Knob, Knobs
 from engine.job.knobs.kinds import KnobKind
+from engine.sweep.outer_knob import OuterKnob
 from engine.tune.legal import read_value
 from engine.tune.registry import find_tunable
 from engine.tune.tunable import Tunable
@@ -41,14 +41,10 @@ class TunedValue(KnobKind):
 
 
 @dataclass(frozen=True, slots=True)
-class TuneKnob(Knob):
-    """A tunable as a knob; the knobs of the load stay as they are whatever its value."""
+class TuneKnob(OuterKnob):
+    """A tunable as a knob."""
 
     tunable: Tunable = field(kw_only=True)
-
-    def turned(self, knobs: Knobs, value: Any) -> Knobs:  # noqa: ARG002, ANN401 - as a knob
-        """Return the same knobs."""
-        return knobs
 
 
 def tune_knob(key: str) -> TuneKnob:

@@ -217,7 +217,10 @@ def test_multipath_drives_each_policy_over_the_paths_of_a_lun(tmp_path: Path, st
     done = _preset(tmp_path, "multipath", "--lun", ",".join(paths), "--qd", "4", "--runtime", FIGURES, "--json")
     assert done.returncode == 0, done.stderr
     assert f"all that writes is left out: allow it with --allow-write {paths[0]}" in done.stderr
-    rows = json.loads(done.stdout)["tables"][0]["rows"]
+    tables = json.loads(done.stdout)["tables"]
+    rows, scaled = tables[0]["rows"], tables[2]["rows"]
+    assert [(row["block"], row["paths"]) for row in scaled] == [("1k", 1), ("1k", 2), ("64k", 1), ("64k", 2)]
+    assert [row["times_one"] for row in scaled if row["paths"] == 1] == [1.0, 1.0]
     policies = ["multipath off", "round-robin", "least-command-load"]
     assert [(row["direction"], row["policy"]) for row in rows] == [("read", policy) for policy in policies]
     assert all(row["iops_queue_depth_4"] > 0 for row in rows)

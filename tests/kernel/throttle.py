@@ -6,8 +6,8 @@ import errno
 import functools
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,16 @@ def slowed(device: str, iops: int) -> Iterator[None]:
 
 
 @contextmanager
+def slowed_alike(devices: Sequence[str], iops: int) -> Iterator[None]:
+    """Let this process start so many I/Os per second on each of several devices while the block lasts."""
+    with ExitStack() as stack:
+        group = stack.enter_context(_entered())
+        for device in devices:
+            stack.enter_context(_limited_in(group, device, {f"{direction}_iops": iops for direction in _DIRECTIONS}))
+        yield
+
+
+@contextmanager
 def without_reads(device: str) -> Iterator[None]:
     """Let no read of this process come back from a device while the block lasts, and all writes."""
     with _limited(device, {"read_bps": 1}):
@@ -51,17 +61,31 @@ def without_reads(device: str) -> Iterator[None]:
 
 @contextmanager
 def _limited(device: str, limits: dict[str, int]) -> Iterator[None]:
+    with _entered() as group, _limited_in(group, device, limits):
+        yield
+
+
+@contextmanager
+def _limited_in(group: Path, device: str, limits: dict[str, int]) -> Iterator[None]:
     number = Path("/sys/block", Path(device).name, "dev").read_text().strip()
+    _limit(group, number, limits)
+    try:
+        yield
+    finally:
+        _limit(group, number, dict.fromkeys(limits, 0))
+
+
+@contextmanager
+def _entered() -> Iterator[Path]:
+    """Have this process in a group of its own while the block lasts."""
     group = _ROOT / f"lunscope-test-{os.getpid()}"
     before = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":blkio:" in line)
     home = _ROOT / before.split(":", 2)[2].lstrip("/")
     group.mkdir()
     try:
-        _limit(group, number, limits)
         (group / "cgroup.procs").write_text(str(os.getpid()))
-        yield
+        yield group
     finally:
-        _limit(group, number, dict.fromkeys(limits, 0))
         (home / "cgroup.procs").write_text(str(os.getpid()))
         _remove(group)
 

@@ -20,6 +20,7 @@ from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.plans import PresetAsked
 from engine.sweep.presets.registry import PRESETS
+from engine.sweep.setting_axis import SETTINGS
 from engine.sweep.tuning import check_tuning
 from tui.commands.measured_on_screen import show_order
 from tui.headless.isolation import IsolationLimits, run_isolation
@@ -48,8 +49,8 @@ from tui.options.watching import Watching
     "--vary",
     multiple=True,
     metavar="KNOB=VALUES",
-    help="An axis: qd=1..256 (doubled, and finer around the knee), bs=4k..64k, stripe_width=1,2,4, or "
-    "tune.nr_requests=32,128 (lunscope tune list); repeat for more.",
+    help="An axis: qd=1..256 (doubled, and finer around the knee), bs=4k..64k, stripe_width=1,2,4, "
+    f"{', '.join(SETTINGS)} (the load begins anew), or tune.nr_requests=32,128 (lunscope tune list); repeat for more.",
 )
 @click.option(
     "--slo",

@@ -32,13 +32,13 @@ from engine.sweep.document import Document, sweep_document
 from engine.sweep.hosts_axis import scaling_document, scaling_of
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.limit import Limit
+from engine.sweep.outer_knob import OuterKnob
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.points import Point
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
-from engine.sweep.tuned_axis import TuneKnob
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.shown import print_sections
@@ -108,8 +108,9 @@ def plan_fleet_sweep(
     """
     knob = hosts_knob(len(jobs))
     axes = [parse_axis(text, {"hosts": knob}) for text in vary]
-    if any(isinstance(axis.knob, TuneKnob) for axis in axes):
-        raise UsageError("--vary tune.NAME: tunables are of one host: lunscope sweep there varies them")
+    outer = next((axis.knob.key for axis in axes if isinstance(axis.knob, OuterKnob)), None)
+    if outer is not None:
+        raise UsageError(f"--vary {outer}: it is of one host: lunscope sweep there varies it")
     if not any(axis.knob is knob for axis in axes):
         axes.insert(0, SweepAxis(knob, tuple(map(int, doubled(len(jobs)).split(",")))))
     limits = tuple(map(Limit.parse, slo))

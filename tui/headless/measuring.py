@@ -113,7 +113,7 @@ def _measure(study: Study, order: StudyOrder, bench: Bench, results: list[Any]) 
     failure = run.runner.failure
     if failure is not None:
         _say(str(failure))
-    code = exit_code(load, bench.control.status.state, bench.signals)
+    code = exit_code(load, bench.control.status.state, bench.signals) or int(bench.control.failed_before > 0)
     return code or (0 if failure is None else failure.exit_code)
 
 

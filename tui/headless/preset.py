@@ -53,7 +53,7 @@ def run_preset(job: JobSpec, name: str, asked: PresetAsked, permissions: Permiss
             say(line)
         return preset_order(plan, permissions, files, toggle)
 
-    return begin(plan.plans[0].armed, (plan.words, *plan.remarks), permissions, output, ordered)
+    return begin(plan.plans[0].with_all_targets, (plan.words, *plan.remarks), permissions, output, ordered)
 
 
 def resumed_lines(plan: PresetPlan, files: PresetFiles, toggle: str | None) -> Iterator[str]:

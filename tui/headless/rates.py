@@ -19,6 +19,7 @@ from engine.study.order import NextStudy, Results, Study, StudyOrder
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
+from engine.sweep.outer_knob import OuterKnob
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.runner import SweepRunner
 from tui.headless.sweep import SweepOutput, begin, opened
@@ -100,6 +101,9 @@ def _required(study: Study | None) -> Study:
 def _closed_plan(job: JobSpec, asked: RatesAsked) -> SweepPlan | None:
     if not asked.axes:
         return None
+    outer = next((axis.knob.key for axis in asked.axes if isinstance(axis.knob, OuterKnob)), None)
+    if outer is not None:
+        raise UsageError(f"--vary {outer}: an open loop varies knobs of the load only: set it beforehand")
     return make_plan(replace(job, arrival=Arrival.CLOSED), asked.axes, asked.limits)
 
 

@@ -97,4 +97,4 @@ def run_sweep(plan: SweepPlan, permissions: Permissions, output: SweepOutput) ->
     def ordered(files: ExitStack) -> StudyOrder:
         return StudyOrder(Study(plan, SweepRunner, opened(files, output.trials, plan, "measurement")), permissions)
 
-    return begin(plan.armed, (plan.words,), permissions, output, ordered)
+    return begin(plan.with_all_targets, (plan.words,), permissions, output, ordered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ from msgspec import Struct
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
 from engine.job.knobs import Knobs
+from engine.job.spec import JobSpec
+from engine.replacing import replace
 from engine.running.status import LoadState
 from engine.study.order import Study
 from engine.study.runner import StudyRunner
@@ -28,6 +31,8 @@ class _SetKnobs(Struct, frozen=True):
     knobs: Knobs
     key: object
     """What of the screen they belong to: a point, or a rate."""
+    job: JobSpec | None = None
+    """Job that they are of, where points have different ones."""
 
 
 class StudySession:
@@ -157,7 +162,8 @@ class StudySession:
         """
         runner = self.runner
         if not runner.NO_KNOBS:
-            self._set_knobs(_SetKnobs(runner.name_of(point), runner.knobs_of(point), point))
+            wanted = _SetKnobs(runner.name_of(point), runner.knobs_of(point), point, runner.job_of(point))
+            self._set_knobs(wanted)
         return runner.NO_KNOBS
 
     def _set_knobs(self, wanted: _SetKnobs) -> None:
@@ -174,13 +180,19 @@ class StudySession:
             self._message = f"wait: the load is {controller.status.state}"
             return
         is_running = controller.status.state is LoadState.RUNNING
+        job, running = wanted.job, controller.status.job
+        if job is not None and is_running and running is not None and replace(running, knobs=job.knobs) != job:
+            self._message = f"{name} set: the load begins anew with it"
+            begin = functools.partial(controller.control.begin_anew, job, wanted.knobs, lambda: False)
+            self._in_background(begin, f"{name} set: the load began anew with it")
+            return
 
         def turned(error: str) -> None:
             self._message = error or f"{name} set: the load runs with it"
 
         try:
             if not is_running:
-                controller.take_job(self.study.plan.armed)
+                controller.take_job(job or self.study.plan.armed)
             controller.turn(wanted.knobs, turned)
         except LunscopeError as error:
             self._message = str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +13,7 @@ from engine.errors import UsageError
 from engine.job.distribution import Distribution, distribution_problem
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.limits import MAX_BLOCK_BYTES, SECTOR_BYTES
-from engine.job.sizes import BlockShare, adds_up, format_blocks, format_number, format_size, parse_blocks
+from engine.job.sizes import BlockShare, adds_up, format_blocks, format_number, format_size, parse_blocks, parse_size
 from engine.job.toml_values import WrongTypeError, quoted, read_number, read_size, read_whole, word_reader
 from engine.text import decimal_number, whole_number
 
@@ -55,6 +55,10 @@ class KnobKind(ABC):
     def document(self, value: Any) -> object:  # noqa: ANN401 - as above
         """Convert a value for the JSON of a run."""
         return self.plain(value)
+
+    def listed(self, text: str) -> Sequence[str]:
+        """Take the values of a list apart, as --vary has them."""
+        return [part.strip() for part in text.split(",")]
 
     def problems(self, value: Any, knobs: Knobs) -> Iterator[str]:  # noqa: ANN401 - as above
         """Say what is wrong with a value beside the other knobs."""
@@ -137,6 +141,20 @@ class BlockSizes(KnobKind):
     def document(self, value: tuple[BlockShare, ...]) -> object:
         return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in value]
 
+    def listed(self, text: str) -> Sequence[str]:
+        """Take sizes and mixes apart; a mix goes on until its shares add up: `4k,4k:50,16k:50,64k` are three."""
+        found, shares = list[str](), list[float]()
+        for part in super().listed(text):
+            _, colon, percent = part.partition(":")
+            share = decimal_number(percent.strip().removesuffix("%")) or 0.0
+            if not shares or (adds_up(shares) and not (colon and adds_up([*shares, share]))):
+                found.append(part)
+                shares = [share] if colon else []
+            else:
+                found[-1] += f",{part}"
+                shares.append(share)
+        return found
+
     def problems(self, value: tuple[BlockShare, ...], knobs: Knobs) -> Iterator[str]:
         step = SECTOR_BYTES if knobs.mode.is_direct else 1
         for share in value:
@@ -150,6 +168,25 @@ class BlockSizes(KnobKind):
         percents = [share.percent for share in value]
         if not adds_up(percents):
             yield f"the shares of the mix add up to {sum(percents):g} %, not 100"
+
+
+class ByteSize(KnobKind):
+    """A number of bytes."""
+
+    def read(self, value: Any) -> int:  # noqa: ANN401
+        return read_size(value)
+
+    def parse(self, text: str) -> int:
+        return parse_size(text)
+
+    def toml(self, value: int) -> str:
+        return quoted(format_size(value))
+
+    def plain(self, value: int) -> str:
+        return format_size(value)
+
+    def document(self, value: int) -> object:
+        return value
 
 
 class Offsets(KnobKind):
@@ -168,6 +205,16 @@ class Offsets(KnobKind):
 
     def plain(self, value: Distribution) -> str:
         return format_distribution(value)
+
+    def listed(self, text: str) -> Sequence[str]:
+        """Take distributions apart; those that begin with a digit go on with the one before: `locality:60,40`."""
+        found = list[str]()
+        for part in super().listed(text):
+            if found and part[:1].isdigit():
+                found[-1] += f",{part}"
+            else:
+                found.append(part)
+        return found
 
     def problems(self, value: Distribution, knobs: Knobs) -> Iterator[str]:
         problem = distribution_problem(value)

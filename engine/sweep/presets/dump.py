@@ -8,11 +8,13 @@ from engine.job.spec import Access, JobSpec
 from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DISKS, MB_PER_S, MEAN_MS, NOTE, PEAK_MS, SPREAD
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
-from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyRow, StudyTable, list_table
+from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyRow, StudyTable, list_table
 
 _BLOCK_BYTES = 1 << 20
 _FIGURES = (DISKS, DEPTH, BLOCK, MB_PER_S, SPREAD, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 _GAIN = StudyColumn("times_one_target", "x one target", 2)
+_TIME = StudyColumn("time_of_one_target", "time / one target", 2)
+"""Of the same bytes, as a dump has them."""
 
 
 def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
@@ -23,11 +25,14 @@ def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     plain = list_table("throughput of targets written in parallel", _FIGURES, points)
-    rows = tuple(StudyRow((*row.cells, _gain(point, points))) for row, point in zip(plain.rows, points, strict=True))
-    return (replace(plain, columns=(*plain.columns, _GAIN), rows=rows),)
+    gains = [_gain(point, points) for point in points]
+    rows = tuple(
+        StudyRow((*row.cells, gain, 1 / gain if gain else None)) for row, gain in zip(plain.rows, gains, strict=True)
+    )
+    return (replace(plain, columns=(*plain.columns, _GAIN, _TIME), rows=rows),)
 
 
-def _gain(point: PresetPoint, points: Sequence[PresetPoint]) -> Cell:
+def _gain(point: PresetPoint, points: Sequence[PresetPoint]) -> float | None:
     """Throughput as a multiple of that of one target with the same depth."""
     one = next((each for each in points if _is_single(each, point)), None)
     if one is None or not one.trial.bytes_per_s:
@@ -36,7 +41,7 @@ def _gain(point: PresetPoint, points: Sequence[PresetPoint]) -> Cell:
 
 
 def _is_single(each: PresetPoint, point: PresetPoint) -> bool:
-    return each.knobs == replace(point.knobs, stripe_width=1)
+    return each.case == (replace(point.knobs, stripe_width=1), point.settings)
 
 
 DUMP = Preset(

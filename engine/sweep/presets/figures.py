@@ -71,6 +71,16 @@ def _memory_pct(point: PresetPoint) -> float | None:
     return max(100 * (1 - sum(known) / point.trial.bytes_per_s), 0.0)
 
 
+def _controllers(point: PresetPoint) -> float | None:
+    """Return the controllers that were asked for, else count HBA ports with I/O below the targets; None without any."""
+    ports = (point.trial.devices or {}).get("hbas")
+    given = point.setting("controllers")
+    if given is not None or not isinstance(ports, list):
+        return given
+    rates = (port.get("iops") for port in ports if isinstance(port, Mapping))
+    return float(sum(isinstance(rate, int | float) and rate > 0 for rate in rates)) or None
+
+
 def _note(point: PresetPoint) -> str:
     if not point.trial.ios:
         return "no I/O completed: give a longer --runtime"
@@ -79,6 +89,8 @@ def _note(point: PresetPoint) -> str:
 
 BLOCK = StudyFigure(StudyColumn("block", "block"), lambda point: format_blocks(point.knobs.blocks))
 DISKS = StudyFigure(StudyColumn("disks", "disks"), lambda point: float(point.knobs.stripe_width))
+CONTROLLERS = StudyFigure(StudyColumn("controllers", "controllers"), _controllers)
+"""HBA ports that carried the load."""
 HOSTS = StudyFigure(StudyColumn("hosts", "hosts"), lambda point: float(hosts_of(point)))
 FLOWS = StudyFigure(
     StudyColumn("flows", "hosts x disks"), lambda point: float(hosts_of(point) * point.knobs.stripe_width)

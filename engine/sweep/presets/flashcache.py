@@ -25,8 +25,8 @@ def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     before, after = ([point for point in points if point.part == name] for name in (_BEFORE, _AFTER))
-    by_knobs = {point.knobs: point for point in after}
-    pairs = [(point, by_knobs[point.knobs]) for point in before if point.knobs in by_knobs]
+    by_case = {point.case: point for point in after}
+    pairs = [(point, by_case[point.case]) for point in before if point.case in by_case]
     rows = [StudyRow((*_case(first), *_pair(first, second))) for first, second in pairs]
     if pairs:
         rows.append(StudyRow(("highest", "", *_highest(before, after)), _HIGHEST))

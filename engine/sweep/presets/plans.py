@@ -13,10 +13,12 @@ from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
+from engine.sweep.outer_knob import OuterKnob
 from engine.sweep.plan import NextLoad, SweepPlan, make_plan, require_write_permission, rough_time
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
 from engine.sweep.runner import SweepResult
+from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
 
 POINT_S = 5.0
@@ -122,6 +124,7 @@ def plan_preset(
     Raises:
         UsageError: the preset cannot run on these targets, or has no such axis.
         RefusedError: all its points write to what may not be written.
+        LunscopeError: a tunable that varies cannot be set.
     """
     if problem := preset.refusal(job):
         raise UsageError(f"--preset {preset.name}: {problem}")
@@ -142,8 +145,12 @@ def plan_preset(
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
-        plan = replace(_grid(part.job, axes, point_s, preset.next_load), preset=preset.name, part=part.name)
+        following = tuple(each.name for each in parts[len(made) + 1 :])
+        plan = replace(
+            _grid(part.job, axes, point_s, preset.next_load), preset=preset.name, part=part.name, following=following
+        )
         require_write_permission(plan, permissions)
+        check_tuning(plan)
         made.append((part, plan))
     return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))
 
@@ -186,7 +193,12 @@ def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float, next_load: 
 def preset_points(name: str, result: SweepResult) -> list[PresetPoint]:
     """List what was measured of one part; not what was measured while targets failed."""
     return [
-        PresetPoint(name, result.plan.knobs_at(curve.curve, round(trial.load)), trial)
+        PresetPoint(
+            name,
+            result.plan.knobs_at(curve.curve, round(trial.load)),
+            trial,
+            tuple((knob.id, value) for knob, value in curve.curve.values if isinstance(knob, OuterKnob)),
+        )
         for curve in result.curves
         for trial in curve.trials
         if not trial.failing

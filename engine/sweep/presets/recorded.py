@@ -43,9 +43,19 @@ def recorded_study(parts: Sequence[RecordedSweep]) -> PresetOutcome | None:
     if preset is None or not any(part.points.done for part in parts):
         return None
     begun = {part.plan.part: part for part in parts}
-    named = tuple(_part(each, begun.get(each.name)) for each in preset.parts(JobSpec(), HostSize.here()))
+    named = tuple(_part(each, begun.get(each.name)) for each in _all_parts(preset, parts))
     results = tuple(_result(part) for part in parts)
     return PresetOutcome(PresetPlan(preset, named, ()), results, ())
+
+
+def _all_parts(preset: Preset, parts: Sequence[RecordedSweep]) -> tuple[PresetPart, ...]:
+    """List the parts of a study: how many there are depends on the targets, which a recording of one does not tell."""
+    of_here = {part.name: part for part in preset.parts(JobSpec(), HostSize.here())}
+    begun, following = [part.plan.part for part in parts], parts[-1].plan.following
+    if following is None:  # Of an earlier version, in which a part without a name was the only one.
+        following = () if begun == [""] else tuple(name for name in of_here if name not in begun)
+    names = (*begun, *following)
+    return tuple(of_here.get(name) or PresetPart(name, JobSpec(), ()) for name in names)
 
 
 def _study_of(plan: SweepPlan) -> Preset | None:

@@ -6,9 +6,21 @@ from collections.abc import Sequence
 
 from engine.job.spec import Access, JobSpec
 from engine.replacing import replace
-from engine.sweep.presets.figures import BLOCK, CHECK, CPU_PER_GB, DEPTH, DETAIL, DISKS, IOPS, MB_PER_S, PEAK_MS
+from engine.sweep.presets.figures import (
+    BLOCK,
+    CHECK,
+    CONTROLLERS,
+    CPU_PER_GB,
+    DEPTH,
+    DETAIL,
+    DISKS,
+    IOPS,
+    MB_PER_S,
+    PEAK_MS,
+)
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, PresetPoint, StudyRow, StudyTable, list_table
+from engine.sweep.setting_axis import targets_by_port
 
 _PUBLISHED = {
     "4k": ("4k", "2/32", "10", "130,800", "536", "1.18"),
@@ -19,16 +31,33 @@ _PUBLISHED = {
 _HEADS = ("block", "controllers/disks", "QD", "IOPS", "MB/s", "avg peak ms")
 
 
+_BLOCKS = "bs=4k,8k,16k,64k"
+
+
 def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
-    axes = ("bs=4k,8k,16k,64k", f"stripe_width={doubled(len(job.targets))}", "qd=3,8,10,12,32", "read_pct=80")
-    return (PresetPart("", replace(job, access=Access.RANDOM), axes),)
+    job = replace(job, access=Access.RANDOM)
+    axes = (_BLOCKS, f"stripe_width={doubled(len(job.targets))}", "qd=3,8,10,12,32", "read_pct=80")
+    disks, count = _alike(job)
+    if count < 2:
+        return (PresetPart("", job, axes),)
+    scaled = (_BLOCKS, f"controllers={doubled(count)}", f"stripe_width={disks}", "qd=10", "read_pct=80")
+    return PresetPart("", job, axes), PresetPart("controllers", job, scaled)
+
+
+def _alike(job: JobSpec) -> tuple[int, int]:
+    """Choose a number of disks that each controller has, and the most controllers that as many can be spread over."""
+    targets = targets_by_port(job)
+    fewest = min(map(len, targets.values()), default=0)
+    return fewest, min(fewest, len(targets))
 
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
-    best = list_table("", (BLOCK, DISKS, DEPTH, IOPS, MB_PER_S, CHECK, PEAK_MS, CPU_PER_GB), _best_by_block(points))
+    best = list_table(
+        "", (BLOCK, CONTROLLERS, DISKS, DEPTH, IOPS, MB_PER_S, CHECK, PEAK_MS, CPU_PER_GB), _best_by_block(points)
+    )
     rows = tuple(StudyRow(row.cells, _published(row.cells[0])) for row in best.rows)
     title = "best balance of throughput and latency by block size (IOPS / average peak latency)"
-    every = list_table("every point", (BLOCK, DISKS, DEPTH, *DETAIL), points)
+    every = list_table("every point", (BLOCK, CONTROLLERS, DISKS, DEPTH, *DETAIL), points)
     return StudyTable(title, best.columns, rows, _HEADS, tuple(_PUBLISHED.values())), every
 
 
@@ -46,9 +75,14 @@ def _published(block: Cell) -> tuple[str, ...]:
     return _PUBLISHED.get(str(block), ())
 
 
+def _remarks(job: JobSpec, host: HostSize) -> tuple[str, ...]:
+    few = "the number of controllers does not vary: it takes two or more, each with two targets of one path or more"
+    return (*one_target(job, host), *(() if _alike(job)[1] > 1 or len(job.targets) < 2 else (few,)))
+
+
 SKYTAP = Preset(
     name="skytap",
-    title="block size x number of disks x queue depth, 80 % read",
+    title="block size x number of disks x queue depth, and x controllers, 80 % read",
     source="Skytap on Azure, IBM Power LPARs, 2024; NDISK64 on AIX",
     parts=_parts,
     tables=_tables,
@@ -58,5 +92,5 @@ SKYTAP = Preset(
         "best throughput with 6 controllers and 192 disks, at higher latency",
     ),
     scratch_targets=disks_of,
-    remarks=one_target,
+    remarks=_remarks,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,18 @@ class PresetPoint(Struct, frozen=True):
     """Name of the part of the preset."""
     knobs: Knobs
     trial: Trial
+    settings: tuple[tuple[str, Any], ...] = ()
+    """What varied beside the knobs, by id."""
+
+    @property
+    def case(self) -> tuple[Knobs, tuple[tuple[str, Any], ...]]:
+        """All that is the same for points that are compared."""
+        return self.knobs, self.settings
+
+    def setting(self, name: str) -> float | None:
+        """Return a number that varied beside the knobs; None if it did not."""
+        value = dict(self.settings).get(name)
+        return None if value is None else float(value)
 
 
 class StudyColumn(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.spec import Knobs
+from engine.job.spec import JobSpec, Knobs
 from engine.replacing import replace
 from engine.results.measured import Measured
 from engine.running.counter_reader import ERRORS, FAILING, OUTSTANDING_NS
@@ -23,6 +23,8 @@ class FakeLoad:
     def __init__(self, throughput: Callable[[float], float], noise: float = 0.02, seed: int = 1) -> None:
         self.now_s = 100.0
         self.turns: list[Knobs] = []
+        self.jobs: list[JobSpec] = []
+        """Jobs that it began anew with."""
         self.warm_up_s = 0.0
         """How long throughput rises after each turn."""
         self.settling_s = 0.0
@@ -61,6 +63,11 @@ class FakeLoad:
         self.turns.append(knobs)
         self._turned_s = self.now_s
         self.part_epoch()
+
+    def begin_anew(self, job: JobSpec, knobs: Knobs, is_ended: Callable[[], bool]) -> None:
+        assert not is_ended()
+        self.jobs.append(job)
+        self.turn(knobs)
 
     def part_epoch(self) -> None:
         self._epoch_s, self._epoch_ios = self.now_s + self.settling_s, self._done

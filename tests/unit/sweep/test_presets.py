@@ -23,7 +23,7 @@ from engine.sweep.events import RecordedSweep
 from engine.sweep.hosts_knob import hosts_knob
 from engine.sweep.plan import make_plan
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document
-from engine.sweep.presets.plans import PresetPlan, plan_preset
+from engine.sweep.presets.plans import PresetPlan, plan_preset, preset_points
 from engine.sweep.presets.preset import HostSize, doubled
 from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.presets.registry import PRESETS, fleet_preset, preset_named
@@ -71,8 +71,8 @@ def test_each_point_of_the_axes_is_measured_once_and_printed(name: str) -> None:
     outcome = _measured(plan)
     assert outcome.is_complete
     for (_, part), result in zip(plan.parts, outcome.results, strict=True):
-        knobs = [part.knobs_at(curve.curve, round(trial.load)) for curve in result.curves for trial in curve.trials]
-        assert len(knobs) == len(set(knobs)) == part.points == part.trials
+        cases = [point.case for point in preset_points("", result)]
+        assert len(cases) == len(set(cases)) == part.points == part.trials
         combinations = 1
         for axis in part.axes:
             combinations *= len(axis.values)
@@ -106,7 +106,7 @@ def test_skytap_names_the_best_balance_of_each_block_size_with_the_published_row
     best = _measured(_plan("skytap")).tables[0]
     assert [row.cells[0] for row in best.rows] == ["4k", "8k", "16k", "64k"]
     # The load rises in proportion up to 10 outstanding and not at all beyond.
-    assert {row.cells[2] for row in best.rows} == {10.0}
+    assert {row.cells[3] for row in best.rows} == {10.0}
     assert [row.published[0] for row in best.rows] == ["4k", "8k", "16k", "64k"]
     narrow = _measured(_plan("skytap", "bs=4k,32k")).tables[0]
     assert [bool(row.published) for row in narrow.rows] == [True, False]
@@ -122,7 +122,7 @@ def test_skytap_chooses_by_peaks_not_by_means() -> None:
         for trial in curve.trials
     )
     peaked = replace(outcome, results=(replace(outcome.results[0], curves=(replace(curve, trials=trials),)),))
-    assert [row.cells[2] for row in peaked.tables[0].rows] == [3.0]
+    assert [row.cells[3] for row in peaked.tables[0].rows] == [3.0]
     unknown = tuple(replace(trial, average_peak_ns=None) for trial in trials)
     short = replace(outcome, results=(replace(outcome.results[0], curves=(replace(curve, trials=unknown),)),))
     assert [table.title for table in short.tables] == ["every point"]
