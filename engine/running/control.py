@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -189,11 +190,8 @@ class LoadControl:
         self.failed_before += 0 if self._result is None else self._result.failed_ios
         if outstanding:
             raise LunscopeError(given_up_text(outstanding))
-        steps = (
-            lambda: self.arm(job, self._permissions),
-            lambda: self.turn(knobs),
-            self.start,
-        )
+        arm, turn = functools.partial(self.arm, job, self._permissions), functools.partial(self.turn, knobs)
+        steps: tuple[Callable[[], None], ...] = (arm, turn, self.start)
         for step in steps:
             if is_ended():
                 raise StoppedError("stopped before the load began anew")

@@ -70,7 +70,7 @@ def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     if job.backend is Backend.AUTO:
         job = replace(job, backend=Backend.THREADS)
     axes = (f"bs={_BLOCK}", "read_pct=100,0", "policy=preferred-path,round-robin,least-command-load")
-    depths = ("qd=4,8,16,32",)
+    depths: tuple[str, ...] = ("qd=4,8,16,32",)
     if _has_path_depths(job):
         depths = (f"{_PATH_DEPTH}=4,8,16,32", f"qd={_PROCESSES}")
     ways = f"{_PORTS}={doubled(len(several_ports(job)))}" if several_ports(job) else f"{_PATHS}={doubled(_paths(job))}"

@@ -139,7 +139,7 @@ def plan_preset(
     if point_s < _LEAST_FOR_PEAKS_S:
         remarks = (*remarks, "average peak latencies need whole seconds: give --runtime 2s or more to have them")
     changed = {axis.knob.id: axis for axis in changes}
-    made = []
+    made: list[tuple[PresetPart, SweepPlan]] = []
     for part in parts:
         axes = tuple(changed.get(axis.knob.id, axis) for axis in known[part.name])
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
