@@ -17,6 +17,10 @@ class FindingKind(StrEnum):
 
     HOST_CPU = "host_cpu"
     """The host's processors."""
+    CPU_LIMIT = "cpu_limit"
+    """What the load may use of them: the quota of a control group, the entitlement of a partition."""
+    PAGING = "paging"
+    """Memory that is short: pages that are written to swap and read back."""
     DRIVER = "driver"
     """The threads of the engine that issues the load."""
     OWN_RATE = "own_rate"
@@ -67,6 +71,8 @@ class FindingKind(StrEnum):
 LIMITS = frozenset(
     {
         FindingKind.HOST_CPU,
+        FindingKind.CPU_LIMIT,
+        FindingKind.PAGING,
         FindingKind.DRIVER,
         FindingKind.OWN_RATE,
         FindingKind.OWN_DEPTH,
@@ -136,8 +142,14 @@ class Finding(Struct, frozen=True):
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Limits first, then advice, the surest first."""
-    return tuple(sorted(findings, key=lambda found: (found.section != "limit", -found.confidence)))
+    """Limits first, then advice, the surest first.
+
+    Whoever has used up a quota waits for a processor, too: that is one cause, and the quota is said.
+    """
+    given = tuple(findings)
+    limited = {found.where for found in given if found.kind is FindingKind.CPU_LIMIT}
+    kept = (one for one in given if one.kind is not FindingKind.HOST_CPU or not limited.intersection({"", one.where}))
+    return tuple(sorted(kept, key=lambda found: (found.section != "limit", -found.confidence)))
 
 
 def findings_document(findings: Iterable[Finding]) -> list[Document]:

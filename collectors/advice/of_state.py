@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from collectors.advice.figures import LoadFigures
 from collectors.advice.finding import Finding
+from collectors.advice.host_rules import host_findings
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.model import FrameTable
 from collectors.reports.run_devices import RunDevices
@@ -14,9 +15,10 @@ from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
 
 
 def findings_below(devices: RunDevices | None, load: LoadFigures | None, tops: Collection[str]) -> Iterator[Finding]:
-    """Find what is set badly below the targets of a run, and in caches."""
+    """Find what is set badly below the targets of a run, and in caches, and what held it up besides devices."""
     if devices is None:
         return
+    yield from host_findings(devices)
     disks = devices.users.get("disks", {})
     below = frozenset(key for users in devices.users.values() for key in users)
     state = DeviceStates(

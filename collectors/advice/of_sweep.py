@@ -57,8 +57,8 @@ def _at_best(plan: SweepPlan, curve: CurveResult, known: Sequence[FindingKind]) 
     below = point_figures(best.devices)
     run = (below or FiguresBelow()).under(_load(plan, curve, best, below))
     where = " ".join(filter(None, (name, _load_name(plan, best))))
-    found = [each for each in run_findings(run) if each.kind not in known]
-    yield from (replace(each, where=where) for each in (*found, *state_findings_of(best.devices)))
+    found = [each for each in (*run_findings(run), *state_findings_of(best.devices)) if each.kind not in known]
+    yield from (replace(each, where=where) for each in found)
     if not LIMITS.intersection(known) and not any(each.kind in LIMITS for each in found):
         full = full_devices(run) if curve.answer.shape in _NO_MORE else None
         unknown = unknown_limit(run, sampled=below is not None, **_further(plan, curve))

@@ -11,12 +11,14 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from collectors.kernel.cpu_limits import CpuLimit, CpuLimits
 from collectors.kernel.cpu_users import CpuUser, ProcessTimes
-from collectors.model import FrameTable, Rows, Step, Tier, Topology
+from collectors.kernel.swap_areas import SwapArea, read_swap_areas
+from collectors.model import FrameTable, Rows, Sample, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
 from collectors.reports.report import row_document
 from collectors.reports.run_events import KINDS
-from collectors.subject import Averages, interval_s
+from collectors.subject import Averages, Interval, interval_s
 from collectors.topology.below import Descent, Users, rows_below
 from engine.events import Event
 from engine.hostfs.storage import loop_storage_numbers
@@ -55,6 +57,14 @@ class RunDevices(Struct, frozen=True, eq=False):
     """Other processes that used most of the processors during the run."""
     former_limits: Mapping[str, int] = field(default_factory=dict)
     """The highest limit of commands that each path had during the run, by key."""
+    host: FrameTable | None = None
+    """CPU, memory and paging of the host over the run."""
+    cpu_limit: CpuLimit | None = None
+    """The limit of this process that held back most; None without any."""
+    swap_areas: int = 0
+    """How many devices and files the host swaps to."""
+    swaps: Users = field(default_factory=dict)
+    """Those above each disk, by key."""
 
 
 class RunSamples:
@@ -69,23 +79,32 @@ class RunSamples:
         self._topology = Topology()
         self._cpu_before: ProcessTimes | None = None
         self._cpu_users: tuple[CpuUser, ...] = ()
+        self._limits_before: CpuLimits | None = None
+        self._cpu_limit: CpuLimit | None = None
+        self._swaps: tuple[SwapArea, ...] = ()
+        self._first: Sample | None = None
+        self._last: Sample | None = None
         self._clear()
 
     def begin(self, now_ns: int) -> None:
         """Forget all samples; those taken from now on (CLOCK_MONOTONIC) count."""
-        before = ProcessTimes.now()
+        before, limits = ProcessTimes.now(), CpuLimits.now()
         with self._lock:
             self._begun_ns = now_ns
             self._clear()
             self._cpu_before, self._cpu_users = before, ()
+            self._limits_before, self._cpu_limit, self._swaps = limits, None, ()
 
     def end(self) -> None:
         """Add no more samples."""
-        after = ProcessTimes.now()
+        after, limits, swaps = ProcessTimes.now(), CpuLimits.now(), tuple(read_swap_areas())
         with self._lock:
             if self._cpu_before is not None:
                 self._cpu_users = after.users_since(self._cpu_before, os.cpu_count() or 1)
-            self._begun_ns = self._cpu_before = None
+            if self._limits_before is not None:
+                self._cpu_limit = limits.since(self._limits_before)
+            self._swaps = swaps
+            self._begun_ns = self._cpu_before = self._limits_before = None
 
     def observe(self, step: Step) -> None:
         """Add the interval of a step, if it began after `begin`."""
@@ -100,6 +119,7 @@ class RunSamples:
             elapsed_s = interval_s(step.previous, step.current)
             if step.previous is None or step.previous.monotonic_ns < self._begun_ns or math.isnan(elapsed_s):
                 return
+            self._first, self._last = self._first or step.previous, step.current
             self._averages.add(step)
             self._caches.add(step)
             self._elapsed_s += elapsed_s
@@ -113,7 +133,9 @@ class RunSamples:
             if not self._elapsed_s > 0:
                 return None
             loop_storage = loop_storage_numbers if follow_files else _unknown_storage
-            found = Descent(self._topology, sysfs, loop_storage).below(zip(load.targets, load.devices, strict=False))
+            descent = Descent(self._topology, sysfs, loop_storage)
+            found = descent.below(zip(load.targets, load.devices, strict=False))
+            swaps = descent.below((area.name, area.numbers) for area in self._swaps)
             users = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
             tables = self._averages.tables()
             kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}
@@ -127,6 +149,10 @@ class RunSamples:
                 caches,
                 self._cpu_users,
                 dict(self._former_limits),
+                _host(self._first, self._last),
+                self._cpu_limit,
+                len(self._swaps),
+                swaps.disks,
             )
 
     @property
@@ -148,6 +174,7 @@ class RunSamples:
     def _clear(self) -> None:
         self._averages, self._caches = _averages("disks"), _averages("caches")
         self._former_limits: dict[str, int] = {}
+        self._first = self._last = None
         self._events: list[Event] = []
         self._elapsed_s, self._samples, self._topology = 0.0, 0, Topology()
 
@@ -160,6 +187,14 @@ def _averages(table: str) -> Averages:
     report = subject_of(table).report
     assert report is not None
     return report.averages()
+
+
+def _host(first: Sample | None, last: Sample | None) -> FrameTable | None:
+    """Figures of the host between two samples; None where they were not read."""
+    table, derive = None if last is None else last.tables.get("host"), subject_of("host").derive
+    if first is None or last is None or table is None or derive is None:
+        return None
+    return derive(Interval(first, last, interval_s(first, last)), table)["host"]
 
 
 def _kept(table: FrameTable, users: Users) -> FrameTable:

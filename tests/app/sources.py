@@ -174,6 +174,9 @@ def _sample(tick: int, topology: Topology, rows: Rows, processes: Rows, *, event
         psi_io_full_us=tick * 60_000,
         psi_cpu_some_us=tick * 20_000,
         psi_memory_some_us=0,
+        swap_in_bytes=0,
+        swap_out_bytes=0,
+        swap_used_bytes=0,
     )
     process = table(
         PROCESS,

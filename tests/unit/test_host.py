@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ STAT = "cpu  100 20 30 4000 50 6 7 8 5 0\ncpu0 50 10 15 2000 25 3 3 4 0 0\ncpu1 
 MEMINFO = (
     "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:  600 kB\nDirty:  12 kB\nWriteback:  3 kB\nHugePages_Total: 0\n"
 )
+PAGE = mmap.PAGESIZE
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=567\n"
 
 
@@ -29,7 +31,9 @@ def read(kernel: FakeKernel) -> dict[str, int]:
 
 
 def test_a_current_kernel_has_everything(kernel: FakeKernel) -> None:
-    for name, text in {"stat": STAT, "meminfo": MEMINFO}.items():
+    vmstat = "nr_free_pages 7\npswpin 3\npswpout 5\npswpout_x 9\n"
+    meminfo = f"{MEMINFO}SwapTotal: 1000 kB\nSwapFree:  700 kB\n"
+    for name, text in {"stat": STAT, "meminfo": meminfo, "vmstat": vmstat}.items():
         kernel.write_proc(name, text)
     for resource in ("io", "cpu", "memory"):
         kernel.write_proc(f"pressure/{resource}", PRESSURE)
@@ -51,6 +55,9 @@ def test_a_current_kernel_has_everything(kernel: FakeKernel) -> None:
         "psi_io_full_us": 567,
         "psi_cpu_some_us": 1234,
         "psi_memory_some_us": 1234,
+        "swap_in_bytes": 3 * PAGE,
+        "swap_out_bytes": 5 * PAGE,
+        "swap_used_bytes": 300 * 1024,
     }
 
 
@@ -60,6 +67,12 @@ def test_what_a_kernel_does_not_have_is_missing(kernel: FakeKernel) -> None:
     kernel.write_proc("meminfo", "MemTotal: many kB\nDirty:\n")
     kernel.write_proc("pressure/io", "some total=x\n")
     assert set(read(kernel).values()) == {int(MISSING)}
+
+
+def test_a_host_without_swap_pages_nothing_that_is_read(kernel: FakeKernel) -> None:
+    kernel.write_proc("meminfo", MEMINFO + "SwapTotal: 0 kB\nSwapFree: 0 kB\n")
+    kernel.write_proc("vmstat", "pswpin 3\npswpout 5\n")
+    assert {read(kernel)[name] for name in ("swap_in_bytes", "swap_out_bytes", "swap_used_bytes")} == {int(MISSING)}
 
 
 def test_host_facts_come_from_the_root_given(kernel: FakeKernel) -> None:

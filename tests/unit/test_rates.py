@@ -175,6 +175,9 @@ def test_every_host_field() -> None:
         psi_io_full_us=100_000,
         psi_cpu_some_us=500_007,
         psi_memory_some_us=raw.RAW_MISSING,
+        swap_in_bytes=500,
+        swap_out_bytes=250,
+        swap_used_bytes=7_000,
     )
     found = the_row(derive(raw.sample(0, host=before), raw.sample(0.5, host=after)).tables["host"])
     missing = found.pop("psi_memory_some_pct")
@@ -191,6 +194,9 @@ def test_every_host_field() -> None:
             "memory_total_bytes": float(1 << 33),
             "dirty_bytes": 4_096.0,
             "writeback_bytes": 8_192.0,
+            "swap_in_bytes_per_s": 1_000.0,
+            "swap_out_bytes_per_s": 500.0,
+            "swap_used_bytes": 7_000.0,
             "psi_io_some_pct": 50.0,
             "psi_io_full_pct": 20.0,
             "psi_cpu_some_pct": 100.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,16 +18,20 @@ from engine.text import whole_number
 
 _ROWS = Rows(("host",), ("host",))
 _PRESSURES = (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))
+_SWAP_TOTAL, _SWAP_FREE = "swap_total_bytes", "swap_free_bytes"
 _MEMORY = {
     "MemTotal": "memory_total_bytes",
     "MemAvailable": "memory_available_bytes",
     "Dirty": "dirty_bytes",
     "Writeback": "writeback_bytes",
+    "SwapTotal": _SWAP_TOTAL,
+    "SwapFree": _SWAP_FREE,
 }
+_PAGED = {"pswpin": "swap_in_bytes", "pswpout": "swap_out_bytes"}
 
 
 class HostCollector:
-    """Reads PROCFS/stat, meminfo and pressure/*; columns the kernel does not have are missing."""
+    """Reads PROCFS/stat, meminfo, pressure/*, of hosts that swap vmstat; what the kernel does not have is missing."""
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._procfs = Path(procfs)
@@ -36,6 +41,7 @@ class HostCollector:
         # The root of psutil is global to the process, and another reader may have set it.
         psutil.PROCFS_PATH = str(self._procfs)
         found = {**self._cpu(), **self._memory(), **self._pressure()}
+        found |= self._paging(found)
         values = np.array([[_counter(found.get(column.id)) for column in HOST.columns]], np.uint64)
         return Reading({HOST.name: Table(HOST, _ROWS, values)})
 
@@ -68,6 +74,19 @@ class HostCollector:
             count = whole_number(kilobytes[0]) if name in _MEMORY and kilobytes else None
             if count is not None:
                 found[_MEMORY[name]] = count * 1024
+        return found
+
+    def _paging(self, memory: Mapping[str, int]) -> Mapping[str, int]:
+        """Read the pages that were swapped, in all areas (mm/vmstat.c); nothing on a host without swap."""
+        total, free = memory.get(_SWAP_TOTAL), memory.get(_SWAP_FREE)
+        if not total or free is None:
+            return {}
+        found = {"swap_used_bytes": max(total - free, 0)}
+        for line in self._text("vmstat").splitlines():
+            name, _, amount = line.partition(" ")
+            count = whole_number(amount) if name in _PAGED else None
+            if count is not None:
+                found[_PAGED[name]] = count * mmap.PAGESIZE
         return found
 
     def _pressure(self) -> Mapping[str, int]:

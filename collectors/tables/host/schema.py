@@ -22,5 +22,8 @@ HOST = Schema(
         Column("psi_io_full_us", Kind.COUNTER),
         Column("psi_cpu_some_us", Kind.COUNTER),
         Column("psi_memory_some_us", Kind.COUNTER),
+        Column("swap_in_bytes", Kind.COUNTER),
+        Column("swap_out_bytes", Kind.COUNTER),
+        Column("swap_used_bytes", Kind.GAUGE),
     ),
 )

@@ -19,12 +19,16 @@ _CPU_STATES = ("user", "system", "iowait", "irq", "steal", "idle")
 _MAY_FALL = ("cpu_idle_us", "cpu_iowait_us")
 """proc_stat(5): iowait is not reliable and may decrease; idle is made up of the same tick accounting."""
 
-_GAUGES = ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes")
+_GAUGES = ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes", "swap_used_bytes")
+_PAGED = ("swap_in_bytes", "swap_out_bytes")
 _PRESSURES = ("psi_io_some", "psi_io_full", "psi_cpu_some", "psi_memory_some")
 
 _host = partial(Field, table="host", source="/proc/stat (proc_stat(5))")
 _cpu_pct = partial(_host, unit=Unit.PERCENT)
 _memory = partial(_host, unit=Unit.BYTES, source="/proc/meminfo")
+_paging = partial(
+    _host, unit=Unit.BYTES_PER_SECOND, source="/proc/vmstat, while the host has swap", better=Better.LOWER
+)
 _pressure = partial(_host, unit=Unit.PERCENT, source="/proc/pressure", better=Better.LOWER)
 
 _FIELDS: tuple[Field, ...] = (
@@ -38,6 +42,9 @@ _FIELDS: tuple[Field, ...] = (
     _memory("memory_total_bytes", "mem", "Memory of the host."),
     _memory("dirty_bytes", "dirty", "Page cache waiting to be written."),
     _memory("writeback_bytes", "writeback", "Page cache being written now."),
+    _paging("swap_in_bytes_per_s", "swap in", "Bytes per second read back from swap, zram included."),
+    _paging("swap_out_bytes_per_s", "swap out", "Bytes per second written to swap, zram included."),
+    _memory("swap_used_bytes", "swap", "Swap in use.", better=Better.LOWER),
     _pressure("psi_io_some_pct", "psi io", "Time in which some task waited for I/O (6.5+: idle io_uring too)."),
     _pressure("psi_io_full_pct", "psi io full", "Time in which all tasks waited for I/O; same caveat."),
     _pressure("psi_cpu_some_pct", "psi cpu", "Time in which some task waited for a CPU."),
@@ -53,6 +60,7 @@ def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     deltas = column_deltas(columns, before, now, elapsed_s=interval.elapsed_s, source_of=_source)
     figures = _cpu(deltas) | {gauge: deltas[gauge] for gauge in _GAUGES}
     figures |= {f"{name}_pct": share_pct(deltas[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
+    figures |= {f"{name}_per_s": deltas[name] / interval.elapsed_s for name in _PAGED}
     return {"host": FrameTable(current.rows, figures)}
 
 
