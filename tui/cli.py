@@ -33,6 +33,7 @@ VERBS: dict[str, str] = {
     "metrics": "raw counters and histograms for Prometheus",
     "compare": "two recordings, or parts of them: better, worse or equivalent",
     "tune": "tunables of devices and control groups: list, get, set, undo, save",
+    "path": "the paths of LUNs, and a drill that takes some of them offline for a time",
     "doctor": "what works on this host, and how to enable more",
     "probe": "exact time for users who may not trace: the privileged helper",
     "agent": "the part of `lunscope fleet` on each host",

@@ -246,10 +246,11 @@ _CAP_SYS_PTRACE = 19
 
 def unseen_writers(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> tuple[str, ...]:
     """Say why writers may go unseen, with what helps; nothing where all of them are seen."""
-    return (*_hidden(roots, mounts), *_uninspected(writers))
+    return (*hidden_processes(roots, mounts), *_uninspected(writers))
 
 
-def _hidden(roots: Roots, mounts: Sequence[MountEntry]) -> Iterator[str]:
+def hidden_processes(roots: Roots, mounts: Sequence[MountEntry]) -> Iterator[str]:
+    """Say why processes of the host may go unseen, with what helps; nothing where all are seen."""
     procfs = roots.procfs
     try:
         if (procfs / "self/ns/pid").stat().st_ino != _FIRST_PID_NAMESPACE:

@@ -161,21 +161,40 @@ def unused_parts(status: str) -> UnusedParts:
 
     `#features f... #handler h... #groups current { state #args a... #paths #path_args { device A|F n a... } }`
     """
-    words, failed, disabled = iter(status.split()), list[str](), list[int]()
+    groups = _groups_of_status(status) or []
+    failed = (device for _, paths in groups for device, is_used in paths.items() if not is_used)
+    disabled = (number for number, (is_disabled, _) in enumerate(groups, 1) if is_disabled)
+    return UnusedParts(tuple(failed), tuple(disabled))
+
+
+def path_states(status: str) -> dict[str, bool] | None:
+    """Read from a status whether each path is used, by device number; None of an unknown form.
+
+    Those of a disabled group are not: the map takes them only where no other group has a path.
+    """
+    groups = _groups_of_status(status)
+    if groups is None:
+        return None
+    return {device: is_used and not is_off for is_off, paths in groups for device, is_used in paths.items()}
+
+
+def _groups_of_status(status: str) -> list[tuple[bool, dict[str, bool]]] | None:
+    """Read whether each group is disabled, and which of its paths have not failed; None of an unknown form."""
+    words, groups = iter(status.split()), list[tuple[bool, dict[str, bool]]]()
     try:
         _counted(words), _counted(words)
         count, _ = int(next(words)), next(words)
-        for number in range(1, count + 1):
-            if next(words) == "D":
-                disabled.append(number)
+        for _ in range(count):
+            is_disabled = next(words) == "D"
             _counted(words)
-            paths, width = int(next(words)), int(next(words))
+            paths, width, known = int(next(words)), int(next(words)), dict[str, bool]()
             for _ in range(paths):
                 device, state, *_ = (next(words) for _ in range(3 + width))
-                failed += [device] if state == "F" else []
+                known[device] = state == "A"
+            groups.append((is_disabled, known))
     except (ValueError, StopIteration, RuntimeError):
-        return UnusedParts((), ())
-    return UnusedParts(tuple(failed), tuple(disabled))
+        return None
+    return groups
 
 
 def _counted(words: Iterator[str]) -> Words:

@@ -53,6 +53,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "metrics": ("metrics", "--textfile", "{folder}/new.prom", "--once"),
     "compare": ("compare", "{session}@0..2.5", "{session}@2.5.."),
     "tune": ("tune", "list", "--json"),
+    "path": ("path", "list", "loop0"),
     "doctor": ("doctor", "--json"),
     "probe": ("probe", "--socket", "{folder}/socket"),
     "help": ("--help",),

@@ -94,7 +94,7 @@ def _show(names: Sequence[str], scopes: Sequence[str], *, as_json: bool, sysfs: 
     print_sections(target_sections(values) if one_by_one else [list_section(alike(values))])
 
 
-class _WithCommand(click.Command):
+class WithCommand(click.Command):
     """Takes what follows `--` as a command to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -106,7 +106,13 @@ class _WithCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-@command.command("set", cls=_WithCommand, short_help="change values: while a command runs, for a time, or until undone")
+def arguments_of(context: click.Context) -> list[str]:
+    """Return what followed `--`."""
+    found: list[str] = context.meta.get(_COMMAND, [])
+    return found
+
+
+@command.command("set", cls=WithCommand, short_help="change values: while a command runs, for a time, or until undone")
 @click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
 @click.option("--on", "scopes", multiple=True, required=True, metavar="SCOPE", help=f"Repeat for more: {SCOPE_FORMS}.")
 @click.option("--for", "duration", metavar="TIME", help="Restore after this time (60s, 5m), or at Ctrl-C.")
@@ -131,7 +137,7 @@ def set_command(
     One of --for TIME, --keep or `-- COMMAND...` says how long: the values are restored when the time is over, or when
     COMMAND ends, also after kill -9. Each value is compared with what the kernel has after the write.
     """
-    arguments: list[str] = context.meta.get(_COMMAND, [])
+    arguments = arguments_of(context)
     duration_s = None if duration is None else parse_duration(duration)
     if not dry_run:
         _check_ending(arguments, duration_s, keep=keep)
