@@ -17,6 +17,8 @@ from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable, TunedKind
 
 _OF_TARGETS = {TunedKind.DISK, TunedKind.SUBSYSTEM}
+_OF_HOST = "host"
+"""Scope of the tunables of the host."""
 
 
 class SweepTuning:
@@ -37,7 +39,7 @@ class SweepTuning:
             LunscopeError: one may not be written, or another lunscope holds it.
         """
         for tunable, value in _values(self._plan):
-            if tunable.subject not in _OF_TARGETS:
+            if tunable.subject not in {*_OF_TARGETS, TunedKind.HOST}:
                 raise UsageError(f"--vary tune.{tunable.id}: it is of a {tunable.subject}, not of targets: tune set it")
             try:
                 self._open().plan(self._scopes, {tunable: value})
@@ -73,7 +75,8 @@ class SweepTuning:
     def _open(self) -> HeldChanges:
         if self._held is None:
             with KernelTree(self._root) as tree:
-                self._scopes = tuple(_scopes(Host(tree), self._plan.job))
+                of_targets = any(tunable.subject in _OF_TARGETS for tunable, _ in _values(self._plan))
+                self._scopes = (_OF_HOST, *(_scopes(Host(tree), self._plan.job) if of_targets else ()))
             self._held = HeldChanges(self._root) if self._given is None else self._given
         return self._held
 

@@ -1,6 +1,7 @@
 """Values written as the configuration that sets them at boot: udev rules, systemd drop-ins, multipath.conf, modules.
 
-udev(7), systemd.resource-control(5), modprobe.d(5), multipath.conf(5). Only text is made here; nothing is installed.
+udev(7), systemd.resource-control(5), modprobe.d(5), sysctl.d(5), multipath.conf(5).
+Only text is made here; nothing is installed.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from engine.tune.record import ChangeRecord
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import TunedKind
 from engine.tune.udev_rules import SavedSetting, plain_text, udev_rules
+from engine.tune.write_back import Sysctl
 
 UDEV_FILE = "99-lunscope-tune.rules"
 MODULE_FILE = "lunscope-tune.modprobe.conf"
+SYSCTL_FILE = "lunscope-tune.sysctl.conf"
 MULTIPATH_FILE = "lunscope-tune.multipath.conf"
 _DROP_IN = "50-lunscope-tune.conf"
 
@@ -66,8 +69,8 @@ def settings_of(records: Iterable[ChangeRecord]) -> list[SavedSetting]:
     return list(found.values())
 
 
-def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configuration:
-    """Write settings as configuration files.
+def configuration(tree: KernelTree, settings: Iterable[SavedSetting], *, by_model: bool = False) -> Configuration:
+    """Write settings as configuration files; with `by_model` one rule for all SCSI disks of a vendor and model.
 
     Raises:
         LunscopeError: a rule of udev would set another value than was set on a device; the devices are named.
@@ -77,6 +80,7 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
     by_udev: list[SavedSetting] = []
     drop_ins: dict[str, list[str]] = {}
     options: list[str] = []
+    sysctls: list[str] = []
     maps: dict[str, str] = {}
     for setting in ordered:
         if setting.inode not in {None, tree.inode(setting.target.folder)}:
@@ -84,6 +88,9 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
             continue
         if setting.target.subject is TunedKind.NFS_CLIENT:
             left_out.append(f"{setting.tunable.id}: mount with the option nconnect={setting.value} instead (nfs(5))")
+            continue
+        if isinstance(setting.tunable.computed, Sysctl):
+            sysctls += _sysctl_lines(setting)
             continue
         if setting.tunable.computed is not None:
             problem = _add_to_maps(tree, maps, setting)
@@ -97,9 +104,15 @@ def configuration(tree: KernelTree, settings: Iterable[SavedSetting]) -> Configu
             case _:
                 problem = _add_to_drop_in(drop_ins, setting)
                 left_out += [problem] if problem else []
-    rules, not_by_udev = udev_rules(tree, by_udev)
+    rules, not_by_udev = udev_rules(tree, by_udev, by_model=by_model)
     left_out += not_by_udev
-    files = [*_rule_file(rules), *_drop_in_files(drop_ins), *_option_file(options), *_multipath_file(maps)]
+    files = [
+        *_rule_file(rules),
+        *_drop_in_files(drop_ins),
+        *_option_file(options),
+        *_sysctl_file(sysctls),
+        *_multipath_file(maps),
+    ]
     return Configuration(tuple(files), tuple(dict.fromkeys(left_out)))
 
 
@@ -122,9 +135,26 @@ def _option_file(lines: Sequence[str]) -> list[ConfigurationFile]:
     return [ConfigurationFile(MODULE_FILE, "/etc/modprobe.d/lunscope-tune.conf", text)]
 
 
+def _sysctl_lines(setting: SavedSetting) -> list[str]:
+    """Write the value; one that is 0 because another is used instead is that other one's to say."""
+    assert isinstance(setting.tunable.computed, Sysctl)
+    if setting.tunable.computed.instead and setting.value == "0":
+        return []
+    return [f"{setting.tunable.id} = {setting.value}"]
+
+
+def _sysctl_file(lines: Sequence[str]) -> list[ConfigurationFile]:
+    if not lines:
+        return []
+    text = "\n".join(["# Values of tunables, by lunscope tune save.", *lines, ""])
+    return [ConfigurationFile(SYSCTL_FILE, "/etc/sysctl.d/60-lunscope-tune.conf", text)]
+
+
 def _add_to_maps(tree: KernelTree, maps: dict[str, str], setting: SavedSetting) -> str:
     """Add a path selector to those of multipath.conf, by wwid; returns why it is not."""
     name, tunable = safe_text(setting.target.name), setting.tunable
+    if tunable.id == "cache_type":
+        return f"{name} {tunable.id}: not saved: a disk that can keeps its mode page itself"
     if tunable.id != "path_selector":
         return f"{name} {tunable.id}: not saved; at boot: {_cache_command(tree, setting)}"
     uuid = tree.read(f"{setting.target.folder}/dm/uuid") or ""

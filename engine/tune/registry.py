@@ -12,6 +12,7 @@ from engine.tune.nfs import NFS
 from engine.tune.path_state import PATH_STATES
 from engine.tune.scsi_nvme import NVME, REMOTE_PORTS, SCSI
 from engine.tune.tunable import Tunable
+from engine.tune.write_back import WRITE_BACK
 
 TUNABLES: tuple[Tunable, ...] = (
     *QUEUE,
@@ -24,6 +25,7 @@ TUNABLES: tuple[Tunable, ...] = (
     *REMOTE_PORTS,
     *MAPS,
     *NFS,
+    *WRITE_BACK,
 )
 BY_ID = {tunable.id: tunable for tunable in (*TUNABLES, *PATH_STATES)}
 """Those that records may name: drills set states of paths, which nobody sets without a look at the other paths."""

@@ -22,7 +22,7 @@ from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target, Tunable, TunedKind
 
 SCOPE_FORMS = (
-    "all, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE], nfs:/MOUNT"
+    "all, host, sda, sd*, type:nvme, vendor:GLOB, model:GLOB, port:host3, lun:NAME, cgroup:/GROUP[@SCOPE], nfs:/MOUNT"
 )
 _LIMIT_FILES = ("io.max", "io.latency", "io.weight", *(f"blkio.throttle.{way}_device" for way in
     ("read_bps", "write_bps", "read_iops", "write_iops")))  # fmt: skip
@@ -99,6 +99,8 @@ class Host:
             elif scope.startswith("nfs:"):
                 clients = nfs_targets(self.tree, scope.removeprefix("nfs:"))
                 selection.nfs_clients.update((client.folder, client) for client in clients)
+            elif scope == "host":
+                selection.whole_host = True
             else:
                 if scope == "all":
                     selection.whole_host = True

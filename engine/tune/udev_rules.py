@@ -75,14 +75,18 @@ def plain_text(text: str) -> str:
     return text if _NO_PATTERN.fullmatch(text) else ""
 
 
-def udev_rules(tree: KernelTree, settings: Sequence[SavedSetting]) -> tuple[list[str], list[str]]:
+def udev_rules(
+    tree: KernelTree, settings: Sequence[SavedSetting], *, by_model: bool = False
+) -> tuple[list[str], list[str]]:
     """Write rules in the order in which values must be set; and say what udev cannot set.
+
+    With `by_model` SCSI disks are matched by vendor and model, so that a LUN that comes later gets the values, too.
 
     Raises:
         LunscopeError: no rule can tell a device from others that have another value; all of them are named.
     """
     kinds = dict.fromkeys(setting.target.subject for setting in settings)
-    devices = {kind: _PresentDevices(tree, kind, settings) for kind in kinds}
+    devices = {kind: _PresentDevices(tree, kind, settings, by_model=by_model) for kind in kinds}
     left_out: list[str] = []
     chosen: list[tuple[SavedSetting, _Match]] = []
     for setting in settings:
@@ -149,10 +153,10 @@ def _rules(chosen: Iterable[tuple[SavedSetting, _Match]]) -> list[_Rule]:
 class _PresentDevices:
     """The devices of a kind that are there, by what a rule could match them by."""
 
-    def __init__(self, tree: KernelTree, kind: TunedKind, settings: Sequence[SavedSetting]) -> None:
+    def __init__(self, tree: KernelTree, kind: TunedKind, settings: Sequence[SavedSetting], *, by_model: bool) -> None:
         self._tree = tree
         self._wanted = {(one.tunable.id, one.target.folder): one.value for one in settings}
-        self._devices = {device.target.folder: device for device in _present(tree, kind)}
+        self._devices = {device.target.folder: device for device in _present(tree, kind, by_model=by_model)}
         self._by_match: dict[str, list[Target]] = {}
         for device in self._devices.values():
             for match in device.matches:
@@ -194,11 +198,13 @@ class _PresentDevices:
         return found
 
 
-def _present(tree: KernelTree, kind: TunedKind) -> Iterator[_Device]:
+def _present(tree: KernelTree, kind: TunedKind, *, by_model: bool) -> Iterator[_Device]:
     if kind is TunedKind.DISK:
         for disk in read_disks(tree):
             if not _is_hidden(tree, disk.folder):
-                yield _Device(Target(kind, disk.name, disk.folder), tuple(_of_disk(tree, disk.name, disk.folder)))
+                matches = _of_model(tree, disk.folder) if by_model else ()
+                matches = matches or tuple(_of_disk(tree, disk.name, disk.folder))
+                yield _Device(Target(kind, disk.name, disk.folder), matches)
         return
     of_kind = {TunedKind.SUBSYSTEM: _of_subsystem, TunedKind.CONTROLLER: _of_controller}.get(kind, _of_remote_port)
     for name in tree.names(f"class/{_CLASSES[kind]}"):
@@ -233,6 +239,15 @@ def _of_disk(tree: KernelTree, name: str, folder: str) -> Iterator[_Match]:
         yield _Match(f'DEVPATH=="{place}"', "By its place in the device tree: slot of the HBA, channel, target and LUN")
     if not found:
         yield _by_name(name)
+
+
+def _of_model(tree: KernelTree, folder: str) -> tuple[_Match, ...]:
+    """Match by what the SCSI device above a disk says of itself; nothing for others."""
+    vendor, model = (_plain(tree, f"{folder}/device/{file}") for file in ("vendor", "model"))
+    if not vendor or not model:
+        return ()
+    conditions = f'ATTRS{{vendor}}=="{vendor}", ATTRS{{model}}=="{model}"'
+    return (_Match(conditions, "By vendor and model, every LUN of such storage, also a later one"),)
 
 
 def _of_subsystem(tree: KernelTree, name: str, folder: str) -> Iterator[_Match]:

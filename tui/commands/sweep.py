@@ -81,6 +81,13 @@ from tui.options.watching import Watching
     help="Of --preset flashcache: a shell command that turns the cache on, run between the two halves.",
 )
 @click.option(
+    "--toggle-back",
+    "toggle_back",
+    metavar="COMMAND",
+    help="Of --preset flashcache: a shell command that turns the cache off again, run after both halves; the first is "
+    "measured once more then, and what differs between the two is undecided.",
+)
+@click.option(
     "--cap",
     multiple=True,
     metavar="LIMIT",
@@ -119,6 +126,7 @@ def command(
     open_loop: bool,
     preset: str | None,
     toggle: str | None,
+    toggle_back: str | None,
     cap: tuple[str, ...],
     within: float | None,
     trials: Path | None,
@@ -165,7 +173,7 @@ def command(
         read, axes = _with_steps(read, axes)
     wants_rates = rates is not None or (bool(limits) and not axes)
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
-    _check_toggle(toggle, preset)
+    _check_toggle(toggle, toggle_back, preset)
     _check_isolation(preset, cap, within)
     permissions = make_permissions(
         allow_write, destroy_data=destroy_data, typed=knobs["target"], scratch_dir=scratch_dir
@@ -176,7 +184,7 @@ def command(
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
     output = SweepOutput(watching, as_json, trials, read.warnings, precondition, show_order if has_screen else None)
     if preset is not None:
-        job, asked = _job(read.scenarios, (), has_runtime=False), PresetAsked(vary, slo, knobs, toggle)
+        job, asked = _job(read.scenarios, (), has_runtime=False), PresetAsked(vary, slo, knobs, toggle, toggle_back)
         if preset == ISOLATION:
             return run_isolation(job, IsolationLimits(cap, within), asked, permissions, output)
         return run_preset(job, preset, asked, permissions, output)
@@ -200,9 +208,10 @@ def _check_open_loop(
         raise UsageError("--open-loop follows closed loops: give --vary qd=1..64 or the like, and no rate or --preset")
 
 
-def _check_toggle(toggle: str | None, preset: str | None) -> None:
-    if toggle is not None and preset is None:
-        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
+def _check_toggle(toggle: str | None, toggle_back: str | None, preset: str | None) -> None:
+    for option, command in (("--toggle", toggle), ("--toggle-back", toggle_back)):
+        if command is not None and preset is None:
+            raise UsageError(f"{option} is of a preset: give --preset flashcache as well")
 
 
 def _with_steps(read: ReadJob, axes: tuple[SweepAxis, ...]) -> tuple[ReadJob, tuple[SweepAxis, ...]]:

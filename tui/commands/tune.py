@@ -14,6 +14,7 @@ from engine.job.sizes import parse_duration
 from engine.strict_json import dump_json
 from engine.text import safe_text
 from engine.tune.change import undo
+from engine.tune.follow import FollowedScope
 from engine.tune.journal import Journal
 from engine.tune.persist import configuration, settings_of, write_files
 from engine.tune.planned_writes import make_plan, parse_settings
@@ -23,7 +24,7 @@ from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
 from engine.tune.udev_rules import SavedSetting
-from tui.headless.held_change import make_and_end, say
+from tui.headless.held_change import follow_and_end, make_and_end, say
 from tui.headless.shown import print_sections
 from tui.headless.tune_text import (
     change_lines,
@@ -118,6 +119,11 @@ def arguments_of(context: click.Context) -> list[str]:
 @click.option("--for", "duration", metavar="TIME", help="Restore after this time (60s, 5m), or at Ctrl-C.")
 @click.option("--keep", is_flag=True, help="Leave it in force until `tune undo`, or a reboot.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be written, after all checks.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Set it on devices that come into the scope later, too, and say what no longer has it. [until Ctrl-C]",
+)
 @click.option("--nearest", is_flag=True, help="Accept a value that the kernel rounds instead of failing.")
 @_sysfs
 @click.pass_context
@@ -129,6 +135,7 @@ def set_command(
     duration: str | None,
     keep: bool,
     dry_run: bool,
+    follow: bool,
     nearest: bool,
     sysfs: Path,
 ) -> int:
@@ -140,7 +147,7 @@ def set_command(
     arguments = arguments_of(context)
     duration_s = None if duration is None else parse_duration(duration)
     if not dry_run:
-        _check_ending(arguments, duration_s, keep=keep)
+        _check_ending(arguments, duration_s, keep=keep, follow=follow)
     given = parse_settings(settings)
     with KernelTree(sysfs) as tree:
         host = Host(tree)
@@ -148,11 +155,16 @@ def set_command(
         if dry_run:
             print_sections([plan_section(plan)])
             return 0
+        if follow:
+            followed = FollowedScope(tree, given, scopes, duration_s=duration_s)
+            return follow_and_end(followed, arguments, duration_s)
         return make_and_end(tree, plan, given, arguments, keep=keep, duration_s=duration_s, nearest=nearest)
 
 
-def _check_ending(arguments: list[str], duration_s: float | None, *, keep: bool) -> None:
-    given = [bool(arguments), duration_s is not None, keep]
+def _check_ending(arguments: list[str], duration_s: float | None, *, keep: bool, follow: bool) -> None:
+    if follow and keep:
+        raise UsageError("--follow follows while lunscope runs: leave --keep out; `tune save --as-scope` is for later")
+    given = [bool(arguments), duration_s is not None, keep or (follow and not arguments and duration_s is None)]
     if sum(given) != 1:
         raise UsageError("say how long: exactly one of --for TIME, --keep, or -- COMMAND... at the end")
     if duration_s is not None and duration_s <= 0:
@@ -219,14 +231,23 @@ def _undo(tree: KernelTree, journal: Journal, record: ChangeRecord, *, force: bo
     metavar="FOLDER",
     help="Write new files into this folder; nothing is replaced.",
 )
+@click.option(
+    "--as-scope",
+    "as_scope",
+    is_flag=True,
+    help="One rule for all SCSI disks of a vendor and model: a LUN that comes later gets the values, too.",
+)
 @_sysfs
-def save_command(names: tuple[str, ...], *, scopes: tuple[str, ...], folder: Path | None, sysfs: Path) -> None:
+def save_command(
+    names: tuple[str, ...], *, scopes: tuple[str, ...], folder: Path | None, as_scope: bool, sysfs: Path
+) -> None:
     """Print the configuration that sets values at boot: of the changes that are kept, or of NAMEs on a scope.
 
     Nothing is installed: the text says where each file belongs.
     """
     with KernelTree(sysfs) as tree:
-        saved = configuration(tree, _present(tree, names, scopes) if names else _kept(tree))
+        settings = _present(tree, names, scopes) if names else _kept(tree)
+        saved = configuration(tree, settings, by_model=as_scope)
     for file in saved.files:
         click.echo(f"# {file.belongs}\n{safe_lines(file.text)}")
     for line in saved.left_out:

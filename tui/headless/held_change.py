@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
+import time
 
 import click
 
+from engine.errors import LunscopeError
 from engine.job.sizes import format_duration
 from engine.text import safe_text
 from engine.tune.change import TunableChange, make_change
+from engine.tune.follow import LOOK_EVERY_S, FollowedScope
 from engine.tune.planned_writes import TunePlan
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
@@ -44,6 +48,61 @@ def make_and_end(
             return 0
         status = _run(arguments, signals, change) if arguments else _hold(change, signals, duration_s or 0)
         return _end(change) or status
+
+
+def follow_and_end(followed: FollowedScope, arguments: list[str], duration_s: float | None) -> int:
+    """Keep values in force on a scope whose devices come and go, while a command runs, for a time, or until a signal.
+
+    Returns the exit code: of the command, 128 + the number of a signal that ended it, 1 if restoring failed.
+    """
+    with EndingSignals() as signals:
+        try:
+            for line in followed.look():
+                say(line)
+            if not arguments:
+                say(f"followed {'until Ctrl-C' if duration_s is None else f'for {format_duration(duration_s)}'}")
+            until_s = math.inf if duration_s is None else time.monotonic() + duration_s
+            status = _follow(followed, signals, _started(arguments), until_s)
+        finally:
+            problems = [line for record in followed.end() for line in record.problems]
+            for line in problems:
+                say(line)
+        return 1 if problems else status
+
+
+def _follow(
+    followed: FollowedScope, signals: EndingSignals, process: subprocess.Popen[bytes] | None, until_s: float
+) -> int:
+    look_s, said = time.monotonic() + LOOK_EVERY_S, ""
+    while time.monotonic() < until_s:
+        ending = signals.wait(_POLL_S)
+        if process is not None and (code := process.poll()) is not None:
+            return code if code >= 0 else 128 - code
+        if ending is not None and process is None:
+            return 128 + ending
+        if ending is not None and process is not None:
+            if ending is not signal.SIGINT:
+                process.send_signal(ending)
+            code = process.wait()
+            return code if code >= 0 else 128 - code
+        if time.monotonic() < look_s:
+            continue
+        look_s = time.monotonic() + LOOK_EVERY_S
+        try:
+            for line in followed.look():
+                say(line)
+        except LunscopeError as error:
+            if str(error) != said:
+                say(str(error))
+            said = str(error)
+    return 0
+
+
+def _started(arguments: list[str]) -> subprocess.Popen[bytes] | None:
+    try:
+        return subprocess.Popen(arguments) if arguments else None
+    except OSError as error:
+        raise LunscopeError(f"{arguments[0]}: {error.strerror}") from None
 
 
 def _hold(change: TunableChange, signals: EndingSignals, duration_s: float) -> int:

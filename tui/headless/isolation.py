@@ -38,7 +38,12 @@ def run_isolation(
     Raises:
         LunscopeError: it cannot run here.
     """
-    given = {"--slo": asked.slo, "--toggle": asked.toggle, "--precondition": output.precondition}
+    given = {
+        "--slo": asked.slo,
+        "--toggle": asked.toggle,
+        "--toggle-back": asked.toggle_back,
+        "--precondition": output.precondition,
+    }
     unused = next((name for name, value in given.items() if value), "")
     if unused:
         raise UsageError(f"{unused}: --preset isolation has no use for it: leave it out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 import click
@@ -14,7 +14,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.study.order import StudyOrder
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.order import preset_order
-from engine.sweep.presets.plans import PresetAsked, PresetPlan, plan_asked
+from engine.sweep.presets.plans import PresetAsked, plan_asked
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS, preset_named
 from tui.headless.sweep import SweepOutput, begin, say
@@ -40,6 +40,8 @@ def run_preset(job: JobSpec, name: str, asked: PresetAsked, permissions: Permiss
         LunscopeError: it cannot run on these targets.
     """
     preset, toggle = preset_named(name), asked.toggle
+    if asked.toggle_back is not None and not toggle:
+        raise UsageError("--toggle-back undoes --toggle: give that as well")
     if preset.is_toggled and not toggle:
         raise UsageError(f"--preset {preset.name}: name the command that turns the cache on: --toggle COMMAND")
     if toggle is not None and not preset.is_toggled:
@@ -49,16 +51,17 @@ def run_preset(job: JobSpec, name: str, asked: PresetAsked, permissions: Permiss
 
     def ordered(stack: ExitStack) -> StudyOrder:
         files = stack.enter_context(PresetFiles(plan.plans, output.trials))
-        for line in resumed_lines(plan, files, toggle):
+        for line in resumed_lines(files, asked.commands):
             say(line)
-        return preset_order(plan, permissions, files, toggle)
+        return preset_order(plan, permissions, files, asked.commands)
 
     return begin(plan.plans[0].with_all_targets, (plan.words, *plan.remarks), permissions, output, ordered)
 
 
-def resumed_lines(plan: PresetPlan, files: PresetFiles, toggle: str | None) -> Iterator[str]:
+def resumed_lines(files: PresetFiles, commands: Sequence[str]) -> Iterator[str]:
     """Say from where a preset goes on."""
     if files.done:
         yield f"goes on after {files.done} measurements in {files.path(0)}"
-    if toggle and files.has_begun(len(plan.parts) - 1):
-        yield f"--toggle is not run again: {files.path(len(plan.parts) - 1)} was begun after it"
+    for part, (option, _) in enumerate(zip(("--toggle", "--toggle-back"), commands, strict=False), 1):
+        if files.has_begun(part):
+            yield f"{option} is not run again: {files.path(part)} was begun after it"

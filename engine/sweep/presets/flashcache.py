@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
 
 from engine.job.spec import Access, JobSpec
 from engine.replacing import replace
 from engine.sweep.presets.figures import BLOCK, CACHE_HIT, DETAIL, IOPS, MB_PER_S, MEAN_MS, PEAK_MS, THREADS
-from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.preset import AGAIN, HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable, list_table
 
 _BEFORE, _AFTER = "before", "after"
 _PART = StudyFigure(StudyColumn("part", "part"), lambda point: point.part)
 _HIGHEST = ("highest of all threads", "2.7x IOPS, 2.5x MB/s with the cache on")
 _VALUES = (IOPS, MB_PER_S, MEAN_MS, PEAK_MS)
+_NO_DRIFT = 0.05
+"""A difference that `compare` takes for none is no drift either, however certain it is."""
+_VERDICT = StudyColumn("verdict", "")
 
 
 def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
@@ -24,47 +30,97 @@ def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
 
 
 def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
-    before, after = ([point for point in points if point.part == name] for name in (_BEFORE, _AFTER))
-    by_case = {point.case: point for point in after}
-    pairs = [(point, by_case[point.case]) for point in before if point.case in by_case]
-    rows = [StudyRow((*_case(first), *_pair(first, second))) for first, second in pairs]
-    if pairs:
-        rows.append(StudyRow(("highest", "", *_highest(before, after)), _HIGHEST))
+    before, after, again = (_by_case(points, name) for name in (_BEFORE, _AFTER, AGAIN))
+    parts = (_BEFORE, _AFTER, *((AGAIN,) if again else ()))
+    compared = [
+        _Compared(point, after[case], again.get(case), bool(again)) for case, point in before.items() if case in after
+    ]
+    rows = [StudyRow((THREADS.of(each.before), BLOCK.of(each.before), *each.cells)) for each in compared]
+    if compared:
+        rows.append(StudyRow(("highest", "", *_highest(before, after, again)), _HIGHEST))
     columns = (
         THREADS.column,
         BLOCK.column,
-        *(column for value in _VALUES for column in _columns(value.column)),
-        *_columns(CACHE_HIT.column)[:2],
+        *(column for value in _VALUES for column in _columns(value.column, parts)),
+        *_columns(CACHE_HIT.column, parts[:2])[:2],
+        *((_VERDICT,) if again else ()),
     )
     change = StudyTable("before and after the command", columns, tuple(rows), ("case", "result"), (_HIGHEST,))
     return change, list_table("every point", (_PART, THREADS, BLOCK, *DETAIL, CACHE_HIT), points)
 
 
-def _case(point: PresetPoint) -> tuple[Cell, ...]:
-    return THREADS.of(point), BLOCK.of(point)
+def _by_case(points: Sequence[PresetPoint], part: str) -> Mapping[object, PresetPoint]:
+    return {point.case: point for point in points if point.part == part}
 
 
-def _columns(value: StudyColumn) -> tuple[StudyColumn, ...]:
-    names = ((_BEFORE, value.digits), (_AFTER, value.digits), ("times", 2))
+def _columns(value: StudyColumn, parts: Sequence[str]) -> tuple[StudyColumn, ...]:
+    names = (*((part, value.digits) for part in parts), ("times", 2))
     return tuple(StudyColumn(f"{value.key}_{name}", f"{value.title} {name}", digits) for name, digits in names)
 
 
-def _pair(first: PresetPoint, second: PresetPoint) -> tuple[Cell, ...]:
-    pairs = (cell for value in _VALUES for cell in _times(value.of(first), value.of(second)))
-    return (*pairs, CACHE_HIT.of(first), CACHE_HIT.of(second))
+class _Compared(Struct, frozen=True):
+    """The measurements of one load."""
+
+    before: PresetPoint
+    after: PresetPoint
+    again: PresetPoint | None
+    is_back: bool
+    """Whether any load was measured again after the command that turns the cache off."""
+
+    @property
+    def verdict(self) -> str:
+        """Say why the ratio of after to before says nothing; empty if it does, or nothing was measured again."""
+        return _drift(self.before, self.again) if self.is_back else ""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Cells of all values, and the verdict."""
+        known, verdict = [self.before, self.after, self.again], self.verdict
+        cells = [
+            cell
+            for value in _VALUES
+            for cell in _with_ratio([value.of(each) if each else None for each in known], verdict, is_back=self.is_back)
+        ]
+        return *cells, CACHE_HIT.of(self.before), CACHE_HIT.of(self.after), *((verdict,) if self.is_back else ())
 
 
-def _highest(before: Sequence[PresetPoint], after: Sequence[PresetPoint]) -> tuple[Cell, ...]:
+def _drift(before: PresetPoint, again: PresetPoint | None) -> str:
+    """Say how far apart the two measurements without the cache are, where that is more than noise and than 5 %.
+
+    The noise of a difference is the root of the sum of squares of both half-widths.
+    """
+    if again is None:
+        return "undecided: not measured again"
+    first, last = before.trial, again.trial
+    if not (first.ios and last.ios) or max(first.half_width, last.half_width) >= 1:
+        return "undecided: too few I/Os to tell whether it drifts"
+    apart = abs(last.iops - first.iops)
+    noise = math.hypot(first.half_width * first.iops, last.half_width * last.iops)
+    if apart <= max(noise, _NO_DRIFT * first.iops):
+        return ""
+    return f"undecided: again {100 * (last.iops / first.iops - 1):+.0f} % IOPS"
+
+
+def _with_ratio(cells: Sequence[Cell], verdict: str, *, is_back: bool) -> tuple[Cell, ...]:
+    """Put the ratio of after to the mean of all measurements without the cache behind them, unless it is undecided."""
+    before, after, again = cells
+    shown = tuple(cells) if is_back else (before, after)
+    without = [cell for cell in (before, again) if isinstance(cell, float)]
+    if verdict or not isinstance(after, float) or len(without) < len(shown) - 1 or not sum(without) > 0:
+        return *shown, None
+    return *shown, after / (sum(without) / len(without))
+
+
+def _highest(*parts: Mapping[object, PresetPoint]) -> tuple[Cell, ...]:
     """Compare the highest throughputs; latencies belong to one number of threads each."""
-    iops = _times(*(max(point.trial.iops for point in each) for each in (before, after)))
-    speed = _times(*(max(point.trial.bytes_per_s / 1e6 for point in each) for each in (before, after)))
-    return (*iops, *speed, *(None,) * (3 * (len(_VALUES) - 2) + 2))
-
-
-def _times(first: Cell, second: Cell) -> tuple[Cell, Cell, Cell]:
-    if isinstance(first, float) and isinstance(second, float) and first > 0:
-        return first, second, second / first
-    return first, second, None
+    is_back = bool(parts[-1])
+    by_iops = [max(part.values(), key=lambda point: point.trial.iops, default=None) for part in parts]
+    by_bytes = [max((point.trial.bytes_per_s for point in part.values()), default=None) for part in parts]
+    verdict = _drift(by_iops[0], by_iops[-1]) if is_back and by_iops[0] is not None else ""
+    iops = _with_ratio([None if each is None else each.trial.iops for each in by_iops], verdict, is_back=is_back)
+    speed = _with_ratio([None if each is None else each / 1e6 for each in by_bytes], verdict, is_back=is_back)
+    empty = (None,) * (len(iops) * (len(_VALUES) - 2) + 2)
+    return *iops, *speed, *empty, *((verdict,) if is_back else ())
 
 
 def _refusal(job: JobSpec) -> str:

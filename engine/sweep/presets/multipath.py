@@ -146,4 +146,5 @@ MULTIPATH = Preset(
     ),
     remarks=_remarks,
     refusal=_refusal,
+    tunables=(_PATH_DEPTH,),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.job.spec import Permissions
 from engine.study.order import NextStudy, Results, Study, StudyOrder
@@ -12,8 +12,8 @@ from engine.sweep.presets.plans import PresetPlan
 from engine.sweep.runner import SweepRunner
 
 
-def preset_order(plan: PresetPlan, permissions: Permissions, files: PresetFiles, toggle: str | None) -> StudyOrder:
-    """Measure all parts; the command runs before the last one, unless that was begun already.
+def preset_order(plan: PresetPlan, permissions: Permissions, files: PresetFiles, commands: Sequence[str]) -> StudyOrder:
+    """Measure all parts; each command runs before one of them, from the second on, unless that was begun already.
 
     Raises:
         LunscopeError: a file cannot be used.
@@ -30,8 +30,8 @@ def preset_order(plan: PresetPlan, permissions: Permissions, files: PresetFiles,
         return lambda _results: study(index)
 
     def following(index: int) -> NextStudy:
-        command = toggle if index == count - 1 and not files.has_begun(index) else None
-        return NextStudy(made(index), command or "")
+        command = commands[index - 1] if index <= len(commands) and not files.has_begun(index) else ""
+        return NextStudy(made(index), command)
 
     def whole(results: Results, targets: tuple[str, ...]) -> PresetOutcome:
         return PresetOutcome(plan, tuple(results), targets)

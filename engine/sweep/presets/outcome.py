@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from engine.replacing import replace
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.presets.plans import PresetPlan, preset_points
-from engine.sweep.presets.table import StudyRow, StudyTable
+from engine.sweep.presets.table import PresetPoint, StudyRow, StudyTable
 from engine.sweep.runner import SweepResult
+from engine.sweep.tuned_axis import PREFIX
 from engine.version import version
 
 SCHEMA = "lunscope.preset/1"
@@ -27,10 +29,25 @@ class PresetOutcome(Struct, frozen=True):
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """The tables of the study, without those for which nothing was measured."""
+        """The tables of the study, of each value of tunables that vary, without those of which nothing was measured."""
         named = zip(self.plan.parts, self.results, strict=False)
         points = [point for (part, _), result in named for point in preset_points(part.name, result)]
-        return tuple(table for table in self.plan.preset.tables(points) if table.rows) if points else ()
+        return tuple(
+            _titled(table, tuned)
+            for tuned in dict.fromkeys(map(self._tuned, points))
+            for table in self.plan.preset.tables([point for point in points if self._tuned(point) == tuned])
+            if table.rows
+        )
+
+    def _tuned(self, point: PresetPoint) -> str:
+        """Write the values of tunables that vary beside the axes of the study; empty where none do."""
+        named = (each for each in point.settings if each[0].startswith(PREFIX))
+        return " ".join(f"{name}={value}" for name, value in named if name not in self.plan.preset.tunables)
+
+
+def _titled(table: StudyTable, tuned: str) -> StudyTable:
+    """Name the tunables of a table that has the points with these values."""
+    return replace(table, title=f"{tuned}: {table.title}") if tuned else table
 
 
 def outcome_document(outcome: PresetOutcome) -> Document:

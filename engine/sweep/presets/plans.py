@@ -15,9 +15,10 @@ from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
 from engine.sweep.outer_knob import OuterKnob
 from engine.sweep.plan import NextLoad, SweepPlan, make_plan, require_write_permission, rough_time
-from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.preset import AGAIN, HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
 from engine.sweep.runner import SweepResult
+from engine.sweep.tuned_axis import TuneKnob
 from engine.sweep.tuning import check_tuning
 from engine.text import safe_text
 
@@ -75,6 +76,13 @@ class PresetAsked(Struct, frozen=True):
     """Options of the load by key; those of axes replace them."""
     toggle: str | None = None
     """A shell command between the parts."""
+    toggle_back: str | None = None
+    """A shell command after them, which undoes the first; then the first part is measured again."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Commands before the second part and the one after it."""
+        return tuple(each for each in (self.toggle, self.toggle_back) if each is not None)
 
 
 def plan_asked(
@@ -97,7 +105,8 @@ def plan_asked(
     keys = {parse_axis(text, others).knob.key for part in preset.parts(job, host) for text in part.axes}
     chosen = [key for key in sorted(keys) if asked.knobs.get(key) is not None]
     changes += [SweepAxis(KNOBS_BY_KEY[key], (asked.knobs[key],)) for key in chosen]
-    return plan_preset(preset, job, changes, permissions, host=host, point_s=point_s, others=others)
+    is_back = asked.toggle_back is not None
+    return plan_preset(preset, job, changes, permissions, host=host, point_s=point_s, others=others, is_back=is_back)
 
 
 def plan_preset(
@@ -109,6 +118,7 @@ def plan_preset(
     host: HostSize,
     point_s: float = POINT_S,
     others: Mapping[str, Knob] = NO_OTHERS,
+    is_back: bool = False,
 ) -> PresetPlan:
     """Scale the axes of a preset to the host and check every point.
 
@@ -120,6 +130,7 @@ def plan_preset(
         host: what the axes are scaled to.
         point_s: how long each point is measured.
         others: what may vary beside the knobs of a job, by key.
+        is_back: whether the first part is measured again at the end.
 
     Raises:
         UsageError: the preset cannot run on these targets, or has no such axis.
@@ -131,6 +142,7 @@ def plan_preset(
     if preset.is_threads:
         changes = [replace(axis, knob=_DEPTH) if axis.knob.id == "threads" else axis for axis in changes]
     parts = preset.parts(job, host)
+    parts = (*parts, replace(parts[0], name=AGAIN)) if is_back else parts
     known = {part.name: [parse_axis(text, others) for text in part.axes] for part in parts}
     _check_changes(preset, [axis for axes in known.values() for axis in axes], changes)
     nodes = (node for target in job.targets for node in target.nodes)
@@ -139,9 +151,13 @@ def plan_preset(
     if point_s < _LEAST_FOR_PEAKS_S:
         remarks = (*remarks, "average peak latencies need whole seconds: give --runtime 2s or more to have them")
     changed = {axis.knob.id: axis for axis in changes}
+    own = {axis.knob.id for axes in known.values() for axis in axes}
+    # Outermost, so that all points of a value are measured one after the other.
+    tuned = tuple(axis for axis in changes if axis.knob.id not in own)
     made: list[tuple[PresetPart, SweepPlan]] = []
     for part in parts:
         axes = tuple(changed.get(axis.knob.id, axis) for axis in known[part.name])
+        axes = (*tuned, *axes)
         if unwritable is not None and "read_pct" not in changed and _has_both(axes):
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
@@ -159,7 +175,7 @@ def _check_changes(preset: Preset, axes: Sequence[SweepAxis], changes: Sequence[
     known = {axis.knob.key: axis for axis in axes}
     keys = [axis.knob.key for axis in changes]
     for axis in changes:
-        if axis.knob.key not in known:
+        if axis.knob.key not in known and not isinstance(axis.knob, TuneKnob):
             names = ("threads" if preset.is_threads and key == _DEPTH.key else key for key in known)
             raise UsageError(f"{axis.text}: no axis of --preset {preset.name}: its axes are {', '.join(names)}")
         if keys.count(axis.knob.key) > 1:

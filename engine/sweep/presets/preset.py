@@ -11,6 +11,9 @@ from engine.job.spec import JobSpec
 from engine.sweep.plan import NextLoad, each_once
 from engine.sweep.presets.table import PresetPoint, StudyTable
 
+AGAIN = "again"
+"""Part of a preset with a command, in which its first one is measured once more after a second command."""
+
 
 class HostSize(Struct, frozen=True):
     """What the axes of a study are scaled to."""
@@ -62,8 +65,11 @@ class Preset(Struct, frozen=True):
     """Why it cannot run on these targets at all, with what to do; empty if it can."""
     is_threads: bool = False
     """Whether the study counts threads with an I/O each: its axis `qd`, of all targets, is `threads` as well."""
+    tunables: tuple[str, ...] = ()
+    """Tunables that are axes of the study itself, as its tables show them; others may vary, too."""
     is_toggled: bool = False
-    """Whether a command of the operator (--toggle) runs before its last part."""
+    """Whether a command of the operator (--toggle) runs before its second part, and another (--toggle-back) may follow
+    it, after which the first part is measured again."""
 
 
 def doubled(most: int) -> str:

@@ -21,13 +21,14 @@ from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
 from engine.sweep.events import RecordedSweep
 from engine.sweep.hosts_knob import hosts_knob
-from engine.sweep.plan import make_plan
+from engine.sweep.plan import Curve, make_plan
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document
 from engine.sweep.presets.plans import PresetPlan, plan_preset, preset_points
 from engine.sweep.presets.preset import HostSize, doubled
 from engine.sweep.presets.recorded import recorded_study, studies
 from engine.sweep.presets.registry import PRESETS, fleet_preset, preset_named
 from engine.sweep.runner import SweepResult, SweepRunner
+from engine.sweep.tuning import SweepTuning
 from tests.recorded import recorded_sweep
 from tests.unit.documents.printed import shown, unwrapped
 from tests.unit.sweep.fake_load import FakeLoad
@@ -380,3 +381,93 @@ def test_stopped_preset_shows_what_was_measured() -> None:
     assert not outcome.is_complete
     assert shown(answer_sections([outcome])).endswith("- not complete: stopped; 15 measurements were made")
     assert [table.title for table in outcome.tables] == ["sequential, MiB/s by share of reads"]
+
+
+def _eightfold(iops: float, depth: int) -> float:
+    return iops * min(depth, 8)
+
+
+def _toggled(*iops: float, vary: Sequence[str] = (), noise: float = 0.0) -> PresetOutcome:
+    """Measure flashcache before and after a command, and again after another, on a disk of so many IOPS each time."""
+    changes = tuple(map(parse_axis, vary))
+    plan = plan_preset(
+        preset_named("flashcache"), DISK, changes, WRITABLE, host=HOST, point_s=1.0, is_back=len(iops) > 2
+    )
+    assert [part.name for part, _ in plan.parts] == ["before", "after", "again"][: len(iops)]
+    results = []
+    for (_, part), each in zip(plan.parts, iops, strict=True):
+        load = FakeLoad(functools.partial(_eightfold, each))
+        result = SweepRunner(part, load, clock=load.clock).run()
+        curves = tuple(
+            replace(curve, trials=tuple(replace(trial, half_width=noise) for trial in curve.trials))
+            for curve in result.curves
+        )
+        results.append(replace(result, curves=curves))
+    return PresetOutcome(plan, tuple(results), ("disk a",))
+
+
+def test_fast_slow_fast_gives_the_ratio_to_the_mean_of_both() -> None:
+    table = _toggled(1000, 2700, 1020, vary=("qd=1,4",)).tables[0]
+    keys = [column.key for column in table.columns]
+    assert keys[-1] == "verdict"
+    for row in table.rows[:-1]:
+        cells = dict(zip(keys, row.cells, strict=True))
+        assert cells["verdict"] == ""
+        assert cells["iops_times"] == pytest.approx(2700 / 1010, rel=0.01)
+    highest = dict(zip(keys, table.rows[-1].cells, strict=True))
+    assert highest["iops_times"] == pytest.approx(2700 / 1010, rel=0.01)
+    assert highest["mean_ms_times"] is None
+
+
+def test_what_drifts_is_undecided_and_has_no_ratio() -> None:
+    table = _toggled(1000, 1300, 1600, vary=("qd=1,4",)).tables[0]
+    keys = [column.key for column in table.columns]
+    for row in table.rows:
+        cells = dict(zip(keys, row.cells, strict=True))
+        assert str(cells["verdict"]).startswith("undecided: again +60 % IOPS")
+        assert cells["iops_times"] is None
+        assert cells["iops_before"] != cells["iops_again"]
+    # As far apart, but no more than noise.
+    noisy = _toggled(1000, 1300, 1600, vary=("qd=1,4",), noise=0.5).tables[0]
+    assert all(row.cells[-1] == "" for row in noisy.rows)
+    # Without any interval nobody knows.
+    unknown = _toggled(1000, 1300, 1000, vary=("qd=1,4",), noise=1.0).tables[0]
+    assert all("too few I/Os" in str(row.cells[-1]) for row in unknown.rows)
+
+
+def test_a_study_that_was_measured_again_is_read_from_its_recording() -> None:
+    outcome = _toggled(1000, 2700, 1020, vary=("qd=1,4",))
+    _, sweeps = _recorded(outcome.plan)
+    (parts,) = studies(sweeps)
+    study = recorded_study(parts)
+    assert study is not None
+    assert [part.name for part, _ in study.plan.parts] == ["before", "after", "again"]
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name != "multipath"])
+def test_tunables_vary_in_every_preset_with_tables_for_each_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.sweep.presets.plans.check_tuning", lambda _plan: None)  # The targets are no disks.
+    plan = _plan(name, "tune.nr_requests=32,128")
+    plain = _plan(name)
+    assert [part.points for part in plan.plans] == [2 * part.points for part in plain.plans]
+    outcome = _measured_tuned(plan)
+    titles = [table.title for table in outcome.tables]
+    own = [table.title for table in _measured(plain).tables]
+    assert titles == [f"tune.nr_requests={value}: {title}" for value in (32, 128) for title in own]
+    with pytest.raises(UsageError, match="given twice"):
+        _plan(name, "tune.nr_requests=32", "tune.nr_requests=64")
+
+
+class _NoTuning(SweepTuning):
+    """Sets nothing: the targets are no disks."""
+
+    def set(self, curve: Curve) -> None:
+        assert any(knob.key == "tune.nr_requests" for knob, _ in curve.values)
+
+
+def _measured_tuned(plan: PresetPlan) -> PresetOutcome:
+    results = []
+    for _, part in plan.parts:
+        load = FakeLoad(lambda depth: 5000 * min(depth, 10))
+        results.append(SweepRunner(part, load, clock=load.clock, tuning=_NoTuning(part)).run())
+    return PresetOutcome(plan, tuple(results), ("disk a", "disk b"))

@@ -196,7 +196,9 @@ class SweepStarts(View):
     def _begin_preset(self, controller: LoadController, job: JobSpec, offer: PresetOffer, command: str) -> None:
         try:
             plan = preset_plan(offer.preset, job, controller.permissions)
-            order = preset_order(plan, controller.permissions, PresetFiles(plan.plans, None), command)
+            order = preset_order(
+                plan, controller.permissions, PresetFiles(plan.plans, None), (command,) if command else ()
+            )
         except LunscopeError as error:
             self.report(str(error))
             return
