@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from engine.background_call import BackgroundCall
-from engine.drill.measure import DrillMeter, Phase, PhaseFigures
+from engine.drill.measure import DrillMeter, Phase, PhaseFigures, read_counters
 from engine.drill.paths import DrilledLun, HostPaths, PathDrill
 from engine.errors import RefusedError, StoppedError, words_of
 from engine.job.sizes import format_duration
@@ -140,13 +140,16 @@ class DrillRun:
         self._wait, self._say, self._require = wait, say, require
         self._ending = self._lost = ""
 
-    def run(self, scopes: Sequence[str], offline_s: float, around_s: float) -> DrillResult:
+    def run(
+        self, scopes: Sequence[str], offline_s: float, around_s: float, *, awaits_load: bool = False
+    ) -> DrillResult:
         """Measure, take the paths offline, bring them back, and measure again.
 
         Args:
             scopes: which paths.
             offline_s: how long they are offline.
             around_s: how long is measured before and after.
+            awaits_load: whether nothing begins before the first I/O of the LUNs has completed.
 
         Raises:
             LunscopeError: it is refused; nothing has changed, or the message says what has.
@@ -154,6 +157,8 @@ class DrillRun:
         with only_drill(self._journal):
             drill = self._look().plan(scopes)
             self._require(drill.luns)
+            if awaits_load:
+                self._await_load(drill.luns)
             meter = DrillMeter(self._tree, drill.luns)
             if self._measure(meter, around_s):
                 raise StoppedError(f"{self._ending}: no path was taken offline")
@@ -169,6 +174,12 @@ class DrillRun:
             self._measure(meter, around_s)
             meter.end()
         return DrillResult(drill, meter.all_figures, meter.path_errors, ending, self._lost, record.problems)
+
+    def _await_load(self, luns: Sequence[DrilledLun]) -> None:
+        """Wait for the first I/O that completes, or the end."""
+        first = [_completed(self._tree, lun) for lun in luns]
+        while not self._ending and first == [_completed(self._tree, lun) for lun in luns]:
+            self._ending = self._wait(READ_EVERY_S)
 
     def _measure(self, meter: DrillMeter, duration_s: float) -> str:
         """Read for a time; returns why the drill is to end, if it is."""
@@ -228,6 +239,11 @@ class DrillRun:
             meter.read()
             if is_over:
                 return
+
+
+def _completed(tree: KernelTree, lun: DrilledLun) -> int | None:
+    counters = read_counters(tree, lun, 0)
+    return None if counters is None else counters.ios
 
 
 def _is(tree: KernelTree, drill: PathDrill, state: str) -> bool:

@@ -81,7 +81,9 @@ def begin_drill(
     with EndingSignals() as signals:
         beside = _Beside(arguments, signals, output)
         try:
-            result = DrillRun(tree, look, Journal(), beside.wait, say).run(scopes, offline_s, around_s)
+            result = DrillRun(tree, look, Journal(), beside.wait, say).run(
+                scopes, offline_s, around_s, awaits_load=bool(arguments)
+            )
         except BaseException:
             beside.end()
             raise
