@@ -125,10 +125,8 @@ def test_they_are_axes_of_sweeps_over_files(kernel: FakeKernel, tree: KernelTree
     tuning.check()
     for curve in plan.curves:
         tuning.set(curve)
-        assert (
-            values(kernel)["dirty_ratio"]
-            == dict((knob.key, value) for knob, value in curve.values)["tune.vm.dirty_ratio"]
-        )
+        (wanted,) = (value for knob, value in curve.values if knob.key == "tune.vm.dirty_ratio")
+        assert values(kernel)["dirty_ratio"] == wanted
     assert not list(tuning.close())
     assert values(kernel) == VALUES
 
