@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import click
 
 from engine.errors import LunscopeError, more_open_files, shortage
-from engine.text import safe_text, short_text
+from engine.text import short_text
 from tui.headless.leaving import OwnProcess
 from tui.process.crash import crash_line, report_threads
 from tui.process.garbage import loading
-from tui.process.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
+from tui.process.standard_streams import OUTPUT_NAME, drop_output, prepare_streams, say
 from tui.process.stuck_call import Watch
 from tui.terminal.after_crash import remember_terminal
 
@@ -149,5 +149,5 @@ def _with_hint(error: click.ClickException) -> str:
 
 
 def _complain(text: str, exit_code: int) -> int:
-    click.echo(f"lunscope: {safe_text(short_text(text))}", err=True)
+    say(short_text(text))
     return exit_code

@@ -49,7 +49,7 @@ class SlowControl(LoadControl):
 
 
 def driven(control: LoadControl, job: JobSpec, turns: tuple[Turn, ...]) -> RunResult:
-    run = HeadlessRun(control, Monitor(NoSource()), EndingSignals(), lambda _line: None, turns=turns)
+    run = HeadlessRun(control, Monitor(NoSource()), EndingSignals(), turns=turns)
     return run.drive(job, Permissions())
 
 

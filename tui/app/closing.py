@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import click
-
 from engine.background_call import BackgroundCall
 from engine.running.status import LoadState
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
+from tui.process.standard_streams import say
 
 if TYPE_CHECKING:
     from collectors.model import Source
@@ -110,7 +109,7 @@ def end_load(control: LoadControl) -> int:
     Returns:
         128 + the number of the signal that gave it up; 0 if none came.
     """
-    lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
+    lines = WaitLines(lambda line: say(f"{line} (Ctrl-C gives up)"))
     with EndingSignals() as signals:
         stopping = BackgroundCall(control.close, "lunscope-stop")
         while not stopping.done.wait(_POLL_S):

@@ -16,6 +16,7 @@ from engine.syscalls import return_freed_memory
 from tui.app.closing import Closing
 from tui.process.garbage import loading
 from tui.process.prompt_thread import respond_promptly
+from tui.process.standard_streams import say
 from tui.process.without_tls import without_tls
 from tui.terminal.abilities import settle_colours
 from tui.terminal.end_watch import EndWatch
@@ -67,7 +68,7 @@ def start(
                 if not tty.takes_output(LAST_WORDS_S):
                     tty.silence_streams()
             for line in closing.restored:
-                click.echo(f"lunscope: {line}", err=True)
+                say(line)
             keep_events(app.app_state.events.all())
             has_results = bool(control is not None and control.result()) or bool(given.sweeps.groups)
             _print_summary(app, results_follow=has_results)

@@ -23,7 +23,7 @@ from engine.text import decimal_number, safe_text, short_text
 from tui.compare_asked import CompareAsked
 from tui.headless.leaving import go_on_in_child
 from tui.headless.shown import print_sections
-from tui.process.standard_streams import require_terminal
+from tui.process.standard_streams import require_terminal, say
 
 _UNITS = {unit.value or "count": unit for unit in UNIT_FLOORS}
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
@@ -110,7 +110,7 @@ def command(
         print_sections(comparison_sections(comparison))
     for name, side in (("A", comparison.a), ("B", comparison.b)):
         if side.notice:
-            click.echo(f"lunscope: {name}: {safe_text(side.text)}: {safe_text(side.notice)}", err=True)
+            say(f"{name}: {safe_text(side.text)}: {safe_text(side.notice)}")
     return _exit_code(comparison, fail_on)
 
 

@@ -19,6 +19,7 @@ from engine.job.formats.choose import write_new
 from engine.job.scenario import Scenario, dump_scenario
 from engine.text import safe_text
 from tui.options.numbers import WHOLE
+from tui.process.standard_streams import say
 
 SCENARIO = "scenario"
 """The format without rows."""
@@ -86,7 +87,7 @@ def command(
     else:
         _write(export_lines(reader, format_, selection, start_ns, end_ns), output)
     if reader.notice:
-        click.echo(f"lunscope: {safe_text(str(recording))}: {safe_text(reader.notice)}", err=True)
+        say(f"{recording}: {reader.notice}")
 
 
 def _scenario(reader: SessionReader, load: int | None) -> Scenario:

@@ -46,6 +46,7 @@ from tui.options.numbers import WHOLE
 from tui.options.run_jobs import bounded, read_work, with_scratch, with_unreported_times
 from tui.options.session import load_metrics_option
 from tui.options.watching import recording_exit
+from tui.process.standard_streams import say
 
 _SWEEP_SCREEN = "sweep"
 """Id of the screen in tui/screen_registry.py, which needs textual."""
@@ -173,7 +174,7 @@ def _run_on_screen(shown: HostOrFleet, recording: RecordingSource | None, drive:
     result = drive.result()
     if result is None or not result.hosts:
         if load.status.message:
-            click.echo(f"lunscope: {safe_text(load.status.message)}", err=True)
+            say(load.status.message)
         return code or 1
     print_fleet_result(result.with_events(events), as_json=False)
     return code or int(result.is_bad)
@@ -246,7 +247,7 @@ def sweep(
         plans, lines = whole.plans, (whole.words, *whole.remarks)
         show = partial(show_study, preset=whole, as_json=driving.as_json)
     for line in lines:
-        click.echo(f"lunscope: {safe_text(line)}", err=True)
+        say(line)
     work = FleetSweepWork(plans, jobs, driving.window_s, destroy_data, driving.partial, trials)
     on_screen = is_terminal() and not (headless or driving.as_json or work.writes)
     if on_screen:
@@ -284,7 +285,7 @@ def _sweep_on_screen(
     thread.start()
     code = start(AppInput(shown, recording=recording, fleet=shown, first_screen=_SWEEP_SCREEN), before_close=stop)
     if failures:
-        click.echo(f"lunscope: {safe_text(str(failures[0]))}", err=True)
+        say(str(failures[0]))
         return code or failures[0].exit_code
     return measuring.show(show) or code
 
@@ -299,6 +300,6 @@ def only_scenario(job_file: Path | None, options: LoadOptions, scratch: int = 1)
     if read.has_groups or len(read.phases) != 1:
         raise UsageError(f"{safe_text(str(job_file))}: several jobs: the hosts of a fleet run one")
     for warning in read.warnings:
-        click.echo(f"lunscope: {safe_text(warning)}", err=True)
+        say(warning)
     (scenario,) = read.scenarios
     return scenario

@@ -16,7 +16,8 @@ from tui.headless.metrics import serve, write_textfile
 from tui.headless.metrics_file import require_textfile
 from tui.headless.metrics_server import DEFAULT_PORT, parse_address
 from tui.options.numbers import DECIMAL, FROM_ONE
-from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, tier_option
+from tui.process.standard_streams import say
 
 MOST_SERIES = 20_000
 
@@ -109,7 +110,7 @@ def command(
             "kernel" if once else tier,
             first_topology_s=WHOLE_TOPOLOGY_S,
             patience_s=PATIENCE_S,
-            say=say_waiting,
+            say=say,
             settings=reading_settings(),
         )
 

@@ -16,7 +16,8 @@ from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 from tui.options.alerts import alert_options, alert_service
 from tui.options.numbers import DECIMAL
-from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, tier_option
+from tui.process.standard_streams import say
 
 
 @click.command(short_help="record this host to a session file, without a screen")
@@ -55,7 +56,7 @@ def command(
         first_topology_s=WHOLE_TOPOLOGY_S,
         sample_at_once=True,
         patience_s=PATIENCE_S,
-        say=say_waiting,
+        say=say,
         settings=reading_settings(),
         alerts=alerts,
     )

@@ -29,7 +29,8 @@ from engine.text import decimal_number, safe_text, short_text
 from tui.headless.document_files import DocumentFiles, format_options
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import FROM_ONE, Decimal
-from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, say_waiting, tier_option
+from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, tier_option
+from tui.process.standard_streams import say
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """Reading limits for recordings."""
@@ -149,7 +150,7 @@ def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *,
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
     _print(steps, options, as_json=as_json)
     if reader.notice:
-        click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(reader.notice)}", err=True)
+        say(f"{reader.path}: {reader.notice}")
 
 
 def _check_interval(reader: SessionReader, interval_s: float | None) -> None:
@@ -174,7 +175,7 @@ def _print_totals(reader: SessionReader, mark: str, tables: tuple[str, ...], *, 
         for line in totals_lines(report):
             click.echo(line)
     if notice:
-        click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(notice)}", err=True)
+        say(f"{reader.path}: {notice}")
 
 
 @contextmanager
@@ -187,7 +188,7 @@ def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[I
         tier,
         first_topology_s=WHOLE_TOPOLOGY_S,
         patience_s=PATIENCE_S,
-        say=say_waiting,
+        say=say,
         settings=reading_settings(),
     )
     try:

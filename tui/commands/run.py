@@ -37,6 +37,7 @@ from tui.options.run_jobs import (
 )
 from tui.options.session import load_metrics_option, session_options
 from tui.options.watching import Watching, open_source
+from tui.process.standard_streams import say
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that the stripe width can be turned."""
@@ -105,7 +106,7 @@ def command(
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts, metrics_textfile)
     read = with_steady_limits(with_scratch(read, SCREEN_TARGETS if on_screen else 1))
     for warning in read.warnings:
-        click.echo(f"lunscope: {safe_text(warning)}", err=True)
+        say(warning)
     if save_job is not None:
         return _save(read, save_job)
     if on_screen:
@@ -134,7 +135,7 @@ def _save(read: ReadJob, path: Path) -> int:
     for each in read.scenarios:
         validate_scenario(each)
     for line in write_job(path, read.scenarios):
-        click.echo(f"lunscope: {safe_text(str(path))}: {line}", err=True)
+        say(f"{safe_text(str(path))}: {line}")
     return 0
 
 

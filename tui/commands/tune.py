@@ -24,7 +24,7 @@ from engine.tune.registry import TUNABLES
 from engine.tune.scope import SCOPE_FORMS, Host, scopes_or_all
 from engine.tune.tree import KernelTree
 from engine.tune.udev_rules import SavedSetting
-from tui.headless.held_change import follow_and_end, make_and_end, say
+from tui.headless.held_change import follow_and_end, make_and_end
 from tui.headless.shown import print_sections
 from tui.headless.tune_text import (
     change_lines,
@@ -34,6 +34,7 @@ from tui.headless.tune_text import (
     target_sections,
     values_document,
 )
+from tui.process.standard_streams import say
 
 _COMMAND = "lunscope.command"
 

@@ -23,6 +23,7 @@ from engine.verify.run_result import damage_lines
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
+from tui.process.standard_streams import say
 
 _TELL_STEP = 0.01
 _POLL_S = 0.05
@@ -63,12 +64,12 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
         signal = signals.wait(0)
     ended = 0 if signal is None else 128 + signal
     if given_up:
-        click.echo(f"lunscope: {given_up_text(given_up)}: not all of it was checked", err=True)
+        say(f"{given_up_text(given_up)}: not all of it was checked")
         leave(ended or 1)
     try:
         checked = checking.result()
     except StoppedError as error:
-        click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+        say(str(error))
         return ended
     for line in [dump_json(checked_document(checked))] if as_json else _lines(checked):
         click.echo(safe_text(line))
@@ -136,7 +137,7 @@ class _Progress:
 
     def _say(self, line: str) -> None:
         self.clear()
-        click.echo(f"lunscope: {line}", err=True)
+        say(line)
 
 
 def _lines(checked: Checked) -> Iterator[str]:

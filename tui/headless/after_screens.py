@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from engine.backend.outstanding import given_up_text
 from engine.running.control import LoadControl
-from engine.text import safe_text
 from tui.headless.leaving import leave
 from tui.options.watching import recording_exit
+from tui.process.standard_streams import say
 
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
@@ -77,7 +75,7 @@ def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     results = [result for result in finished if result is not None]
     for session in group.sessions:
         if session.failure is not None:
-            click.echo(f"lunscope: {safe_text(str(session.failure))}", err=True)
+            say(str(session.failure))
     print_sections(answer_sections(group.order.answered(results, targets)))
     return group.order.is_complete(results)
 
@@ -86,6 +84,6 @@ def _leave_or_return(control: LoadControl, recording: RecordingSource | None, co
     code, result = recording_exit(recording, code), control.result()
     if control.outstanding:
         if result is None or not result.outstanding:
-            click.echo(f"lunscope: {given_up_text(control.outstanding)}", err=True)
+            say(given_up_text(control.outstanding))
         leave(code or 1)
     return code

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, ClassVar
 
 from collectors.reports.run_devices import RunSamples
 from engine.background_call import BackgroundCall
@@ -19,6 +17,7 @@ from engine.running.control import LoadControl, LoadState
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
+from tui.process.standard_streams import say, show_progress
 
 if TYPE_CHECKING:
     from engine.running.load import Loads
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 _POLL_S = 0.05
 _SAMPLE_S = 1.0
 """How long a sample may hold up its start or end."""
-
-ReportProgress = Callable[[str], None]
-"""Shows one line of progress in place of the previous one."""
 
 
 class HostSamples:
@@ -57,12 +53,12 @@ class HostSamples:
 class DrivenLoads(ABC):
     """Runs loads from preparation to end, in the main thread, which alone receives signals."""
 
-    def __init__(
-        self, driven: Loads, signals: EndingSignals, report: ReportProgress, samples: HostSamples | None = None
-    ) -> None:
+    REPORT_S: ClassVar[float] = 1.0
+    """How often its progress is reported."""
+
+    def __init__(self, driven: Loads, signals: EndingSignals, samples: HostSamples | None = None) -> None:
         self._driven = driven
         self._signals = signals
-        self._report = report
         self._samples = samples
         self._waits = WaitLines(self._say)
 
@@ -77,11 +73,32 @@ class DrivenLoads(ABC):
         finally:
             self._stop()
             self._waits.show(self._driven.outstanding)
-            self._report("")
+            show_progress("")
 
-    @abstractmethod
     def _follow(self) -> None:
         """Return when the load is over or is to end."""
+        self._follow_until(lambda: self._driven.wait(0))
+
+    def _follow_until(self, is_over: Callable[[], bool]) -> None:
+        """Name what is waited for and report progress until it is over or a signal comes."""
+        reported_s = time.monotonic()
+        while not is_over() and self._signals.wait(self._pause_s()) is None:
+            self._act()
+            self._name_waits()
+            if time.monotonic() - reported_s >= self.REPORT_S:
+                reported_s += self.REPORT_S
+                show_progress(self._progress())
+
+    def _pause_s(self) -> float:
+        """How long to wait for signals only."""
+        return _POLL_S
+
+    def _act(self) -> None:  # noqa: B027 (most do nothing)
+        """Do what is due between two waits."""
+
+    @abstractmethod
+    def _progress(self) -> str:
+        """Say in one line how far it is."""
 
     def _begin(self, arm: Callable[[], None], start: Callable[[], None]) -> None:
         """Prepare and start, in the order in which samples need it."""
@@ -116,7 +133,7 @@ class DrivenLoads(ABC):
                     raise StoppedError("given up before the load began")
             progress = self._driven.status.progress
             if progress:
-                self._report(f"preparing: {100 * progress:.0f} %")
+                show_progress(f"preparing: {100 * progress:.0f} %")
         under_way.result()
 
     def _stop(self) -> None:
@@ -132,21 +149,15 @@ class DrivenLoads(ABC):
         self._waits.show(self._driven.status.outstanding)
 
     def _say(self, line: str) -> None:
-        self._report("")
-        click.echo(f"lunscope: {line}", err=True)
+        show_progress("")
+        say(line)
 
 
 class DrivenRun(DrivenLoads):
     """Runs one job."""
 
-    def __init__(
-        self,
-        control: LoadControl,
-        signals: EndingSignals,
-        report: ReportProgress,
-        samples: HostSamples | None = None,
-    ) -> None:
-        super().__init__(control, signals, report, samples)
+    def __init__(self, control: LoadControl, signals: EndingSignals, samples: HostSamples | None = None) -> None:
+        super().__init__(control, signals, samples)
         self._control = control
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:

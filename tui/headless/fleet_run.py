@@ -18,10 +18,10 @@ from collectors.reports.documents.run import below_sections, result_section, row
 from engine.events import Event, EventKind
 from engine.results.result_document import measured_document
 from engine.strict_json import dump_json
-from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.shown import print_sections
 from tui.headless.signals import EndingSignals
+from tui.process.standard_streams import say
 
 _MOST_EVENTS = 10_000
 
@@ -40,14 +40,14 @@ def run_fleet(source: Source, drive: FleetDrive) -> tuple[FleetResult, int]:
         events.extend(step.current.events)
         for event in step.current.events:
             if event.kind is EventKind.MONITOR and FLEET_HOST not in event.data:
-                _say(event.text)
+                say(event.text)
 
     monitor = Monitor(source, observe)
     with EndingSignals() as signals:
         try:
             monitor.start()
             drive.run(
-                lambda elapsed_s: _progress(elapsed_s, last), lambda seconds: signals.wait(seconds) is not None, _say
+                lambda elapsed_s: _progress(elapsed_s, last), lambda seconds: signals.wait(seconds) is not None, say
             )
             result = drive.result()
             assert result is not None
@@ -57,11 +57,6 @@ def run_fleet(source: Source, drive: FleetDrive) -> tuple[FleetResult, int]:
         signal = signals.wait(0)
         result = result.with_events(events)
         return result, 128 + signal if signal is not None else int(result.is_bad)
-
-
-def _say(line: str) -> None:
-    """Say at once what a host or its agent says of itself, or that it is waited for."""
-    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 def _progress(elapsed_s: float, last: list[Step]) -> None:

@@ -39,10 +39,10 @@ from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.preset import doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
-from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.shown import print_sections
 from tui.headless.signals import EndingSignals
+from tui.process.standard_streams import say
 
 
 class FleetSweepWork(Struct, frozen=True):
@@ -130,7 +130,7 @@ def sweep_fleet(fleet: FleetSource, source: Source, work: FleetSweepWork, show: 
     """
     monitor = Monitor(source, lambda _step: None)
     with EndingSignals() as signals:
-        measuring = FleetMeasuring(fleet, work, lambda seconds: signals.wait(seconds) is not None, _say)
+        measuring = FleetMeasuring(fleet, work, lambda seconds: signals.wait(seconds) is not None, say)
         try:
             monitor.start()
             measuring.run()
@@ -140,10 +140,6 @@ def sweep_fleet(fleet: FleetSource, source: Source, work: FleetSweepWork, show: 
         code = measuring.show(show)
         signal = signals.wait(0)
         return 128 + signal if signal is not None else code
-
-
-def _say(line: str) -> None:
-    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 def _with_fewer_hosts(plan: SweepPlan, count: int) -> SweepPlan:

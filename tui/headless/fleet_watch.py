@@ -14,6 +14,7 @@ from collectors.rates import derive
 from engine.strict_json import dump_json
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
+from tui.process.standard_streams import say
 
 
 def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_json: bool) -> int:
@@ -25,7 +26,7 @@ def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_jso
     """
     stop = threading.Event()
     hosts = fleet.controller.hosts
-    words = WaitWords(_say)
+    words = WaitWords(say)
     printed, begun = 0, False
     try:
         with stop_on_signal(stop):
@@ -52,7 +53,3 @@ def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_jso
         return int(not any(host.is_connected for host in hosts.values()))
     finally:
         source.close()
-
-
-def _say(line: str) -> None:
-    click.echo(f"lunscope: {safe_text(line)}", err=True)

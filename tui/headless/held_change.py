@@ -7,17 +7,15 @@ import signal
 import subprocess
 import time
 
-import click
-
 from engine.errors import LunscopeError
 from engine.job.sizes import format_duration
-from engine.text import safe_text
 from engine.tune.change import TunableChange, make_change
 from engine.tune.follow import LOOK_EVERY_S, FollowedScope
 from engine.tune.planned_writes import TunePlan
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable
 from tui.headless.signals import EndingSignals
+from tui.process.standard_streams import say
 
 _POLL_S = 0.2
 
@@ -149,8 +147,3 @@ def _end(change: TunableChange) -> int:
     if not record.left:
         say(f"change {record.number}: restored")
     return 1 if record.problems else 0
-
-
-def say(text: str) -> None:
-    """Print a line on stderr."""
-    click.echo(f"lunscope: {safe_text(text)}", err=True)

@@ -16,7 +16,8 @@ from engine.isolation.runner import IsolationRunner
 from engine.job.spec import JobSpec, Permissions
 from engine.study.order import Study, StudyOrder
 from engine.sweep.presets.plans import PresetAsked
-from tui.headless.sweep import SweepOutput, begin, opened, say
+from tui.headless.sweep import SweepOutput, begin, opened
+from tui.process.standard_streams import say
 
 
 class IsolationLimits(Struct, frozen=True):

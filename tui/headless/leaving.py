@@ -20,6 +20,7 @@ import click
 from msgspec import Struct
 
 from tui.headless.signals import IMPATIENT
+from tui.process.standard_streams import say
 from tui.process.stuck_call import Watch
 
 _LEAVES = signal.SIGUSR1
@@ -173,7 +174,7 @@ def _leave_with(exit_code: int) -> NoReturn:
     if exit_code < 0:
         number = -exit_code
         if number not in _FORWARDED:
-            click.echo(f"lunscope: {_words_of_end(number)}", err=True)
+            say(_words_of_end(number))
         with suppress(OSError):  # SIGKILL has no action to set.
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})

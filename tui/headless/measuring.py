@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import click
 from msgspec import Struct
 
 from collectors.advice.point_watch import DeviceWatch
@@ -17,7 +15,6 @@ from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
 from engine.study.order import NextStudy, Study, StudyOrder
 from engine.sweep.presets.command import run_command
-from engine.text import safe_text
 from tui.headless.answers import print_answers
 from tui.headless.driven_run import DrivenRun
 from tui.headless.leaving import leave
@@ -25,10 +22,8 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import exit_code
 from tui.options.watching import Watching, open_source, recording_exit
+from tui.process.standard_streams import say, show_progress
 
-_POLL_S = 0.05
-_REPORT_S = 0.5
-_LINE_CELLS = 72
 _LAST_SAMPLE_S = 2.0
 _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
@@ -73,7 +68,7 @@ def measure_order(order: StudyOrder, watching: Watching, *, as_json: bool) -> in
             if recording is not None:
                 monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
         except LunscopeError as error:
-            _say(str(error))
+            say(str(error))
             code = error.exit_code
         finally:
             monitor.close()
@@ -112,25 +107,23 @@ def _measure(study: Study, order: StudyOrder, bench: Bench, results: list[Any]) 
         results.extend([] if run.result is None else [run.result])
     failure = run.runner.failure
     if failure is not None:
-        _say(str(failure))
+        say(str(failure))
     code = exit_code(load, bench.control.status.state, bench.signals) or int(bench.control.failed_before > 0)
     return code or (0 if failure is None else failure.exit_code)
 
 
 def _run_between(command: str, signals: EndingSignals) -> None:
-    _say(f"runs {command}")
+    say(f"runs {command}")
     run_command(command, lambda seconds: signals.wait(seconds) is not None, sys.stderr.fileno())
-
-
-def _say(line: str) -> None:
-    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 class MeasuredRun(DrivenRun):
     """Takes the load of a study from its preparation to the last trial."""
 
+    REPORT_S: ClassVar[float] = 0.5
+
     def __init__(self, bench: Bench, study: Study) -> None:
-        super().__init__(bench.control, bench.signals, report_progress)
+        super().__init__(bench.control, bench.signals)
         control, watch = bench.control, bench.sampling.watch
         self._watch = watch
         self._first, self._trials = study.plan.first, study.trials
@@ -145,20 +138,19 @@ class MeasuredRun(DrivenRun):
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
     def _follow(self) -> None:
-        under_way, reported_s = BackgroundCall(self.runner.run, "lunscope-trials"), 0.0
-        while not under_way.done.wait(_POLL_S):
-            self._name_waits()
-            if self._signals.wait(0) is not None:
-                self.runner.stop()
-                # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
-                under_way.done.wait(_ENDING_S)
-                break
-            if time.monotonic() - reported_s >= _REPORT_S:
-                reported_s = time.monotonic()
-                report_progress(self.runner.progress_line)
+        under_way = BackgroundCall(self.runner.run, "lunscope-trials")
+        show_progress(self._progress())
+        self._follow_until(under_way.done.is_set)
+        if not under_way.done.is_set():
+            self.runner.stop()
+            # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
+            under_way.done.wait(_ENDING_S)
         self.result = under_way.result() if under_way.done.is_set() else self.runner.result_so_far("stopped")
         if self._trouble is not None:
             raise self._trouble
+
+    def _progress(self) -> str:
+        return self.runner.progress_line
 
     def _keep(self, curve: int, trial: object) -> None:
         if self._trials is None:
@@ -169,10 +161,3 @@ class MeasuredRun(DrivenRun):
         except LunscopeError as error:
             self._trouble = error
             self.runner.stop()
-
-
-def report_progress(text: str) -> None:
-    """Show one line in place of the one before, on a terminal only."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
-        sys.stderr.flush()

@@ -34,11 +34,11 @@ def metered(source: Source, path: Path | None, knobs: Callable[[], Knobs | None]
         return source
     from collectors.metrics.loads import LoadMetrics  # noqa: PLC0415 (few runs need it)
     from collectors.sources.relay import ObservedSource  # noqa: PLC0415 - as above
-    from tui.headless.metrics import TextfileWriter, report_error  # noqa: PLC0415 - as above
+    from tui.headless.metrics import TextfileWriter, say  # noqa: PLC0415 - as above
 
     metrics = LoadMetrics(knobs)
     # A line on stderr would be drawn over by the screens.
-    writer = TextfileWriter(path, metrics.text, (lambda _line: None) if on_screen else report_error)
+    writer = TextfileWriter(path, metrics.text, (lambda _line: None) if on_screen else say)
     writer.write()
 
     def observe(step: Step) -> None:

@@ -16,6 +16,7 @@ from tui.headless.metrics_file import replace_textfile
 from tui.headless.metrics_server import ListenAddress, serving
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.signals import stop_on_signal
+from tui.process.standard_streams import say
 
 _CHECK_S = 0.2
 
@@ -34,15 +35,10 @@ def require_few_series(collection: MetricsCollection, most: int) -> None:
         )
 
 
-def report_error(line: str) -> None:
-    """Print a line on stderr."""
-    click.echo(f"lunscope: {line}", err=True)
-
-
 class TextfileWriter:
     """Writes every sample; reports a failure once, and keeps trying."""
 
-    def __init__(self, path: Path, text: Callable[[], bytes], report: Callable[[str], None] = report_error) -> None:
+    def __init__(self, path: Path, text: Callable[[], bytes], report: Callable[[str], None] = say) -> None:
         self._path = path
         self._text = text
         self._report = report

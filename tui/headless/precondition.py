@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import ClassVar
 
-import click
 from msgspec import Struct
 
 from engine.errors import LunscopeError
@@ -17,12 +17,10 @@ from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.driven_run import DrivenRun
 from tui.headless.leaving import leave
-from tui.headless.measuring import report_progress
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import exit_code
+from tui.process.standard_streams import say
 
-_POLL_S = 0.05
-_REPORT_S = 0.5
 _LOG_S = 30.0
 """How often progress is a line of its own where there is no terminal."""
 _WRITE_BYTES = 5
@@ -69,10 +67,13 @@ def preconditioning(measured: JobSpec, permissions: Permissions, *, wanted: bool
 class _PreconditionRun(DrivenRun):
     """Writes to the targets until they are full twice; checks the load that comes after it first."""
 
+    REPORT_S: ClassVar[float] = 0.5
+
     def __init__(self, control: LoadControl, signals: EndingSignals, measured: JobSpec) -> None:
-        super().__init__(control, signals, report_progress)
+        super().__init__(control, signals)
         self._measured = measured
         self._total_bytes: tuple[int, ...] = ()
+        self._logged_s = time.monotonic()
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
         # What is wrong with the load itself is said now and not after hours of writing.
@@ -83,20 +84,14 @@ class _PreconditionRun(DrivenRun):
         for line in precondition_words(job, self._control.status.targets, used_bytes):
             self._say(safe_text(line))
         self._do_unless_stopped(self._control.start, "lunscope-start")
+        self._logged_s = time.monotonic()
 
-    def _follow(self) -> None:
-        reported_s = logged_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(_POLL_S) is None:
-            self._name_waits()
-            now_s = time.monotonic()
-            if now_s - reported_s >= _REPORT_S:
-                reported_s = now_s
-                self._report(self._words())
-            if now_s - logged_s >= _LOG_S and not sys.stderr.isatty():
-                logged_s = now_s
-                self._say(self._words())
+    def _act(self) -> None:
+        if time.monotonic() - self._logged_s >= _LOG_S and not sys.stderr.isatty():
+            self._logged_s = time.monotonic()
+            self._say(self._progress())
 
-    def _words(self) -> str:
+    def _progress(self) -> str:
         counters = self._control.peek()
         written = [0] * len(self._total_bytes) if counters is None else counters[:, _WRITE_BYTES].tolist()
         return progress_words(self._total_bytes, written, self._control.status.elapsed_s)
@@ -117,10 +112,10 @@ def run_precondition(order: Preconditioning | None) -> Preconditioned | None:
         except LunscopeError as error:
             if not control.outstanding:
                 raise
-            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            say(str(error))
             leave(error.exit_code or 1)
         code = exit_code(result, control.status.state, signals) or int(result.about.ended != "size")
-        click.echo(f"lunscope: {safe_text(_outcome(result, code, control))}", err=True)
+        say(_outcome(result, code, control))
         if control.outstanding:
             leave(code or 1)
     return Preconditioned(code, result.total.write.bytes, result.about.elapsed_s)

@@ -17,8 +17,9 @@ from engine.sweep.presets.order import preset_order
 from engine.sweep.presets.plans import PresetAsked, plan_asked
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS, preset_named
-from tui.headless.sweep import SweepOutput, begin, say
+from tui.headless.sweep import SweepOutput, begin
 from tui.options.job import with_scratch_targets
+from tui.process.standard_streams import say
 
 LIST = "list"
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import Struct
 
 from collectors.model import Step
@@ -30,15 +28,15 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.run_output import FoundBelow, ResultOutput, print_phase
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import HeadlessGroup, HeadlessRun, exit_code, group_exit_code
-from tui.options.reading import PATIENCE_S, longest_first_sample_s, say_waiting
+from tui.options.reading import PATIENCE_S, longest_first_sample_s
 from tui.options.watching import Watching, open_source
+from tui.process.standard_streams import say
 
 if TYPE_CHECKING:
     from engine.results.fio_plot import FioRun
 
 _LAST_SAMPLE_S = 2.0
 """How long a recording waits for the sample with the last I/Os."""
-_LINE_CELLS = 72
 _POLL_S = 0.05
 _CLOSE_S = 5.0
 """Limit for closing a recording when something hangs."""
@@ -59,7 +57,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
     control, series = GroupControl(), _PhaseSeries(with_times=output.fio_json is not None)
     runs: list[FioRun] = []
     with EndingSignals() as signals:
-        opened, recording = open_source(watching, control, patience_s=PATIENCE_S, say=say_waiting)
+        opened, recording = open_source(watching, control, patience_s=PATIENCE_S, say=say)
         source = metered(opened, watching.metrics_file, lambda: _knobs(control), on_screen=False)
         samples = RunSamples()
         monitor = Monitor(
@@ -86,7 +84,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         except LunscopeError as error:
             if not control.outstanding:
                 raise
-            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            say(str(error))
             code = _code_of(signals)
         finally:
             _close(monitor, watching, signals, hurried=bool(control.outstanding))
@@ -95,7 +93,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                 leave(code or 1)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")
         if trouble:
-            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
+            say(str(trouble))
         return 1 if trouble and not code else code
 
 
@@ -117,11 +115,11 @@ class _Phases(Struct, frozen=True):
     def run(self, phase: Scenario | LoadGroup) -> tuple[RunResult | GroupResult, int]:
         """Run one; returns what it measured and its exit code."""
         if isinstance(phase, LoadGroup):
-            loads = HeadlessGroup(self.control, self.monitor, self.signals, _print_status, self.samples)
+            loads = HeadlessGroup(self.control, self.monitor, self.signals, self.samples)
             group = loads.drive(phase, self.permissions)
             return group, group_exit_code(group, self.control, self.signals)
         alone = self.control.alone()
-        run = HeadlessRun(alone, self.monitor, self.signals, _print_status, turns=phase.turns, samples=self.samples)
+        run = HeadlessRun(alone, self.monitor, self.signals, turns=phase.turns, samples=self.samples)
         result = run.drive(phase.job, self.permissions)
         return result, exit_code(result, alone.status.state, self.signals)
 
@@ -145,7 +143,7 @@ def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurr
         if (hurried or signals.count > 1) and not closing.done.wait(limit_s):
             if watching.record is not None:
                 path = safe_text(str(watching.record))
-                click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not respond", err=True)
+                say(f"{path}: not closed within {limit_s:g} s: its disk does not respond")
             leave(_code_of(signals))
     closing.result()
 
@@ -191,15 +189,9 @@ def _leave(folder: Path | None, runs: Sequence[FioRun]) -> None:
     from engine.results.fio_plot import write_results  # noqa: PLC0415 (few runs need it)
 
     for line in write_results(folder, runs):
-        click.echo(f"lunscope: {line}", err=True)
+        say(line)
 
 
 def _observe(step: Step, series: _PhaseSeries, samples: RunSamples) -> None:
     series.observe(step)
     samples.observe(step)
-
-
-def _print_status(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
-        sys.stderr.flush()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import click
 from msgspec import Struct
 
 from engine.job.spec import JobSpec, Permissions
@@ -14,11 +13,11 @@ from engine.study.order import Study, StudyOrder
 from engine.study.trial_file import KeptPlan, Trial, TrialFile
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import SweepRunner
-from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.measuring import measure_order
 from tui.headless.precondition import precondition_code, preconditioning
 from tui.options.watching import Watching
+from tui.process.standard_streams import say
 
 
 class SweepOutput(Struct, frozen=True):
@@ -66,11 +65,6 @@ def begin(
         if output.on_screen is not None:
             return output.on_screen(order, output.watching)
         return measure_order(order, output.watching, as_json=output.as_json)
-
-
-def say(line: str) -> None:
-    """Say something on stderr."""
-    click.echo(f"lunscope: {safe_text(line)}", err=True)
 
 
 def opened(files: ExitStack, path: Path | None, plan: KeptPlan[Trial], trial: str) -> TrialFile[Trial] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from engine.replacing import replace
 from engine.results.group_result import GroupResult, group_result
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState, LoadStatus
-from tui.headless.driven_run import DrivenLoads, DrivenRun, HostSamples, ReportProgress
+from tui.headless.driven_run import DrivenLoads, DrivenRun, HostSamples
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 
@@ -27,11 +26,9 @@ if TYPE_CHECKING:
     from engine.job.group import LoadGroup
     from engine.running.group_control import GroupControl
 
-_POLL_S = 0.05
 _OPENING_S = 0.005
 _ENDED_S = 0.5
 """How long the end of a load that refused a turn may take to be known."""
-_REPORT_S = 1.0
 
 
 class HeadlessRun(DrivenRun):
@@ -42,12 +39,11 @@ class HeadlessRun(DrivenRun):
         control: LoadControl,
         monitor: Monitor,
         signals: EndingSignals,
-        report: ReportProgress,
         *,
         turns: Sequence[Turn] = (),
         samples: RunSamples | None = None,
     ) -> None:
-        super().__init__(control, signals, report, None if samples is None else HostSamples(monitor, samples))
+        super().__init__(control, signals, None if samples is None else HostSamples(monitor, samples))
         self._monitor = monitor
         self._turns = deque(turns)
         self._late_s = 0.0
@@ -62,23 +58,17 @@ class HeadlessRun(DrivenRun):
             self._control.end_after(None)
         self._control.start()
 
-    def _follow(self) -> None:
-        reported_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
-            self._turn_what_is_due()
-            self._name_waits()
-            if time.monotonic() - reported_s >= _REPORT_S:
-                reported_s += _REPORT_S
-                self._report(progress_line(self._control.status, self._monitor.step))
+    def _progress(self) -> str:
+        return progress_line(self._control.status, self._monitor.step)
 
     def _pause_s(self) -> float:
         """How long to wait for signals only: until the next turn at most."""
         if not self._turns:
-            return _POLL_S
-        return min(max(self._turns[0].at_s + self._late_s - self._control.status.elapsed_s, 0.0), _POLL_S)
+            return super()._pause_s()
+        return min(max(self._turns[0].at_s + self._late_s - self._control.status.elapsed_s, 0.0), super()._pause_s())
 
-    def _turn_what_is_due(self) -> None:
-        """Turn; each step is as long as the file says, from when its knobs are in force."""
+    def _act(self) -> None:
+        """Turn what is due; each step is as long as the file says, from when its knobs are in force."""
         while self._turns and self._turns[0].at_s + self._late_s <= self._control.status.elapsed_s:
             turn, knobs = self._turns[0], self._control.status.knobs
             assert knobs is not None
@@ -115,10 +105,9 @@ class HeadlessGroup(DrivenLoads):
         control: GroupControl,
         monitor: Monitor,
         signals: EndingSignals,
-        report: ReportProgress,
         samples: RunSamples,
     ) -> None:
-        super().__init__(control, signals, report, HostSamples(monitor, samples))
+        super().__init__(control, signals, HostSamples(monitor, samples))
         self._control = control
         self._monitor = monitor
 
@@ -140,13 +129,10 @@ class HeadlessGroup(DrivenLoads):
     def _prepare(self, group: LoadGroup, permissions: Permissions) -> None:
         self._begin(lambda: self._control.arm(group, permissions), self._control.start)
 
-    def _follow(self) -> None:
-        reported_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(_POLL_S) is None:
-            self._name_waits()
-            if time.monotonic() - reported_s >= _REPORT_S:
-                reported_s += _REPORT_S
-                self._report(_group_line(self._control, self._monitor.step))
+    def _progress(self) -> str:
+        states = [each.status.state for _, each in self._control.loads]
+        figures, running = load_figures(self._monitor.step), states.count(LoadState.RUNNING)
+        return _line(self._control.status, f"{figures}  {running} of {len(states)} loads")
 
 
 def _unmeasured(job: JobSpec, control: LoadControl | None) -> RunResult:
@@ -165,24 +151,14 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
         return f"reading back what was written: {100 * status.progress:.0f} %"
     figures = load_figures(step)
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
-    errors = f"  {status.errors:,} errors" if status.errors else ""
-    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
-    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
+    return _line(status, figures + depth)
+
+
+def _line(status: LoadStatus, figures: str) -> str:
+    troubles = ((status.errors, "errors"), (status.damaged, "damaged"), (status.skipped, "arrivals skipped"))
+    named = "".join(f"  {count:,} {what}" for count, what in troubles if count)
     tail = f"  {status.tail}" if status.tail else ""
-    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
-
-
-def _group_line(control: GroupControl, step: Step | None) -> str:
-    """Sum of all loads in one line: IOPS, mean latency, and how many still run."""
-    states = [each.status.state for _, each in control.loads]
-    status, running = control.status, states.count(LoadState.RUNNING)
-    return f"{status.elapsed_s:5.0f} s{load_figures(step)}  {running} of {len(states)} loads{_troubles(status)}"
-
-
-def _troubles(status: LoadStatus) -> str:
-    errors = f"  {status.errors:,} errors" if status.errors else ""
-    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
-    return errors + damaged + (f"  {status.skipped:,} arrivals skipped" if status.skipped else "")
+    return f"{status.elapsed_s:5.0f} s{figures}{named}{tail}"
 
 
 def load_figures(step: Step | None) -> str:

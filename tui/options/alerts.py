@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import LunscopeError
-from engine.text import safe_text
+from tui.process.standard_streams import say
 
 if TYPE_CHECKING:
     from collectors.alerts.rule import AlertRule
@@ -51,7 +51,7 @@ def alert_service(
     settings = load_alert_settings()
     if not on_screen:
         for problem in settings.problems:
-            click.echo(f"lunscope: {safe_text(problem)}", err=True)
+            say(problem)
     given = _given_rules(rules) if rules else ()
     program = () if command is None else _program(command)
     if not (settings.rules or given or on_screen):

@@ -11,7 +11,7 @@ import click
 
 from collectors.sampling.reading_settings import LONGEST_ATTACH_S, TIERS, ReadingSettings, load_reading_settings
 from engine.replacing import replace
-from engine.text import safe_text
+from tui.process.standard_streams import say
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 TYPES_VARIABLE = "LUNSCOPE_BTF"
@@ -24,11 +24,6 @@ PATIENCE_S = 3.0
 def longest_first_sample_s(tier: str) -> float:
     """How long the first sample of a verb without a screen may take: it waits for exact counters."""
     return (LONGEST_ATTACH_S if tier == "exact" else PATIENCE_S) + 1.0
-
-
-def say_waiting(text: str) -> None:
-    """Say on stderr what the first sample waits for."""
-    click.echo(f"lunscope: {text}", err=True)
 
 
 def root_options(verb: Verb) -> Verb:
@@ -102,5 +97,5 @@ def reading_settings() -> ReadingSettings:
     """Read them, and report invalid ones on stderr."""
     settings = settings_with_options()
     for problem in settings.problems:
-        click.echo(f"lunscope: {safe_text(problem)}", err=True)
+        say(problem)
     return settings

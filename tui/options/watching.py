@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import Struct
 
 from collectors.model import Source
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
-from engine.text import safe_text
 from tui.options.reading import settings_with_options
+from tui.process.standard_streams import say
 
 if TYPE_CHECKING:
     from collectors.alerts.service import AlertService
@@ -39,7 +38,7 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
     """Report why a recording is incomplete, as an error; call it when the recording is closed."""
     if recording is None or not recording.trouble:
         return code
-    click.echo(f"lunscope: {safe_text(recording.trouble)}", err=True)
+    say(recording.trouble)
     return code or 1
 
 

@@ -1,4 +1,4 @@
-"""Standard input, output and error as the program needs them: open, and with a name in their errors."""
+"""Standard input, output and error as the program needs them: open, with a name in their errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,27 @@ import os
 import sys
 from typing import TextIO
 
+import click
+
 from engine.errors import UsageError
+from engine.text import safe_text
 
 OUTPUT_NAME = "standard output"
 _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 """/dev/null opened read-only: writing to a standard output that the caller closed is then an error."""
+_PROGRESS_CELLS = 72
+
+
+def say(line: str) -> None:
+    """Say something on stderr, in a line of its own."""
+    click.echo(f"lunscope: {safe_text(line)}", err=True)
+
+
+def show_progress(text: str) -> None:
+    """Show one line on stderr in place of the one before, on a terminal only."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{safe_text(text):<{_PROGRESS_CELLS}}\r")
+        sys.stderr.flush()
 
 
 def prepare_streams() -> None:
