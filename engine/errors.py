@@ -113,3 +113,13 @@ def shortage(error: BaseException) -> str:
 def too_many_open(subject: str) -> LunscopeError:
     """Say that no descriptor is left (EMFILE, ENFILE) and how to get more."""
     return LunscopeError(f"{subject}: too many open files: {more_open_files()}, or use fewer targets")
+
+
+INSTALL_THERE = "build a wheel with make wheel in its sources and install that"
+"""How lunscope comes to a host. No name for a package index: whoever registers it there would run on the host."""
+
+
+def missing_extra(what: str, package: str, extra: str, instead: str = "") -> LunscopeError:
+    """Say that an optional package is missing, what needs it, and how it is installed from the sources of lunscope."""
+    other = f", or {instead}" if instead else ""
+    return LunscopeError(f"{what} needs {package}: in the sources of lunscope, pip install '.[{extra}]'{other}")

@@ -12,7 +12,6 @@ from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_
 from collectors.model import Frame
 from tui.alert_state import AlertState
 from tui.app_input import AppInput
-from tui.axis_choice import AxisChoice
 from tui.density import Density
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
@@ -20,6 +19,7 @@ from tui.kept import Choices
 from tui.screen_registry import HOSTS, ScreenEntry
 from tui.text.format import SECOND_NS
 from tui.transport import Transport
+from tui.widgets.chart.model import AxisChoice
 
 if TYPE_CHECKING:
     from collectors.latency.recording_peaks import RecordingPeaks

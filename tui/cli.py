@@ -17,7 +17,7 @@ from tui.process.crash import crash_line, report_threads
 from tui.process.garbage import loading
 from tui.process.standard_streams import OUTPUT_NAME, drop_output, prepare_streams, say
 from tui.process.stuck_call import Watch
-from tui.terminal.after_crash import remember_terminal
+from tui.terminal.modes import remember_terminal
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",

@@ -15,8 +15,7 @@ from collectors.compare.rows import matched
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Field, Unit
 from collectors.registry import subject_of
-from engine.statistics.anytime import AnytimeDifference
-from engine.statistics.anytime_percentile import anytime_percentile_difference
+from engine.statistics.anytime import AnytimeDifference, anytime_percentile_difference
 from engine.statistics.difference import (
     LEAST_VALUES,
     DifferenceInterval,

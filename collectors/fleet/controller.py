@@ -28,7 +28,7 @@ from collectors.fleet.lease import Renewals
 from collectors.fleet.links import CONNECT_S, Links
 from collectors.fleet.waiting import PATIENCE_S, UNGREETED_S
 from collectors.sampling.schedule import SECOND_NS
-from engine.extras import INSTALL_THERE
+from engine.errors import INSTALL_THERE
 from engine.text import safe_text, short_text
 from engine.version import version
 

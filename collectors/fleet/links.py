@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from collectors.fleet.frames import MAX_LINE_BYTES
-from engine.extras import missing_extra
+from engine.errors import missing_extra
 
 SSH_OPTIONS = (
     "-T -oBatchMode=yes -oServerAliveInterval=1 -oServerAliveCountMax=3 -oControlMaster=no -oControlPath=none "

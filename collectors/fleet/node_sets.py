@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from collectors.fleet.node_terms import MOST_HOSTS, NodeSetError, NodeTerm, is_group, is_host, terms
-from engine.errors import UsageError
-from engine.extras import missing_extra
+from engine.errors import UsageError, missing_extra
 from engine.text import safe_text, short_text
 
 _RANGE = re.compile(r"(?<![\w])(\d+)-(\d+)(?![\w])", re.ASCII)

@@ -18,8 +18,7 @@ from collectors.reports.event_rows import EVENT_TABLE
 from collectors.reports.export import HEAD, Selection, sample_range
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
-from engine.errors import LunscopeError, UsageError, unusable
-from engine.extras import missing_extra
+from engine.errors import LunscopeError, UsageError, missing_extra, unusable
 from engine.text import safe_text
 
 if TYPE_CHECKING:

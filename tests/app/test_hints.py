@@ -13,7 +13,7 @@ from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.kept import Hints
 from tui.settings import load_settings
-from tui.widgets.hint import HintLine
+from tui.widgets.header import HintLine
 
 WORDS = "hide this hint"
 

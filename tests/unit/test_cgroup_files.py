@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.model import MISSING
-from collectors.tables.cgroup.files import blkio_limits, io_max
+from collectors.tables.cgroup.tree import blkio_limits, io_max
 from engine._native import GroupReader
 
 _NONE = int(MISSING)

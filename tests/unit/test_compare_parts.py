@@ -19,7 +19,7 @@ from tests.unit.compare.recordings import Epoch, record
 from tests.unit.load_steps import SECOND_NS, Stretch, recorded_run
 from tui.history.intervals import IntervalHistory
 from tui.history.packed import IntervalPacker
-from tui.screens.compare.choice import CompareChoice
+from tui.screens.compare.actions import CompareChoice
 from tui.screens.compare.compare_work import Compared, CompareRequest, CompareWork
 from tui.screens.compare.comparison_rows import compare_rows, reason_text, side_text, summary_text
 from tui.screens.compare.parts import FilePart, TimePart, default_parts, offered_parts, typed_part

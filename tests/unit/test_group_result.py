@@ -8,8 +8,7 @@ from typing import Any
 from collectors.reports.documents.run_result import group_sections
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.replacing import replace
-from engine.results.group_document import group_document
-from engine.results.group_result import GroupResult, group_result
+from engine.results.group_result import GroupResult, group_document, group_result
 from engine.results.result import RunResult, nothing_measured
 from engine.results.result_document import run_document
 from tests.unit.documents.printed import shown

@@ -10,7 +10,7 @@ import pytest
 from collectors.exact.probe.client import HelperThrottle, HelperTracer, connect_throttle
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import PATH_VARIABLE, VERSION, Message
-from collectors.exact.probe.throttle_share import MOST_CELLS, ThrottleShare
+from collectors.exact.probe.share import MOST_CELLS, ThrottleShare
 from collectors.exact.program_source import THROTTLE
 from collectors.model import Rows, Table
 from collectors.sampling.throttle_program import ThrottleProgram, Waits

@@ -12,9 +12,9 @@ from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.text import safe_text
 from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
-from tui.axis_choice import AxisChoice
 from tui.text.format import SECOND_NS, span_text
 from tui.textual_internals.screens import shown_lines
+from tui.widgets.chart.model import AxisChoice
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

@@ -27,17 +27,17 @@ from engine.sweep.presets.plans import PresetAsked
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import FLEET_PRESETS, fleet_preset
 from engine.text import safe_text
-from tui.headless.fleet_preset import plan_fleet_preset, show_study
-from tui.headless.fleet_run import print_fleet_result, run_fleet
+from tui.headless.fleet_run import print_fleet_result, run_fleet, watch_fleet
 from tui.headless.fleet_sweep import (
     FleetMeasuring,
     FleetSweepWork,
     ShowMeasured,
+    plan_fleet_preset,
     plan_fleet_sweep,
     show_scaling,
+    show_study,
     sweep_fleet,
 )
-from tui.headless.fleet_watch import watch_fleet
 from tui.headless.leaving import go_on_in_child
 from tui.headless.metered import metered, require_metrics_file
 from tui.options.fleet import DrivingOptions, FleetOptions, driving_options, fleet_options, open_fleet

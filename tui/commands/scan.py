@@ -12,8 +12,7 @@ from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
 from collectors.reports.sheets.find import SheetKind, find_sheet
 from collectors.reports.sheets.path_history import path_histories
-from collectors.reports.sheets.sheet import Sheet, SheetData
-from collectors.reports.sheets.sheet_text import sheet_document, sheet_lines
+from collectors.reports.sheets.sheet import Sheet, SheetData, sheet_document, sheet_lines
 from collectors.session.reader import SessionReader
 from collectors.tables.block.error_readers import PathErrors, PortErrors
 from collectors.topology.scanner import read_topology

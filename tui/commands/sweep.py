@@ -15,6 +15,8 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
 from engine.replacing import replace
+from engine.running.control import LoadControl
+from engine.study.order import StudyOrder
 from engine.sweep.axes import SweepAxis, axis_of_steps, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
@@ -22,7 +24,7 @@ from engine.sweep.presets.plans import PresetAsked
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.setting_axis import SETTINGS
 from engine.sweep.tuning import check_tuning
-from tui.commands.measured_on_screen import show_order
+from tui.headless.after_screens import sum_up_series
 from tui.headless.isolation import IsolationLimits, run_isolation
 from tui.headless.preset import LIST, list_presets, run_preset
 from tui.headless.rates import RatesAsked, rate_ranges, search_rates
@@ -39,7 +41,7 @@ from tui.options.job import (
 from tui.options.reading import cost_option, root_options, tier_option
 from tui.options.run_jobs import choose_scratch_folder, read_work, section_option, with_unreported_times
 from tui.options.session import session_options
-from tui.options.watching import Watching
+from tui.options.watching import Watching, open_source
 
 
 @click.command(short_help="the load over axes of its knobs: the knee, and the best values")
@@ -266,3 +268,28 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
         raise UsageError("--verify: a sweep checks no data: leave it out")
     widths = [value for axis in axes if axis.knob.id == "stripe_width" for value in axis.values]
     return with_scratch_targets(job, max(widths, default=1))
+
+
+def show_order(order: StudyOrder, watching: Watching) -> int:
+    """Measure studies on their screen; returns the exit code."""
+    from tui.app.start import start  # noqa: PLC0415 (as textual)
+    from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
+    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
+    from tui.sweep.series import SessionGroup, SweepSeries  # noqa: PLC0415 (the screen only)
+
+    control = LoadControl()
+    source, recording = open_source(watching, control)
+    controller = LoadController(control, order.first.plan.armed, order.permissions, sysfs=watching.sysfs)
+    series = SweepSeries(SessionGroup.of(order, controller))
+    code = start(
+        AppInput(
+            source,
+            controller,
+            recording,
+            sweeps=series,
+            alert_service=watching.alerts,
+            is_summed_up=True,
+            tune_root=watching.sysfs,
+        )
+    )
+    return sum_up_series(series, control, recording, code, is_measured_for=True)

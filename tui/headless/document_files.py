@@ -62,8 +62,11 @@ class DocumentFiles(Struct, frozen=True):
         # Only this needs the comparison of recordings and the curves of sweeps.
 
         from collectors.reports.documents.averages import DocumentOptions  # noqa: PLC0415
-        from collectors.reports.documents.open_file import document_of  # noqa: PLC0415
-        from collectors.reports.documents.output import require_writable, write_report  # noqa: PLC0415
+        from collectors.reports.documents.files import (  # noqa: PLC0415
+            document_of,
+            require_writable,
+            write_report,
+        )
 
         for path in self.wanted.values():
             if path != _STDOUT:

@@ -1,8 +1,9 @@
-"""`lunscope fleet run`: one load over all hosts, and what it measured."""
+"""`lunscope fleet watch` and `fleet run` without a screen: one load over all hosts, and what it measured."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator
 
@@ -10,6 +11,9 @@ import click
 
 from collectors.fleet.fleet_drive import FleetDrive
 from collectors.fleet.fleet_result import FleetResult, fleet_document
+from collectors.fleet.fleet_source import FleetSource
+from collectors.fleet.hosts_text import fleet_line_document, fleet_lines
+from collectors.fleet.waiting import WaitWords
 from collectors.model import Source, Step
 from collectors.paths.event_groups import FLEET_HOST
 from collectors.rates import derive
@@ -18,9 +22,10 @@ from collectors.reports.documents.run import below_sections, result_section, row
 from engine.events import Event, EventKind
 from engine.results.result_document import measured_document
 from engine.strict_json import dump_json
+from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.shown import print_sections
-from tui.headless.signals import EndingSignals
+from tui.headless.signals import EndingSignals, stop_on_signal
 from tui.process.standard_streams import say
 
 _MOST_EVENTS = 10_000
@@ -99,3 +104,41 @@ def _lines(result: FleetResult) -> Iterator[str]:
         yield f"{result.split.total.errors:,} I/Os failed"
     for name, why in result.missing.items():
         yield f"partial: {name} is missing: {why}"
+
+
+def watch_fleet(source: Source, fleet: FleetSource, count: int | None, *, as_json: bool) -> int:
+    """Print a number of intervals, from the first in which every host has answered or failed; None: until a signal.
+
+    A host that answers but sends no samples is waited for 5 s, one that does not answer 10 s, and is named on stderr.
+
+    Exits 0, or 1 where no host is connected at the end.
+    """
+    stop = threading.Event()
+    hosts = fleet.controller.hosts
+    words = WaitWords(say)
+    printed, begun = 0, False
+    try:
+        with stop_on_signal(stop):
+            for step in source.steps(stop):
+                waiting = fleet.controller.waiting()
+                if not begun:
+                    begun = fleet.controller.is_worth_showing()
+                    they = "shown" if begun else "ready"
+                    words.note(waiting, len(hosts) - len(waiting), they, at_once=begun)
+                if not begun or step.previous is None:
+                    continue
+                frame = derive(step.previous, step.current)
+                if as_json:
+                    click.echo(dump_json(fleet_line_document(frame, hosts)))
+                else:
+                    for line in fleet_lines(frame, hosts):
+                        click.echo(safe_text(line))
+                    click.echo("")
+                printed += 1
+                if printed == count:
+                    break
+                if fleet.controller.settled() and not any(host.is_connected for host in hosts.values()):
+                    break
+        return int(not any(host.is_connected for host in hosts.values()))
+    finally:
+        source.close()

@@ -1,4 +1,4 @@
-"""`lunscope fleet sweep`: one load over different numbers of hosts, and how it scales."""
+"""`lunscope fleet sweep`: one load over different numbers of hosts, or a published study, and how it scales."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from collectors.advice.measured import answer_sections
 from collectors.fleet.fleet_drive import await_hosts
 from collectors.fleet.fleet_load import Interrupted
 from collectors.fleet.fleet_source import FleetSource
@@ -36,7 +37,9 @@ from engine.sweep.outer_knob import OuterKnob
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.points import Point
 from engine.sweep.presets.files import PresetFiles
-from engine.sweep.presets.preset import doubled
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document
+from engine.sweep.presets.plans import PresetAsked, PresetPlan, plan_asked
+from engine.sweep.presets.preset import Preset, doubled
 from engine.sweep.runner import SweepResult, SweepRunner
 from engine.sweep.trial import Trial
 from tui.headless.monitor import Monitor
@@ -247,3 +250,34 @@ def show_scaling(measured: FleetMeasured, _work: FleetSweepWork, *, as_json: boo
         return
     sections = (*sweep_sections(swept_of(result)), *map(scaling_section, scalings), measured.section)
     print_sections(sections)
+
+
+def plan_fleet_preset(
+    preset: Preset, jobs: Mapping[str, HostJob], asked: PresetAsked, *, destroy_data: bool
+) -> PresetPlan:
+    """Scale the axes of a preset to the hosts and the fewest targets of any, and check every point on every host.
+
+    Raises:
+        UsageError: the preset has no such axis, or an option has no effect on it.
+        RefusedError: a point writes to what may not be written.
+    """
+    least = min(jobs.values(), key=lambda each: len(each.job.targets))
+    job = replace(least.job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
+    permissions = Permissions(frozenset(least.allow_write), destroy_data=destroy_data)
+    plan = plan_asked(preset, job, asked, permissions, {"hosts": hosts_knob(len(jobs))})
+    for _, part in plan.parts:
+        for each in jobs_of(part, jobs).values():
+            allowed = Permissions(frozenset(each.allow_write), destroy_data=destroy_data)
+            require_write_permission(replace(part, job=each.job), allowed)
+    return plan
+
+
+def show_study(measured: FleetMeasured, work: FleetSweepWork, *, preset: PresetPlan, as_json: bool) -> None:
+    """Print the tables of a study."""
+    parts = tuple((part, plan) for (part, _), plan in zip(preset.parts, work.plans, strict=True))
+    outcome = PresetOutcome(replace(preset, parts=parts), measured.results, measured.hosts)
+    if as_json:
+        document = {**outcome_document(outcome), "schema": "lunscope.fleet-preset/1", **measured.document}
+        click.echo(dump_json(document))
+        return
+    print_sections((*answer_sections([outcome]), measured.section))

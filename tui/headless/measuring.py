@@ -1,24 +1,35 @@
-"""Studies without a screen: prepared, measured trial by trial, summed up, and ended cleanly by a signal."""
+"""Studies without a screen: prepared, measured trial by trial, printed, and ended cleanly by a signal."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+import click
 from msgspec import Struct
 
+from collectors.advice.finding import findings_document
+from collectors.advice.measured import Answer, answer_findings, answer_sections
 from collectors.advice.point_watch import DeviceWatch
 from collectors.model import Source
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
+from engine.isolation.study import IsolationStudy, study_document
 from engine.job.spec import JobSpec, Permissions
+from engine.rate_search.document import open_loop, rate_document
+from engine.rate_search.runner import RateResult
 from engine.running.control import LoadControl
+from engine.strict_json import dump_json
 from engine.study.order import NextStudy, Study, StudyOrder
+from engine.sweep.document import Document, sweep_document
 from engine.sweep.presets.command import run_command
-from tui.headless.answers import print_answers
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document
+from engine.sweep.runner import SweepResult
 from tui.headless.driven_run import DrivenRun
 from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
+from tui.headless.shown import print_sections
 from tui.headless.signals import EndingSignals
 from tui.headless.watched_loads import exit_code
 from tui.options.watching import Watching, open_source, recording_exit
@@ -161,3 +172,34 @@ class MeasuredRun(DrivenRun):
         except LunscopeError as error:
             self._trouble = error
             self.runner.stop()
+
+
+def print_answers(answers: Sequence[Answer], control: LoadControl, watch: DeviceWatch, *, as_json: bool) -> None:
+    """Print what was measured over a load; nothing where nothing was."""
+    if not as_json:
+        print_sections(answer_sections(answers))
+        return
+    document = answer_document(answers, control.status.targets, watch.host())
+    if document is not None:
+        click.echo(dump_json(document))
+
+
+def answer_document(
+    answers: Sequence[Answer], targets: tuple[str, ...], host: Mapping[str, Any] | None
+) -> Document | None:
+    """Write everything that was measured as JSON; None where nothing was."""
+    found: Document = {"host": host}
+    match answers:
+        case [PresetOutcome() as outcome]:
+            return {**outcome_document(outcome), **found}
+        case [IsolationStudy(points=[_, *_]) as study]:
+            return {**study_document(study), **found}
+        case [SweepResult() as closed, *rest]:
+            document = sweep_document(closed, targets)
+            for each in rest:
+                document["open_loop"] = open_loop(each) if isinstance(each, RateResult) else None
+        case [RateResult() as rates]:
+            document = rate_document(rates, targets)
+        case _:
+            return None
+    return {**document, **found, "findings": findings_document(answer_findings(answers))}

@@ -24,8 +24,7 @@ from msgspec import Struct
 
 from collectors.metrics.exposition import CONTENT_TYPE
 from collectors.metrics.registry import ALWAYS, LEVELS
-from engine.errors import RefusedError, UsageError, unusable, words_of
-from engine.extras import missing_extra
+from engine.errors import RefusedError, UsageError, missing_extra, unusable, words_of
 from engine.text import safe_text, short_text, whole_number
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from collectors.reports.run_events import run_events_document
 from engine.events import Event
 from engine.job.formats.read_job import ReadJob
 from engine.replacing import replace
-from engine.results.group_document import group_document
-from engine.results.group_result import GroupResult
+from engine.results.group_result import GroupResult, group_document
 from engine.results.response_times import response_document
 from engine.results.result import RunResult
 from engine.results.result_document import run_document

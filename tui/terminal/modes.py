@@ -1,10 +1,21 @@
-"""The modes of the terminal that the screens need: sequences that set them, and that restore the former ones."""
+"""The modes of the terminal that the screens need: sequences that set them, and that restore the former ones.
+
+They are restored, too, where the process of the screens was killed, such as by the kernel for lack of memory.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
-from tui.terminal.abilities import FULL, Abilities
+from engine.errors import UsageError
+from tui.terminal.abilities import FULL, Abilities, abilities_of
+from tui.terminal.tty import open_terminal
 
 _NO_KITTY_KEYS = os.environ.get("TEXTUAL_DISABLE_KITTY_KEY") == "1"
 """Textual's own variable: its other drivers do not set the keyboard protocol then."""
@@ -55,3 +66,29 @@ def leave(*, mouse: bool, abilities: Abilities = FULL, clear: str = CLEAR) -> st
     kitty = "" if _NO_KITTY_KEYS else "\x1b[<u"
     quiet = SYNCHRONIZED_END + (_off(*_MOUSE) if mouse else "") + _off(_FOCUS, _PASTE)
     return f"{quiet}\x1b[0m{clear}{kitty}{_on(_WRAP)}{_off(_ALTERNATE_SCREEN)}{_on(_CURSOR)}"
+
+
+_SLOW_S = 0.3
+"""Time for a slow terminal to become writable."""
+
+
+def remember_terminal() -> Callable[[], None]:
+    """Note the modes of the terminal that stdin is; returns what restores them if they were changed since."""
+    try:
+        before = termios.tcgetattr(sys.stdin.fileno())
+    except (termios.error, AttributeError, ValueError, OSError):  # No terminal, or stdin is closed.
+        return lambda: None
+    return partial(_restore, before)
+
+
+def _restore(before: list[Any]) -> None:
+    with suppress(UsageError, OSError, termios.error), open_terminal() as tty:
+        # In the background another program has the terminal.
+        if not tty.is_foreground or termios.tcgetattr(tty.fd) == before:
+            return
+        abilities = abilities_of()
+        if tty.takes_output(_SLOW_S):
+            with suppress(BlockingIOError):  # It has room for less: its modes are still restored.
+                os.write(tty.fd, leave(mouse=abilities.mouse, abilities=abilities).encode())
+        termios.tcsetattr(tty.fd, termios.TCSANOW, before)
+        termios.tcflush(tty.fd, termios.TCIFLUSH)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from textual.content import Content
+from textual.message import Message
 
 from collectors.field import Unit
 from collectors.model import Frame, Tier
@@ -209,3 +210,30 @@ def _tab_line(screen_id: str, keys: tuple[str, ...], form: _Form) -> Content:
             content += Content(f"{pad}{name}{pad}").stylize(f"@click={tab.opener.namespace}.{tab.opener.call}")
         content += Content(" ")
     return content
+
+
+class HintLine(TextLine):
+    """Keys of help, filter and palette; Esc or a click hides it for good."""
+
+    DEFAULT_CSS = """
+    HintLine { background: $boost; color: $foreground; }
+    """
+
+    class Dismissed(Message):
+        """The line was clicked."""
+
+    def __init__(self, key_text: Callable[[str], str]) -> None:
+        super().__init__(classes="extra")
+        self._key_text = key_text
+
+    def on_click(self) -> None:
+        """Hide it for good."""
+        self.post_message(self.Dismissed())
+
+    def show(self) -> None:
+        """Show the keys in force."""
+        pairs = ((self._key_text("view.help"), "help"), ("/", "filter"), ("^p", "all commands"))
+        parts: list[str | tuple[str, str]] = [" "]
+        for key, words in (*pairs, ("Esc", "hide this hint")):
+            parts += [(key, "bold $accent"), f" {words}  "]
+        self.put(Content.assemble(*parts))

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import Message
-from collectors.exact.probe.nfs_share import NfsShare
-from collectors.exact.probe.throttle_share import ThrottleShare
+from collectors.exact.probe.share import NfsShare, ThrottleShare
 from collectors.exact.processes import added
 from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, ProcessIos, Tracer, no_process_ios
 from collectors.model import Kind

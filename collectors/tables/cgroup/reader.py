@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
-from collectors.tables.cgroup.files import Number
 from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, PRESSURES, VRATE, row_key, row_name
 from collectors.tables.cgroup.throttle import ThrottleWaits
-from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy
+from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy, Number
 from engine._native import GroupReader
 from engine.events import Event, EventKind
 

@@ -10,7 +10,7 @@ import pytest
 
 from collectors.model import Device, HostFacts, Tier, Topology
 from collectors.reports.documents.averages import DocumentOptions
-from collectors.reports.documents.open_file import document_of
+from collectors.reports.documents.files import document_of
 from collectors.reports.formats.html import html_lines
 from collectors.reports.formats.md import markdown_lines
 from collectors.reports.host_facts import host_document

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from collectors.reports.documents.averages import DocumentOptions
-from collectors.reports.documents.open_file import document_of
+from collectors.reports.documents.files import document_of
 from collectors.reports.formats.html import html_lines
 from collectors.reports.formats.md import markdown_lines
 from collectors.session.writer import SessionWriter

@@ -11,7 +11,7 @@ import pytest
 
 from collectors.reports.documents.averages import DocumentOptions
 from collectors.reports.documents.content import Charts, DocumentTable, Paragraph
-from collectors.reports.documents.open_file import document_of
+from collectors.reports.documents.files import document_of
 from collectors.reports.documents.study import study_sections
 from collectors.reports.documents.sweep import sweep_sections
 from collectors.reports.documents.sweep_file import read_recorded_sweeps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.statistics.anytime_percentile import anytime_percentile_difference, percentile_bounds
+from engine.statistics.anytime import anytime_percentile_difference, percentile_bounds
 from engine.statistics.difference import inflation, inflations
 from engine.statistics.percentile_difference import HistogramBlocks
 

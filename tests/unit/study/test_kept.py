@@ -14,9 +14,8 @@ from engine.isolation.events import RecordedIsolation
 from engine.isolation.in_recording import recorded_measurements
 from engine.job.knobs import Knobs
 from engine.rate_search.events import RecordedRates
-from engine.study.identity import identities
 from engine.study.points import LeftOut
-from engine.study.trial_file import KeptPlan, TrialFile, read_trials
+from engine.study.trial_file import KeptPlan, TrialFile, identities, read_trials
 from engine.sweep.events import RecordedSweep
 from engine.sweep.points import Point
 from tests.app.isolation_states import isolation_plan

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import RefusedError, UsageError
 from engine.job.sizes import BlockShare
 from engine.job.spec import Arrival, JobSpec, Knobs, Permissions, TargetSpec
-from engine.study.identity import identities
+from engine.study.trial_file import identities
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 

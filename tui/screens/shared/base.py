@@ -32,8 +32,7 @@ from tui.text.columns import TREND, TREND_HELP
 from tui.textual_internals.laid_out import LaidOutOnce
 from tui.textual_internals.screens import has_binding
 from tui.widgets.grid.table import Grid
-from tui.widgets.header import HeaderLine, KeyLine, Tabs
-from tui.widgets.hint import HintLine
+from tui.widgets.header import HeaderLine, HintLine, KeyLine, Tabs
 from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
 

@@ -17,10 +17,10 @@ from textual.strip import Strip
 from collectors.field import Unit
 from engine.events import Event
 from engine.replacing import replace
-from tui.axis_choice import AxisChoice
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.lines import ChartPainter, empty_lines
 from tui.widgets.chart.model import (
+    AxisChoice,
     ChartData,
     ChartSeries,
     ChartStyle,

@@ -1,4 +1,4 @@
-"""Writes a report to a file, never over a file that is not itself a report."""
+"""Files of reports: made of a recording, the result of a run or a sweep; written, never over what is no report."""
 
 from __future__ import annotations
 
@@ -7,10 +7,46 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from collectors.compare.run_side import is_document
+from collectors.compare.sweep_side import is_trial_file
+from collectors.reports.documents.averages import DocumentOptions
+from collectors.reports.documents.content import Document
+from collectors.reports.documents.json_values import read_document
+from collectors.reports.documents.recording import recording_document
+from collectors.reports.documents.run import run_report
+from collectors.reports.documents.study import study_report
+from collectors.reports.documents.sweep import sweep_report
+from collectors.reports.documents.sweep_file import read_sweep_document, read_trial_file
 from collectors.reports.formats.registry import formats
+from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, RefusedError, UsageError, unusable, words_of
 from engine.job.formats.choose import write_new
 from engine.text import safe_text
+
+
+def document_of(path: Path, options: DocumentOptions) -> Document:
+    """Read a file of any of these kinds; `options` are for recordings.
+
+    Raises:
+        UsageError: it is of another kind.
+        LunscopeError: it cannot be read.
+    """
+    if not is_document(path):
+        with SessionReader(path) as reader:
+            return recording_document(reader, options)
+    if is_trial_file(path):
+        return sweep_report(path, read_trial_file(path))
+    values = read_document(path)
+    schema = str(values.get("schema", ""))
+    if schema.startswith("lunscope.run/"):
+        return run_report(path, values)
+    if schema.startswith("lunscope.sweep/"):
+        return sweep_report(path, read_sweep_document(values))
+    if schema.startswith("lunscope.preset/"):
+        return study_report(path, values)
+    shown = safe_text(str(path))
+    raise UsageError(f"{shown}: neither a recording nor a document of run --json, sweep --json or sweep --trials")
+
 
 _HEAD_BYTES = 256
 
