@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any, TypeVar, get_type_hints
 
 from collectors.exact.losses import loss_words
 from collectors.kernel.device_ids import both_names
 from collectors.model import Device, HostFacts, Tier
 from collectors.paths.event_groups import event_groups
-from collectors.reports.documents.content import Block, Bullets, DocumentTable, Facts, Mark, Section
+from collectors.reports.documents.content import Block, Bullets, DocumentTable, Facts, Mark, Paragraph, Section
+from collectors.reports.documents.json_values import Values, parts, text_of, texts
 from collectors.reports.documents.recorded import Recorded
+from collectors.reports.host_facts import DISK_FIELDS, HOST_FIELDS
 from collectors.session.time_format import clock_text, iso_time
 from engine.events import Event, EventKind
+from engine.replacing import replace
 from engine.version import version
 
 _TIERS = {
@@ -155,3 +159,37 @@ def _zone(time_ns: int) -> str:
         return datetime.fromtimestamp(time_ns / 1e9).astimezone().strftime("UTC%z")
     except (OverflowError, ValueError, OSError):
         return "local time"
+
+
+_Record = TypeVar("_Record", Device, HostFacts)
+_TIERS_BY_NAME = {tier.name.lower(): tier for tier in Tier}
+_NOT_THERE = "The file does not name its host: it is of an earlier version, or the host was not sampled."
+
+
+def host_section_of(host: Values) -> Section:
+    """Describe the host and the settings of the disks below the targets."""
+    return Section("Host", tuple(_blocks(host)) if host else (Paragraph(_NOT_THERE),))
+
+
+def _blocks(host: Values) -> Iterator[Block]:
+    facts = HostFacts(tier=_TIERS_BY_NAME.get(text_of(host.get("tier")), Tier.NONE), notices=texts(host, "notices"))
+    yield from host_facts(_with_known(facts, host, HOST_FIELDS))
+    grid = tunables_grid([_disk(each) for each in parts(host, "disks")], "As of the measurement.")
+    if grid is not None:
+        yield grid
+
+
+def _disk(values: Values) -> Device:
+    name = text_of(values.get("name"))
+    return _with_known(Device(key=name, name=name, kind="disk", major=0, minor=0), values, DISK_FIELDS)
+
+
+def _with_known(record: _Record, values: Mapping[str, Any], names: tuple[str, ...]) -> _Record:
+    """Take the values that have the type of their field; the others keep their default."""
+    hints = get_type_hints(type(record))
+    known = {
+        name: values[name]
+        for name in names
+        if name in values and hints[name] in (type(values[name]), type(values[name]) | None)
+    }
+    return replace(record, **known)

@@ -23,7 +23,7 @@ from collectors.reports.documents.content import (
     Section,
 )
 from collectors.reports.documents.findings import finding_section
-from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.host import host_section_of
 from collectors.reports.documents.json_values import (
     Values,
     figure,

@@ -20,7 +20,7 @@ from collectors.reports.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.host import host_section_of
 from collectors.reports.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from engine.errors import UsageError
 from engine.version import version

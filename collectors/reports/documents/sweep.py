@@ -25,7 +25,7 @@ from collectors.reports.documents.content import (
     Section,
 )
 from collectors.reports.documents.findings import finding_section
-from collectors.reports.documents.host_values import host_section_of
+from collectors.reports.documents.host import host_section_of
 from collectors.reports.documents.json_values import figure
 from collectors.reports.documents.open_loop import OpenPoint, open_answers, open_curves, open_figures
 from collectors.reports.documents.run_devices import point_device_blocks
