@@ -131,6 +131,11 @@ class Path(Struct, frozen=True):
         """Whether I/O may be sent down this path, as far as known."""
         return self.state in USABLE_STATES and self.access in USABLE_ACCESS and self.map_state != "failed"
 
+    @property
+    def is_scsi(self) -> bool:
+        """Whether it is a SCSI device: its address is H:C:T:L."""
+        return self.address.count(":") == 3
+
 
 class Lun(Struct, frozen=True):
     """One whole disk on storage: the end of paths."""

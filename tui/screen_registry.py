@@ -93,7 +93,7 @@ DETAIL = _entry(
     "Details of a disk, path or port",
     "",
     "details:DetailView",
-    Action("disk.back", "Back to the previous screen", "escape", "Back"),
+    Action("disk.back", "Back to the previous screen", "escape", "Back", shared="page_back"),
     tables=("disks", "paths", "hbas"),
 )
 LOAD = _entry(
@@ -240,7 +240,7 @@ PROCESSES = _entry(
     "processes:ProcessesView",
     Action("processes.open", "Devices of the process under the cursor, or details of the device", "enter", "Open"),
     Action("processes.every", "Processes of all devices, or of the selected one", "n", "All"),
-    Action("processes.back", "Back to the previous screen", "escape", "Back"),
+    Action("processes.back", "Back to the previous screen", "escape", "Back", shared="page_back"),
     tables=("process_ios",),
 )
 
@@ -251,7 +251,7 @@ CACHES = _entry(
     "",
     "caches:CachesView",
     Action("caches.disk", "Details of the device of the cache under the cursor", "enter,d", "Disk"),
-    Action("caches.back", "Back to the previous screen", "escape", "Back"),
+    Action("caches.back", "Back to the previous screen", "escape", "Back", shared="page_back"),
     tables=("caches",),
 )
 
@@ -262,7 +262,7 @@ HOSTS = _entry(
     "",
     "hosts:HostsView",
     Action("hosts.open", "Show the host under the cursor alone, on all screens", "enter", "Open"),
-    Action("hosts.back", "Back to the previous screen: the disks of all hosts", "escape", "Back"),
+    Action("hosts.back", "Back to the previous screen: the disks of all hosts", "escape", "Back", shared="page_back"),
     borrowed=tuple(action for action in LOAD.actions if action.id not in {"load.arm", "load.edit"}),
     tables=("fleet", "fleet_total"),
 )
@@ -273,7 +273,7 @@ SHEET = _entry(
     "Sheet of a LUN, path or port: map, timeouts, errors, history, totals since cleared",
     "",
     "paths.sheet:SheetView",
-    Action("sheet.back", "Back to the previous screen", "escape", "Back"),
+    Action("sheet.back", "Back to the previous screen", "escape", "Back", shared="page_back"),
     Action("sheet.host", "Clear the counters of the whole host", "asterisk", "Clear host"),
 )
 
@@ -283,7 +283,7 @@ NFS = _entry(
     "NFS mounts: operations, transports (nconnect), what limits them",
     "",
     "nfs:NfsView",
-    Action("nfs.back", "Back to the previous screen", "escape", "Back"),
+    Action("nfs.back", "Back to the previous screen", "escape", "Back", shared="page_back"),
     tables=("nfs", "nfs_transports"),
 )
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, tune_command
 from collectors.advice.split_rules import split_findings
-from collectors.graph import Path, paths_of
+from collectors.graph import paths_of
 from collectors.model import Device, FrameTable, Topology
 from collectors.tables.cache.schema import DEVICE_KINDS, kind_of, subject_of_key
 from engine.text import safe_text
@@ -84,7 +84,7 @@ def _unequal_paths(topology: Topology, only: Collection[str] | None) -> Iterator
             continue
         limited = [(path.name, path.queue_limit) for path in (graph.paths[one] for one in at)]
         name = safe_text(lun.name)
-        scsi = all(_is_scsi(graph.paths[one]) for one in at)
+        scsi = all(graph.paths[one].is_scsi for one in at)
         yield from _unequal(f"paths of {name}", limited, [f"lun:{name}"] if scsi else [], name)
 
 
@@ -98,16 +98,10 @@ def _unequal_members(topology: Topology, only: Collection[str] | None) -> Iterat
         if only is not None and not {layer.key, *layer.below} & set(only):
             continue
         limited = [(device.name, device.queue_limit) for device in below]
-        scopes = (
-            [safe_text(device.name) for device in below]
-            if all(_is_scsi(known.get(device.key)) for device in below)
-            else []
-        )
+        paths = [known.get(device.key) for device in below]
+        is_scsi = all(path is not None and path.is_scsi for path in paths)
+        scopes = [safe_text(device.name) for device in below] if is_scsi else []
         yield from _unequal(f"members of {safe_text(layer.name)}", limited, scopes, safe_text(layer.name))
-
-
-def _is_scsi(path: Path | None) -> bool:
-    return path is not None and path.address.count(":") == 3
 
 
 def _unequal(
@@ -155,7 +149,7 @@ def _reduced(state: DeviceStates, only: Collection[str] | None) -> Iterator[Find
                 Evidence("before", former, "", "topology"),
             ),
             (name,),
-            command=tune_command(f"queue_depth={path.queue_limit}", [name]) if _is_scsi(path) else "",
+            command=tune_command(f"queue_depth={path.queue_limit}", [name]) if path.is_scsi else "",
         )
 
 

@@ -137,7 +137,7 @@ class StatePoll:
         if graph is self._graph:
             return
         self._graph = graph
-        scsi = [path for path in graph.paths if is_scsi(path)]
+        scsi = [path for path in graph.paths if path.is_scsi]
         self._scsi.follow(scsi)
         self._limits.follow(scsi)
         self._nvme.follow(path for path in graph.paths if is_nvme(path))
@@ -162,11 +162,6 @@ class StatePoll:
         fresh = [one for one in found if self._reported[one] < MOST_REPORTS]
         self._reported.update(fresh)
         return frozenset(name for name, _ in fresh)
-
-
-def is_scsi(path: Path) -> bool:
-    """Whether a path is a SCSI device: its address is H:C:T:L."""
-    return path.address.count(":") == 3
 
 
 def is_nvme(path: Path) -> bool:

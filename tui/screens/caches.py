@@ -124,10 +124,6 @@ class CachesView(View):
         else:
             self.notify("this cache is no block device", markup=False)
 
-    def action_caches_back(self) -> None:
-        """Return to the previous screen."""
-        self.app.pop_screen()
-
 
 @functools.lru_cache(maxsize=2)
 def _labels(rows: Rows, topology: Topology) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from textual.geometry import Size
 
 from collectors.advice.finding import in_order
 from collectors.advice.state_rules import DeviceStates, state_findings
+from collectors.graph import paths_of, ports_of
 from collectors.hotness import verdict
 from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
@@ -26,7 +27,7 @@ from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import DETAIL
 from tui.screens.paths.facts import facts_of, path_facts, port_facts
-from tui.screens.paths.sentences import path_summary, paths_by_key, port_summary, ports_by_key
+from tui.screens.paths.sentences import path_summary, port_summary
 from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, RowCharts
 from tui.text.columns import figure_lines
@@ -128,10 +129,6 @@ class DetailView(View):
         """Return what it shows."""
         return self.TABLE, self._key
 
-    def action_disk_back(self) -> None:
-        """Return to the previous screen."""
-        self.app.pop_screen()
-
 
 def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
     """Lay attributes out in two columns where there is room."""
@@ -162,12 +159,12 @@ class PortView(DetailView):
 
     def sentence(self, frame: Frame) -> str:
         """Describe its busy time and the share of its limit."""
-        port = ports_by_key(frame.topology.graph).get(self._key)
+        port = ports_of(frame.topology.graph).get(self._key)
         return "this port is gone" if port is None else port_summary(frame, port)
 
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield its address, members and paths."""
-        port = ports_by_key(frame.topology.graph).get(self._key)
+        port = ports_of(frame.topology.graph).get(self._key)
         return iter(()) if port is None else port_facts(port, frame)
 
     def load_device(self) -> str | None:
@@ -196,7 +193,7 @@ class PathView(DetailView):
 
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield its route, states and limits."""
-        path = paths_by_key(frame.topology.graph).get(self._key)
+        path = paths_of(frame.topology.graph).get(self._key)
         return iter(()) if path is None else path_facts(path, frame)
 
 

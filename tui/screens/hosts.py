@@ -203,7 +203,3 @@ class HostsView(View):
         fleet.set_focus(key)
         self.notify(f"{safe_text(key)} alone; {self.key_text('view.hosts')} shows all hosts again", markup=False)
         self.app.pop_screen()
-
-    def action_hosts_back(self) -> None:
-        """Return to the previous screen: the disks of all hosts."""
-        self.app.pop_screen()

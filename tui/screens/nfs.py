@@ -114,10 +114,6 @@ class NfsView(View):
         if self.app_state.frame is not None:
             self._show_chosen(self.app_state.frame)
 
-    def action_nfs_back(self) -> None:
-        """Return to the previous screen."""
-        self.app.pop_screen()
-
 
 def _labels(table: FrameTable) -> dict[str, str]:
     return {key: safe_text(name) for key, name in zip(table.rows.keys, table.rows.names, strict=True)}

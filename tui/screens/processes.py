@@ -135,7 +135,3 @@ class ProcessesView(View):
         """Show all processes of the host, or again those of what was selected."""
         self._scope = EVERYTHING if self._scope == self._selected else self._selected
         self.refresh_view()
-
-    def action_processes_back(self) -> None:
-        """Return to the previous screen."""
-        self.app.pop_screen()

@@ -61,3 +61,7 @@ class Spanned(Paged, inherit_bindings=False):
     def invalidate_style(self) -> None:
         """Clear cached styles: theme or focus changed."""
         self._styles = {}
+
+    def on_resize(self) -> None:
+        """Draw in the new size."""
+        self.repaint()

@@ -141,13 +141,8 @@ def _groups(part: Roles, graph: Graph) -> Iterator[tuple[_Files, NDArray[np.intp
 
 def _files_of_port(port: Port, paths: list[Path]) -> tuple[str, ...]:
     hosts = tuple(f"class/scsi_host/{host}/host_busy" for host in port.scsi_hosts)
-    of_others = tuple(_inflight(path.name) for path in paths if not hosts or not _is_scsi(path))
+    of_others = tuple(_inflight(path.name) for path in paths if not hosts or not path.is_scsi)
     return (*hosts, *of_others)
-
-
-def _is_scsi(path: Path) -> bool:
-    """Whether the path's commands are counted in `host_busy` of its host."""
-    return path.address.count(":") == 3
 
 
 def _inflight(name: str) -> str:

@@ -59,10 +59,6 @@ class OverlayPlot(Spanned, inherit_bindings=False):
         self._overlay = overlay
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self.repaint()
-
     def draw_lines(self) -> list[Strip]:
         """Title with legend, plot, axis."""
         overlay = self._overlay

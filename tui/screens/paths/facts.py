@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from collectors.graph import Path, Port
+from collectors.graph import Path, Port, ports_of
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device, Frame
 from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
 from engine.job.sizes import format_size
 from engine.text import safe_text
-from tui.screens.paths.sentences import luns_by_key, ports_by_key, state_age, targets_by_key
+from tui.screens.paths.sentences import luns_by_key, state_age, targets_by_key
 
 UNKNOWN = "-"
 
 
 def facts_of(device: Device) -> Iterator[tuple[str, str]]:
     """Title and value of each attribute, safe to print; "-" if unknown."""
-    yield "name", _device_text(device.name)
-    yield "alias", _device_text(device.friendly_name)
-    yield "kind", _device_text(device.kind)
-    yield "model", _device_text(" ".join(word for word in (device.vendor, device.model) if word))
-    yield "serial", _device_text(device.serial)
-    yield "id", _device_text(device.persistent_id)
+    yield "name", _text(device.name)
+    yield "alias", _text(device.friendly_name)
+    yield "kind", _text(device.kind)
+    yield "model", _text(" ".join(word for word in (device.vendor, device.model) if word))
+    yield "serial", _text(device.serial)
+    yield "id", _text(device.persistent_id)
     if (wwid := plain_wwid(device.persistent_id)) != device.persistent_id:
-        yield "wwid", _device_text(wwid)
-    yield "number", f"{device.major}:{device.minor}, sequence {_device_number(device.diskseq)}"
+        yield "wwid", _text(wwid)
+    yield "number", f"{device.major}:{device.minor}, sequence {_number(device.diskseq)}"
     yield "size", UNKNOWN if device.size_bytes is None else format_size(device.size_bytes)
     yield (
         "blocks",
-        f"logical {_device_number(device.logical_block_bytes)}, physical {_device_number(device.physical_block_bytes)}",
+        f"logical {_number(device.logical_block_bytes)}, physical {_number(device.physical_block_bytes)}",
     )
     depth = "n/a" if device.queue_limit is None else device.queue_limit
-    yield "limits", f"nr_requests {_device_number(device.nr_requests)}, queue_depth {depth}"
-    yield "scheduler", _device_text(device.scheduler)
-    yield "write cache", _device_text(device.write_cache)
+    yield "limits", f"nr_requests {_number(device.nr_requests)}, queue_depth {depth}"
+    yield "scheduler", _text(device.scheduler)
+    yield "write cache", _text(device.write_cache)
     yield "flags", ", ".join(_flags(device)) or UNKNOWN
-    yield "built on", _device_text(" ".join(device.slaves))
-    yield "used by", _device_text(" ".join(device.holders))
+    yield "built on", _text(" ".join(device.slaves))
+    yield "used by", _text(" ".join(device.holders))
 
 
 def _flags(device: Device) -> Iterator[str]:
@@ -55,18 +55,10 @@ def _flags(device: Device) -> Iterator[str]:
         yield "iostats OFF: its numbers do not move"
 
 
-def _device_text(text: str) -> str:
-    return safe_text(text) if text else UNKNOWN
-
-
-def _device_number(value: int | None) -> str:
-    return UNKNOWN if value is None else str(value)
-
-
 def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
     """Yield the route of a path, and its states in the kernel, the storage and the map."""
     graph = frame.topology.graph
-    port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
+    port, target = ports_of(graph).get(path.port), targets_by_key(graph).get(path.target)
     lun = luns_by_key(graph).get(path.lun)
     yield "name", safe_text(path.name)
     yield "LUN", "itself" if path.lun == path.key else lun_name(path.lun, frame.topology)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collectors.field import Unit
-from collectors.graph import Graph, Lun, Path, Port, TargetPort
+from collectors.graph import Graph, Lun, Path, Port, TargetPort, paths_of, ports_of
 from collectors.model import Frame, FrameTable
 from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.paths.state import PathLevel, access_mix
@@ -22,18 +22,6 @@ from tui.text.format import MISSING_TEXT, format_quantity
 def state_age(age_s: float) -> str:
     """Suffix with the age of the states: " (as of 2 s ago)"; empty if unknown."""
     return "" if math.isnan(age_s) else f" (as of {age_s:.0f} s ago)" if age_s >= 1 else " (as of now)"
-
-
-@functools.lru_cache(maxsize=4)
-def paths_by_key(graph: Graph) -> Mapping[str, Path]:
-    """All paths by their keys."""
-    return {path.key: path for path in graph.paths}
-
-
-@functools.lru_cache(maxsize=4)
-def ports_by_key(graph: Graph) -> Mapping[str, Port]:
-    """All HBA ports by their keys."""
-    return {port.key: port for port in graph.ports}
 
 
 @functools.lru_cache(maxsize=4)
@@ -92,8 +80,8 @@ def row_summary(board: PathTable, row: int) -> str:
     by, graph = board.layout.groups.by, board.frame.topology.graph
     if by is GroupBy.LUN:
         return lun_summary(board, row, luns_by_key(graph).get(of))
-    if by is GroupBy.PORT and of in ports_by_key(graph):
-        return port_summary(board.frame, ports_by_key(graph)[of])
+    if by is GroupBy.PORT and of in ports_of(graph):
+        return port_summary(board.frame, ports_of(graph)[of])
     paths = len(board.members(row))
     name = board.layout.rows.names[row]
     odd = board.verdict_text(row)
@@ -105,7 +93,7 @@ def row_summary(board: PathTable, row: int) -> str:
 def path_summary(frame: Frame, key: str, odd: str) -> str:
     """Describe a path: route, state and verdict."""
     graph = frame.topology.graph
-    path = paths_by_key(graph).get(key)
+    path = paths_of(graph).get(key)
     if path is None:
         return "this path is gone"
     of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
@@ -126,7 +114,7 @@ def path_summary(frame: Frame, key: str, odd: str) -> str:
 
 def route(graph: Graph, path: Path) -> str:
     """Format the route from the HBA port to the target port."""
-    port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
+    port, target = ports_of(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
     ends += [target_name(target)] if target else []
     return " -> ".join(ends) or "way not known"

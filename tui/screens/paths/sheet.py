@@ -130,10 +130,6 @@ class SheetView(View):
         """Count the whole host from now on."""
         self.app.call_later(self.app.run_action, "clear_host")
 
-    def action_sheet_back(self) -> None:
-        """Return to the previous screen."""
-        self.app.pop_screen()
-
 
 TWO_COLUMNS_FROM = 140
 _TITLE = 18

@@ -115,6 +115,10 @@ class View(LaidOutOnce[None]):
         """The thing that it is about, among those that views of its class can be about."""
         return None
 
+    def action_page_back(self) -> None:
+        """Return to the previous screen."""
+        self.app.pop_screen()
+
     @property
     def idle_actions(self) -> frozenset[str]:
         """Ids of its actions that would do nothing now: the key line leaves them out."""

@@ -191,10 +191,6 @@ class TargetLanes(Spanned, inherit_bindings=False):
         self._row, self._name = row, name
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self.repaint()
-
     def draw_lines(self) -> list[Strip]:
         """Title, what the hottest costs, a lane for each target."""
         row = self._row
@@ -294,10 +290,6 @@ class SweepPlot(Spanned, inherit_bindings=False):
     def show(self, rows: Sequence[PointRow], curve: int, answer: Answer | None, name: str, knob: str) -> None:
         """Take the rows of all curves, the one in front with its answer and name, and the key of its load."""
         self._rows, self._curve, self._answer, self._name, self._knob = rows, curve, answer, name, knob
-        self.repaint()
-
-    def on_resize(self) -> None:
-        """Draw in the new size."""
         self.repaint()
 
     def draw_lines(self) -> list[Strip]:

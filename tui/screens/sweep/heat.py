@@ -113,10 +113,6 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
             if point in self._rows:
                 self._put(point)
 
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self.repaint()
-
     def _put(self, point: Point) -> None:
         if point != self._at:
             self._at = point

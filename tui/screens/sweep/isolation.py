@@ -152,10 +152,6 @@ class IsolationPlot(Spanned, inherit_bindings=False):
         self._rows, self._study, self._figure, self._front = rows, study, figure, front
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self.repaint()
-
     def draw_lines(self) -> list[Strip]:
         """Title, plot, axis of queue depths."""
         lines = self._curves()
@@ -234,10 +230,6 @@ class IsolationSeconds(Spanned, inherit_bindings=False):
     def show(self, row: IsolationRow | None, least: float) -> None:
         """Take the point under the cursor, and the factor from which it is isolated."""
         self._row, self._least = row, least
-        self.repaint()
-
-    def on_resize(self) -> None:
-        """Draw in the new size."""
         self.repaint()
 
     def draw_lines(self) -> list[Strip]:

@@ -183,10 +183,6 @@ class RateBounds(Spanned, inherit_bindings=False):
         self._figures, self._front, self._goal = figures, front, goal
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw in the new size."""
-        self.repaint()
-
     def draw_lines(self) -> list[Strip]:
         """Title, a line for each limit."""
         figures = self._figures
@@ -286,10 +282,6 @@ class RatePlot(Spanned, inherit_bindings=False):
     ) -> None:
         """Take the rows, the figure to draw, its limit in front with the number, if any, and the closed curve."""
         self._rows, self._metric, self._answer, self._number, self._loop = rows, metric, answer, number, closed
-        self.repaint()
-
-    def on_resize(self) -> None:
-        """Draw in the new size."""
         self.repaint()
 
     def draw_lines(self) -> list[Strip]:
