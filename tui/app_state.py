@@ -12,10 +12,9 @@ from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_
 from collectors.model import Frame
 from tui.alert_state import AlertState
 from tui.app_input import AppInput
-from tui.density import Density
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
-from tui.kept import Choices
+from tui.kept import Choices, Density
 from tui.screen_registry import HOSTS, ScreenEntry
 from tui.text.format import SECOND_NS
 from tui.transport import Transport

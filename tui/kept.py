@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -24,7 +25,6 @@ from engine.newest_work import NewestWork
 from engine.small_file import read_small
 from engine.strict_json import load_json, load_json_object
 from engine.text import short_text
-from tui.density import Density
 
 MOST_PINNED = 200
 """Pinned rows that are kept for a table."""
@@ -206,3 +206,19 @@ def _replace_file(file: Path, text: str) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+class Density(StrEnum):
+    """How much the screens show."""
+
+    NORMAL = "normal"
+    DENSE = "dense"
+    """More rows: no blank lines, no key line, tables before charts."""
+    LITE = "lite"
+    """No charts, for slow links."""
+
+    @property
+    def following(self) -> Density:
+        """The next one, after the last the first."""
+        every = tuple(Density)
+        return every[(every.index(self) + 1) % len(every)]

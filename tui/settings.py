@@ -14,8 +14,7 @@ from engine.config import config_file, state_folder
 from engine.replacing import replace
 from engine.text import short_text
 from engine.toml_text import read_toml
-from tui.density import Density
-from tui.kept import HINTS_FILE
+from tui.kept import HINTS_FILE, Density
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
@@ -60,7 +59,7 @@ class Settings(Struct, frozen=True):
     view: Density | None = None
     """View at the start; None is the one last chosen."""
     save_folder: Path | None = None
-    """Folder where the screen is saved; None is one of the user's (tui.app.screen_files)."""
+    """Folder where the screen is saved; None is one of the user's (tui.app.appearance)."""
 
     @property
     def asks_for_mouse(self) -> bool:

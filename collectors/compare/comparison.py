@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec import field as msgspec_field
 
 from collectors.compare.measures import compared_fields, main_fields
-from collectors.compare.rows import matched
-from collectors.compare.side import Figure, Side, SideRow
+from collectors.compare.side import Figure, Side, SideRow, matched
 from collectors.field import Field, Unit
 from collectors.registry import subject_of
 from engine.statistics.anytime import AnytimeDifference, anytime_percentile_difference

@@ -38,7 +38,7 @@ from tests.app.stage import (
 from tests.app.still_sessions import group_of
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
-from tui.density import Density
+from tui.kept import Density
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import OVERVIEW, TABS, ScreenEntry

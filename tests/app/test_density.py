@@ -11,8 +11,7 @@ from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
-from tui.density import Density
-from tui.kept import Choices
+from tui.kept import Choices, Density
 from tui.screens.shared.subject_charts import SubjectCharts
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid

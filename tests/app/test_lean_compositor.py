@@ -11,8 +11,7 @@ from textual.widgets import Static
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
 from tests.app.updates import Shown, assert_same
-from tui.textual_internals.frame_update import LinesUpdate
-from tui.textual_internals.lean_compositor import LeanCompositor
+from tui.textual_internals.lean_compositor import LeanCompositor, LinesUpdate
 
 SIZE = 120, 40
 KEYS = ("down", "down", "greater_than_sign", "z", "slash", "s", "escape", "u", "7", "right", "4", "1", "up")

@@ -25,17 +25,25 @@ from tests.app.stage import FROZEN, SIZES, FreeGuard, make_app, on_stage, play, 
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
 from tui.kept import MOST_TARGETS, RecentTargets
-from tui.load.candidates import Candidate, candidates, load_targets, matching, target_of
+from tui.load.candidates import (
+    Candidate,
+    candidates,
+    device_of_event,
+    device_of_row,
+    device_of_subject,
+    load_targets,
+    matching,
+    target_of,
+)
 from tui.load.host_guard import WriteQuestion
 from tui.load.load_controller import LoadController, read_only_job
-from tui.load.row_device import device_of_event, device_of_row, device_of_subject
 from tui.screens.latency.screen import LatencyScreen
 from tui.screens.load.screen import LoadScreen
 from tui.screens.load.target_picker import MOST_LISTED, TargetAnswered, TargetPicker, UsesFound
 from tui.screens.overview import OverviewScreen
 from tui.screens.shared.chooser import Chooser
 from tui.widgets.guard_panel import answer_lines
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 MANY = 19_200
 

@@ -10,7 +10,7 @@ from engine.errors import LunscopeError
 from engine.replacing import replace
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, said, screen_text, until
-from tui.app.screen_files import SavedScreen, save_screen, screen_folders, text_of_lines
+from tui.app.appearance import SavedScreen, save_screen, screen_folders, text_of_lines
 from tui.load.host_guard import WriteQuestion
 from tui.screens.load.confirm_write import ConfirmWrite
 from tui.settings import load_settings

@@ -31,7 +31,7 @@ from tui.screens.tune.drawer import TuneDrawer
 from tui.screens.tune.leaving_changes import restore_all
 from tui.screens.tune.scopes import scopes_at
 from tui.screens.tune.tunable_rows import stepped
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 

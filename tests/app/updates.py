@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tests.app.stage import until
 from tui.textual_internals.cells import Piece
-from tui.textual_internals.frame_update import LinesUpdate
+from tui.textual_internals.lean_compositor import LinesUpdate
 from tui.textual_internals.screens import shown_lines
 
 Cell = tuple[str, object]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collectors.latency.packed_cells import pack_cells
+from collectors.latency.history import pack_cells
 from collectors.model import Frame, Histograms, HistogramScale, Rows
 from collectors.rates import derive
 from engine.replacing import replace

@@ -14,8 +14,7 @@ from collectors.exact.probe.client import HelperTracer, connect
 from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
-from collectors.exact.probe.quiet_log import QuietLog
-from collectors.exact.probe.server import Limits, ProbeServer
+from collectors.exact.probe.server import Limits, ProbeServer, QuietLog
 from collectors.exact.tracer import PROCESS_COLUMNS
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError, UsageError

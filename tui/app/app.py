@@ -28,10 +28,9 @@ from tui.app.tuning import Tuning
 from tui.app.watched import Watched
 from tui.app_input import AppInput
 from tui.app_state import MOST_PEAKS, AppState
-from tui.density import Density
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
-from tui.kept import Choices, Hints
+from tui.kept import Choices, Density, Hints
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, bindings_of, is_usable
 from tui.process.garbage import IdleCollection
 from tui.screen_registry import COMPARE, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry

@@ -10,7 +10,7 @@ from engine.replacing import replace
 from tui.app.appearance import SPANS_S
 from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, SamplingKeys
 from tui.app.settings_in_force import at_next_start
-from tui.density import Density
+from tui.kept import Density
 from tui.screens.settings.shown_setting import Origin, ShownSetting
 from tui.settings import GLYPHS
 from tui.text.format import SECOND_NS, span_text

@@ -8,9 +8,8 @@ from collectors.compare.comparison import CompareOptions, Comparison, compare, w
 from collectors.compare.document import comparison_document
 from collectors.compare.open_side import TABLES, holdings, open_side, require_apart
 from collectors.compare.part import PartText
-from collectors.compare.rows import matched
 from collectors.compare.run_side import is_document
-from collectors.compare.side import Side
+from collectors.compare.side import Side, matched
 from collectors.field import UNIT_FLOORS, Unit
 from collectors.reports.documents.comparison import comparison_sections
 from collectors.reports.export import TABLES as KNOWN_TABLES

@@ -10,8 +10,7 @@ import click
 from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
-from collectors.exact.probe.quiet_log import QuietLog
-from collectors.exact.probe.server import ProbeServer
+from collectors.exact.probe.server import ProbeServer, QuietLog
 from collectors.exact.program_source import NFS_CALLS, THROTTLE
 from engine import _native
 from engine.errors import LunscopeError

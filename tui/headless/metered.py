@@ -33,7 +33,7 @@ def metered(source: Source, path: Path | None, knobs: Callable[[], Knobs | None]
     if path is None:
         return source
     from collectors.metrics.loads import LoadMetrics  # noqa: PLC0415 (few runs need it)
-    from collectors.sources.relay import ObservedSource  # noqa: PLC0415 - as above
+    from collectors.sources.recorder import ObservedSource  # noqa: PLC0415 - as above
     from tui.headless.metrics import TextfileWriter, say  # noqa: PLC0415 - as above
 
     metrics = LoadMetrics(knobs)

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
-from collectors.latency.packed_cells import PackedCells, pack_cells
+from collectors.latency.history import PackedCells, pack_cells
 from collectors.model import Frame, FrameTable, Histograms, Rows
 from engine import _native
 from engine.replacing import replace

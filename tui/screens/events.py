@@ -19,7 +19,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.load.row_device import device_of_event
+from tui.load.candidates import device_of_event
 from tui.screen_registry import EVENTS
 from tui.screens.shared.base import View
 from tui.screens.shared.subject_charts import SubjectCharts
@@ -28,7 +28,7 @@ from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
 from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 MOST_LISTED = 1000
 

@@ -19,9 +19,9 @@ from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState, traced_subject
-from tui.density import Density
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.history.trends import rows_of
+from tui.kept import Density
 from tui.keys import bindings_of
 from tui.screen_registry import OVERVIEW
 from tui.screens.shared.base import View

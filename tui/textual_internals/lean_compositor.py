@@ -1,4 +1,4 @@
-"""Updates that render only what shows of the widgets that changed."""
+"""Updates that render only what shows of the widgets that changed, and frames sent as the cells that they change."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
-from rich.console import RenderableType
-from textual._compositor import Compositor, ReflowResult
+from rich.console import Console, RenderableType
+from textual._compositor import Compositor, CompositorUpdate, ReflowResult
 from textual._context import visible_screen_stack
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.textual_internals.cells import Piece
+from tui.textual_internals.cells import Piece, ScreenCells
 from tui.textual_internals.frame_sequences import runs_of
-from tui.textual_internals.frame_update import LinesUpdate
 
 Places = Mapping[Widget, tuple[Region, Region]]
 """Region and clip of each visible widget, from front to back."""
@@ -173,3 +172,35 @@ def _lines(
             for part in showing[y]:
                 is_whole = part.x == left and part.width == strip.cell_length
                 yield Piece(part.x, y, strip if is_whole else strip.crop(part.x - left, part.right - left))
+
+
+class LinesUpdate(CompositorUpdate):
+    """A frame as pieces of lines, in the order of lines and columns."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = pieces
+
+    def render_segments(self, console: Console) -> str:
+        """Return the sequences that draw the pieces, whatever the terminal shows."""
+        return "".join(f"\x1b[{each.y + 1};{each.x + 1}H{each.strip.render(console)}" for each in self.pieces)
+
+
+class CellUpdate(CompositorUpdate):
+    """Takes a frame from its strips, before they become sequences."""
+
+    def __init__(self, update: LinesUpdate, cells: ScreenCells) -> None:
+        self._update = update
+        self._cells = cells
+
+    def render_segments(self, console: Console) -> str:
+        """Return the sequences for the terminal; they must be sent, as the model has the frame's cells from here on."""
+        return self._cells.draw(self._update.pieces, console)
+
+
+def only_changes(renderable: RenderableType | None, cells: ScreenCells) -> RenderableType | None:
+    """Reduce a frame to its changes; anything but a frame of the compositor is drawn as it is."""
+    if isinstance(renderable, LinesUpdate):
+        return cast(RenderableType, CellUpdate(renderable, cells))  # Textual draws it without rich.
+    if renderable is not None:
+        cells.forget()
+    return renderable

@@ -28,7 +28,7 @@ from tui.terminal.tty import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
 from tui.text.plain import PlainFilter
 from tui.textual_internals.driver import TerminalDriver
-from tui.textual_internals.frame_update import only_changes
+from tui.textual_internals.lean_compositor import only_changes
 from tui.textual_internals.message_handlers import search_handlers_once
 from tui.textual_internals.sheets import ThemeSheets
 from tui.textual_internals.true_colours import use_true_colours

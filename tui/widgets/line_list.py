@@ -1,4 +1,4 @@
-"""Lines with a cursor; only those in sight are written and drawn."""
+"""Lines with a cursor, alone or below a title; only those in sight are written and drawn."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
+from textual.widgets.option_list import Option
 
+from tui.widgets.line import TextLine
 from tui.widgets.painted import Paged
 
 Item = TypeVar("Item")
@@ -194,3 +198,30 @@ class LineList(Paged, Generic[Item], can_focus=True, inherit_bindings=False):
         if style is None:
             style = self._styles_of_lines[part] = self.get_visual_style(f"line-list--{part}")
         return style
+
+
+class ItemOption(Option, Generic[Item]):
+    """A line that carries what it shows: a click that comes when the list has changed selects what was clicked."""
+
+    def __init__(self, prompt: Content, item: Item) -> None:
+        super().__init__(prompt)
+        self.item = item
+
+
+class Lister(Vertical):
+    """Title or column heading, and a list of lines; Enter on a line posts `LineList.Chosen`."""
+
+    DEFAULT_CSS = """
+    Lister TextLine { text-style: bold; }
+    Lister LineList { height: 1fr; background: $background; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Title and list."""
+        yield TextLine(" ")
+        yield LineList()
+
+    def put(self, title: Content | str, items: Sequence[Item], line_of: Callable[[Item], Content]) -> None:
+        """Show these items by their lines; the cursor stays on its line number."""
+        self.query_one(TextLine).put(title)
+        self.query_one(LineList).put(items, line_of)

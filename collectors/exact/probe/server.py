@@ -234,3 +234,25 @@ def _clear(path: Path) -> None:
         except BlockingIOError:
             pass
     raise OSError("a probe helper serves it already")
+
+
+EVERY_S = 60.0
+
+
+class QuietLog:
+    """Passes the first line of each kind on, then one per minute; the kind is what is before the first colon."""
+
+    def __init__(self, log: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._clock = log, clock
+        self._from_s: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
+
+    def __call__(self, text: str) -> None:
+        """Log a line, or count it."""
+        kind, now_s = text.partition(":")[0], self._clock()
+        if now_s < self._from_s.get(kind, 0.0):
+            self._left_out[kind] = self._left_out.get(kind, 0) + 1
+            return
+        left_out = self._left_out.pop(kind, 0)
+        self._from_s[kind] = now_s + EVERY_S
+        self._log(f"{text} ({left_out:,} more of this kind before it)" if left_out else text)

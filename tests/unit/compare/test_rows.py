@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collectors.compare.rows import matched
-from collectors.compare.side import SideRow
+from collectors.compare.side import SideRow, matched
 
 
 def _row(key: str, name: str, identity: str = "", table: str = "disks") -> SideRow:

@@ -17,7 +17,7 @@ from tui.action import with_actions
 from tui.app_state import AppState
 from tui.history.intervals import RecordedIntervals
 from tui.keys import bindings_of
-from tui.load.row_device import device_of_row
+from tui.load.candidates import device_of_row
 from tui.screen_registry import COMPARE
 from tui.screens.compare.actions import PartKeys
 from tui.screens.compare.compare_work import Compared, CompareRequest, CompareWork

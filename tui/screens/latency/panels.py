@@ -29,8 +29,7 @@ from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, luns_of_paths
 from tui.widgets.chart.model import ChartSeries, Stack
 from tui.widgets.line import TextLine
-from tui.widgets.line_list import LineList
-from tui.widgets.lister import Lister
+from tui.widgets.line_list import LineList, Lister
 
 MOST_SLOW = 60
 PANELS = ("peaks", "slow", "waterfall", "split")

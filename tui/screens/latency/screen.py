@@ -21,7 +21,7 @@ from collectors.tables.cache.subject import CACHES
 from tui.action import with_actions
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.load.row_device import device_of_subject
+from tui.load.candidates import device_of_subject
 from tui.screen_registry import LATENCY
 from tui.screens.latency.actions import LatencyChoice, LatencyKeys
 from tui.screens.latency.latency_text import subject_line, summary_line

@@ -25,7 +25,7 @@ from tui.textual_internals.laid_out import Modal
 from tui.textual_internals.option_list import Options
 from tui.widgets.guard_panel import answer_lines
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""

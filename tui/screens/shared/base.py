@@ -20,10 +20,9 @@ from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.app_state import AppState
-from tui.density import Density
 from tui.history.subjects import row_of
 from tui.history.trends import RowOf, Trends
-from tui.kept import TableChoices
+from tui.kept import Density, TableChoices
 from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.screens.shared.kept_choices import GridChoices

@@ -29,7 +29,7 @@ from tui.screens.tune.form import DURATIONS, DrawerStep, StepInput, TuneForm
 from tui.screens.tune.scopes import TuneScope
 from tui.screens.tune.tunable_lines import value_note, value_question
 from tui.screens.tune.tunable_rows import TunableRow, rows_of
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 REFRESH_S = 1.0
 NOT_HERE = "nothing can be changed here: this is a recording, or shows other hosts"

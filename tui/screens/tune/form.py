@@ -23,7 +23,7 @@ from tui.screens.tune.tunable_rows import TunableRow, stepped
 from tui.textual_internals.laid_out import Modal
 from tui.textual_internals.option_list import Options
 from tui.widgets.line import TextLine
-from tui.widgets.lister import ItemOption
+from tui.widgets.line_list import ItemOption
 
 DURATIONS: tuple[tuple[str, float | None], ...] = (
     ("until lunscope ends", None),
