@@ -29,7 +29,7 @@ from tests.fake_cgroups import FakeCgroups
 
 SLICES, GROUPS, DEVICES = 4, 200, 20
 DEPTH = 2
-"""Of the groups, below the slices."""
+"""Levels of the groups below the slices."""
 GOAL_MS = 2.0
 TICKS = 30
 _BUFFER_BYTES = 1 << 20

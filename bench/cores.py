@@ -36,13 +36,13 @@ DEPTH = 32
 ROUNDS = 7
 RUN_S = 2.0
 SIZE_BYTES = 64 << 20
-"""Of each loop device."""
+"""Size of each loop device."""
 IOPS_GOAL, CPU_GOAL, EXACT_GOAL, NO_OPS_GOAL = 1.0, 0.8, 0.95, 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one run; sums over its processes."""
+    """What one run took, summed over its processes."""
 
     iops: float
     cpu_us: float

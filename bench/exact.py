@@ -169,7 +169,7 @@ def start(times: int) -> None:
 CELL = np.dtype([("leaf", "u8", 8), ("ios", "u8", (3, 4)), ("rest", "u8", 12)])
 """struct cell of engine/native/bpf/layout.h."""
 PLACES_AT = 64 + 96 + 48 + 16 + 12
-"""Of the number of its places, in bytes."""
+"""Offset of the number of its places, in bytes."""
 OWN = np.dtype([("index", "u4"), ("asked", "u4")])
 TOUCHED = np.dtype([("epoch", "u4"), ("unused", "u4")])
 IDENTITY = np.dtype([("number", "u4"), ("changes", "u4"), ("name", "S32")])

@@ -22,7 +22,7 @@ from bench.targets import storage_paths
 
 ROUNDS = 3
 POINT_S = 0.5
-"""Of the warm-up and of the measurement of a point of the preset."""
+"""Seconds of the warm-up and of the measurement of a point of the preset."""
 _SWEEP = (sys.executable, "-m", "tui", "sweep", "--headless", "--json")
 _POINTS = ("--preset", "skytap", "--vary", "read_pct=100", "--vary", "bs=4k", "--vary", "qd=1,2,4,8,12,16,24,32")
 _LIMITS = ("p99<=2ms", "p99.9<=5ms", "mean<=500us")

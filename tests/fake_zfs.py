@@ -43,7 +43,7 @@ ARC = {
     "memory_throttle_count": 3,
     "arc_meta_used": 700 << 20,
 }
-"""Of OpenZFS 2.3, in the kernel's order; without those that are not read."""
+"""OpenZFS 2.3 has these, in the kernel's order; those that are not read are left out."""
 POOL = {
     "trim_extents_written": 0,
     "arc_read_count": 8_000,

@@ -61,7 +61,7 @@ ADDED = {
 RELEASED = 13
 """Samples of a live host that are shown before a key is pressed."""
 POSITION = 75
-"""Of the sample of a recording that is shown then."""
+"""Number of the sample of a recording that is shown then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ async def test_hostile_names_at_every_size(scenes: Sequence[Scene], glyphs: Glyp
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
 async def test_picture(scene: Scene, snap_compare: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each size; and updates that were sent, put together, show what Textual renders for the whole screen."""
+    """Each size has one; and updates that were sent, put together, show what Textual renders for the whole screen."""
     shown = Shown()
     monkeypatch.setattr(LunscopeApp, "_display", lambda _app, screen, update: shown.display(screen, update))
     async with opened(scene, SIZES[0]) as pilot:

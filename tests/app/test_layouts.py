@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 
 SIZES = ((60, 20), (10, 3), (120, 40), (61, 20), (30, 10), (220, 60), (79, 24), (20, 60), (220, 3))
 MOST_LAYOUTS = 6
-"""Of one resize: the screen's, and that of parts that find out their own height only then; each may be followed by one
-for the virtual sizes that it set, which Textual always requests, and one for scroll bars."""
+"""Layouts of one resize: the screen's, and that of parts that find out their own height only then; each may be followed
+by one for the virtual sizes that it set, which Textual always requests, and one for scroll bars."""
 QUIET_S = 0.3
 PATIENCE_S = 10.0
 

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, needs.root, needs.loop, needs.mkfs_ext4, needs.f
 
 BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
 KEYS_OF = {"threads": "1345672", "uring": "12"}
-"""Of the screens on which a wait is looked for: they read the same by each backend."""
+"""Keys of the screens on which a wait is looked for: they read the same by each backend."""
 DEPTH = 4
 NAMED_S = 2.0
 MACHINE_S = 8.0

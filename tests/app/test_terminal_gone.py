@@ -31,7 +31,7 @@ GONE_S = 6.0
 PATIENCE_S = 30.0
 DEAF_S = 12.0
 TURNS = 6
-"""Of a knob meanwhile."""
+"""How often a knob is turned meanwhile."""
 FREEZING = """
 import sys, time
 import tui.app.app

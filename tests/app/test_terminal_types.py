@@ -188,7 +188,7 @@ def test_what_is_sent_to_kinds_like_others_is_that_of_those() -> None:
 
 
 def _depths(numbers: bytes, used: set[int]) -> set[str]:
-    """Of which depths the colours of SGR parameters are; the other parameters are added to those used."""
+    """Return the depths of the colours of SGR parameters; the other parameters are added to those used."""
     codes = iter([int(number or 0) for number in numbers.split(b";")])
     depths = set()
     for code in codes:

@@ -35,7 +35,7 @@ _START_S = 20.0
 _CHECK_EVERY = 500
 """Messages between two checks that another reader is served."""
 _UNFINISHED_SHARE = 0.0005
-"""Of messages that are left unfinished with the connection open, which takes the helper's whole deadline."""
+"""Share of messages that are left unfinished with the connection open, which takes the helper's whole deadline."""
 
 
 @dataclass(frozen=True)

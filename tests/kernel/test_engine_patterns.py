@@ -97,7 +97,7 @@ def test_a_permutation_covers_a_stripe_too(backend: str, tmp_path: Path) -> None
 def test_writes_go_where_the_distribution_says(
     backend: str, distribution: Distribution, first_half: float, tmp_path: Path
 ) -> None:
-    """Of many loads the first write is looked at: later ones would cover earlier ones."""
+    """The first write of many loads is looked at: later ones would cover earlier ones."""
     path = empty_file(tmp_path / "data", 4 * MIB)
     knobs = Knobs(read_pct=0.0, distribution=distribution, rate_iops=1.0)
     low = 0

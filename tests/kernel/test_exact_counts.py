@@ -354,7 +354,7 @@ def no_room(tracer: _native.BlockTracer) -> Iterator[None]:
 
 
 def entries_of(descriptor: int) -> int:
-    """Of a BPF map."""
+    """Count the entries of a BPF map."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("max_entries:"))
 

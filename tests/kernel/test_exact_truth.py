@@ -37,14 +37,14 @@ pytestmark = [
 
 ATTEMPTS = 8
 SIZE_BYTES = 4 << 30
-"""Of a file without data on tmpfs: so large that I/Os under way hardly ever have the same sector."""
+"""Size of a file without data on tmpfs: so large that I/Os under way hardly ever have the same sector."""
 RATE = 4000.0
 CLOCK_US = 1.0
 """The log tells microseconds, and logs an event a little before or after the tracer is called."""
 START_US = 6.0
 """The kernel reads the clock once for all I/Os that a task starts together (blk_time_get_ns): starts may be early."""
 SHARE = 0.001
-"""Of the sums of queue and service time."""
+"""Share by which the sums of queue and service time may differ."""
 APART_US = 0.4
 """What the two clocks of an event lie more apart at the end of an I/O than at its issue, or less, in the mean.
 

@@ -79,7 +79,7 @@ def await_document(process: subprocess.Popen[str], wanted: Callable[[Document], 
 
 
 def ways(document: Document) -> dict[str, tuple[str, str, bool]]:
-    """Of each host its gateway, the gateway in its notes, and whether it sends figures."""
+    """Return for each host its gateway, the gateway in its notes, and whether it sends figures."""
     return {
         each["name"]: (each["gateway"], each["reason"].partition(":")[0], each["iops"] is not None)
         for each in document["hosts"]

@@ -61,7 +61,7 @@ def test_reads_of_a_mirror_follow_the_policy_live(backend: str, tmp_path: Path) 
     paths = [filled_file(tmp_path / f"data{number}") for number in range(2)]
 
     def reads() -> list[int]:
-        """Of the copies, and of the mirror: all from one reading, since the load goes on."""
+        """Read those of the copies, and of the mirror, all from one reading, since the load goes on."""
         eventually(lambda: measuring(engine) and int(engine.epochs()[-1].counts[:, 0, IOS].sum()) > 1000, "I/Os")
         epoch = engine.epochs()[-1]
         return [*map(int, epoch.counts[:, 0, IOS]), int(epoch.logical_counts[0, 0, IOS])]

@@ -19,12 +19,12 @@ from tests import needs
 pytestmark = [pytest.mark.alone, needs.loop]
 
 READS, WRITES = 100, 200
-"""Of one round of the load."""
+"""I/Os of one round of the load."""
 READ_BYTES, WRITE_BYTES = 256 << 10, 64 << 10
 ENOUGH_MS = 10
-"""Of reads and of writes: the kernel counts their time in whole milliseconds."""
+"""Least time of reads and of writes: the kernel counts it in whole milliseconds."""
 INTERVAL_S = 3
-"""Of iostat: a hundred times what the load takes, so that the whole of it lies within."""
+"""Interval of iostat: a hundred times what the load takes, so that the whole of it lies within."""
 
 Columns = dict[str, float]
 

@@ -24,7 +24,7 @@ FIO = (
 )
 READS = """reads() { awk '$3 != "vda" { n += $4 } END { print n }' /proc/diskstats; }
 """
-"""Of everything but the guest's own disk."""
+"""The guest's own disk is left out."""
 
 
 def under_load(target: str, then: str) -> str:

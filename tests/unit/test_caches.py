@@ -34,7 +34,7 @@ from tests.unit.raw_samples import rows
 
 WHO = rows("dm-1 dm-writecache", "arc")
 STATUS = "8 11/4096 128 771/2048 5766 841 2490 297 7 771 5 1 writeback 2 migration_threshold 2048 smq 0 rw -"
-"""Of a dm-cache of Linux 6.1, but for demotions and dirty blocks."""
+"""A dm-cache of Linux 6.1 said this, but for demotions and dirty blocks."""
 
 
 def cache_sample(at_s: int, *values: dict[str, int]) -> Sample:

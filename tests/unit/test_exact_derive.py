@@ -168,7 +168,7 @@ def test_a_tracer_that_began_anew_gives_no_interval() -> None:
     ],
 )
 def test_of_an_interval_that_lost_too_much_only_lower_bounds_are_known(losses: dict[str, int], speaks: bool) -> None:
-    """Of 1,000 I/Os; one that found no room is not seen to end either."""
+    """There are 1,000 I/Os; one that found no room is not seen to end either."""
     before = traced_sample(0, SDA, {}, losses=dict.fromkeys(losses, 7))
     after = {name: count + 7 for name, count in losses.items()}
     frame = derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS, losses=after))

@@ -98,7 +98,7 @@ DEFAULT = _lines(Scenario(JobSpec()))
 
 
 def refusal_anywhere(folder: Path, text: str) -> str:
-    """Of a file, or of one it includes."""
+    """Return why a file, or one it includes, is refused."""
     with pytest.raises(UsageError) as caught:
         read(folder, text)
     return str(caught.value)

@@ -11,7 +11,7 @@ from tui.screens.details import _two_columns
 from tui.screens.latency.latency_text import CALLS_HEAD, SLOW_HEAD, call_line, slow_line
 
 HINT_CELLS = 44
-"""Of a hint of the load form beside its field and the scrollbar."""
+"""Cells that a hint of the load form has beside its field and the scrollbar."""
 
 
 @pytest.mark.parametrize("field", [field for field in FORM if field.id != "targets"], ids=lambda field: field.id)

@@ -41,7 +41,7 @@ def test_ios_that_do_not_complete_are_outstanding(*, earlier_version: bool) -> N
 
 @pytest.mark.parametrize("earlier_version", [False, True])
 def test_ios_that_take_longer_than_the_interval_are_outstanding(*, earlier_version: bool) -> None:
-    """Of 32, 10 completed after 3.2 s each, and as many more were issued."""
+    """10 of 32 completed after 3.2 s each, and as many more were issued."""
     ten = STUCK | {"read_ios": 17, "read_latency_ns": 32 * SECOND_NS}
     assert in_flight(STUCK, ten, earlier_version=earlier_version) == 32.0
 

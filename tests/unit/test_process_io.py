@@ -40,7 +40,7 @@ Row = Mapping[str, int]
 
 
 def position(rows: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Of the tracer's rows 0 and 1; a third is of a device that is gone."""
+    """Place the tracer's rows 0 and 1; a third is of a device that is gone."""
     return np.array([0, 1, -1], np.intp)[rows]
 
 

@@ -139,7 +139,7 @@ def test_samples_over_part_of_the_report_do_not_speak_for_all_of_it(first_ios: i
 
 
 def test_an_interval_without_busy_time_leaves_that_of_the_others() -> None:
-    """Of three seconds the second claims more busy time than it has (io_ticks of 6.1 and 6.12); no I/O is left out."""
+    """The second of three seconds claims more busy time than it has (io_ticks of 6.1 and 6.12); no I/O is left out."""
     who = raw.rows("vda")
     busy_ms = (0, 500, 5_500, 6_200)
     counted = ({"reads": 100 * at, "read_ms": 300 * at, "busy_ms": ms} for at, ms in enumerate(busy_ms))

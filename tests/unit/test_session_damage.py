@@ -509,7 +509,7 @@ def test_text_that_is_no_utf8_is_damage_not_a_traceback(recording: tuple[bytes, 
 
 
 _PADDING = random.Random(7).randbytes(40_000).hex().encode()
-"""Of poor compression, so that the ratio of the whole is one that files have."""
+"""It compresses poorly, so that the ratio of the whole is one that files have."""
 
 
 @pytest.mark.parametrize("body", [b"[],", b'"ab",', b'{"a":1},', b"12345,"])

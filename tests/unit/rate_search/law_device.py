@@ -54,7 +54,7 @@ class LawDevice:
         self._outstanding: list[float] = []
         """Completions of the I/Os that have a slot."""
         self._arrived, self._completed = np.zeros(0), np.zeros(0)
-        """Of the trial before, which may end in this one."""
+        """I/Os of the trial before, which may end in this one."""
         self._next_stall_s = self._random.random() * min(self.stall_every_s, 1e9)
 
     def measure(self, wanted: WantedTrial) -> RateTrial:

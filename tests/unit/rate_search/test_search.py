@@ -15,7 +15,7 @@ from engine.sweep.limit import Limit
 from tests.unit.rate_search.open_model import SERVICE_RATE, OpenModel, search_all, true_rate
 
 RUNS = 50
-"""Of which none may miss: where 90 % hit, all of them do in 1 of 200 cases."""
+"""None of them may miss: where 90 % hit, all of them do in 1 of 200 cases."""
 ONE = ("p99<=2ms",)
 NEAR = ("p50<=300us", "p99<=2ms", "p99.9<=3ms")
 APART = ("p50<=300us", "p99<=1.2ms", "p99.9<=4ms")

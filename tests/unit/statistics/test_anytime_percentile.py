@@ -13,7 +13,7 @@ from engine.statistics.percentile_difference import HistogramBlocks
 EDGES = np.geomspace(0.1, 100.0, 400)
 PER_BLOCK = 300
 RUNS = 40
-"""Of which none may be wrong: where 10 % are, none is in 1.5 % of cases."""
+"""None of them may be wrong: where 10 % are, none is in 1.5 % of cases."""
 
 
 def _counts(
