@@ -153,7 +153,7 @@ class ExactCollector:
 
     def read(self) -> Reading:
         """Read all counters and histograms."""
-        tracer = self._supervisor.tracer
+        tracer = self._supervisor.program
         if tracer is None:
             self._session = None
             return Reading(events=self._supervisor.take_events())
@@ -163,7 +163,7 @@ class ExactCollector:
             reading = self._session.read(self._disks(), self._topology())
         except OSError as error:
             self._session = None
-            self._supervisor.lost(words_of(error))
+            self._supervisor.lose(words_of(error))
             return Reading(events=self._supervisor.take_events())
         return Reading(reading.tables, reading.histograms, (*self._supervisor.take_events(), *reading.events))
 

@@ -134,7 +134,7 @@ class LiveTier:
         if not self._await(stop, SAID_AFTER_S) and not self._supervisor.refusal and not stop.is_set():
             self._say(f"attaching for exact time takes longer than {SAID_AFTER_S:g} s on this host; waiting")
             self._await(stop, LONGEST_ATTACH_S - SAID_AFTER_S)
-        if self._supervisor.tracer is None and not stop.is_set():
+        if self._supervisor.program is None and not stop.is_set():
             late = f"not attached in {LONGEST_ATTACH_S:g} s (busy host?): try again, or use --tier auto"
             raise LunscopeError(f"tier exact: {self._supervisor.refusal or late}")
 

@@ -90,7 +90,7 @@ class ThrottleWaits:
             rows, cells = program.read()
         except OSError as error:
             self._pairs = None
-            self._attached.lose(program, words_of(error))
+            self._attached.lose(words_of(error))
             return table, None
         pairs = self._paired(table.rows, rows, members)
         values = table.values.copy()

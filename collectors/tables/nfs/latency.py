@@ -124,7 +124,7 @@ class NfsLatency:
             calls = program.read(), program.slowest()
             self._losses = program.losses()
         except OSError as error:
-            self._attached.lose(program, words_of(error))
+            self._attached.lose(words_of(error))
             return None
         return calls if is_whole else None
 
