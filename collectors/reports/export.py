@@ -1,4 +1,4 @@
-"""Export as CSV or JSON: recorded figures, one row per device and sample, and the slowest I/Os and NFS calls."""
+"""Export as CSV or JSON: recorded figures, one row per device and sample, the slowest I/Os and NFS calls, events."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from collectors.all_subjects import SUBJECTS
 from collectors.model import Frame, FrameTable, Step, Tier
 from collectors.rates import derive
 from collectors.registry import fields_of, subject_of
-from collectors.reports.event_rows import COLUMNS as EVENT_COLUMNS
-from collectors.reports.event_rows import EVENT_SCHEMA, EVENT_TABLE, csv_cell, event_rows
 from collectors.reports.slow_tables import SLOW_TABLES, SlowTable, Value
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
@@ -224,3 +222,44 @@ def _cell(value: Value) -> Value:
 def _jsonl(schema: str, rows: Iterable[dict[str, Value]]) -> Iterator[str]:
     for row in rows:
         yield dump_json({"schema": schema, **row}, compact=True)
+
+
+EVENT_TABLE = "events"
+EVENT_SCHEMA = "lunscope.events/1"
+
+EventValue = str | int | float | None | dict[str, str | int | float | None]
+
+EVENT_COLUMNS: dict[str, Callable[[Event], EventValue]] = {
+    "time": lambda event: iso_time(event.time_ns),
+    "time_ns": lambda event: event.time_ns,
+    "kind": lambda event: event.kind.value,
+    "text": lambda event: safe_text(event.text),
+    "data": lambda event: {
+        safe_text(name): safe_text(value) if isinstance(value, str) else value for name, value in event.data.items()
+    },
+}
+"""Columns; `data` has the facts of the event by name, in csv as JSON."""
+
+
+def event_rows(
+    events: Iterable[Event], fields: Iterable[str], start_ns: int | None, end_ns: int | None
+) -> Iterator[dict[str, EventValue]]:
+    """Yield the rows of the events in a time range, by time.
+
+    Raises:
+        UsageError: a field is none of EVENT_COLUMNS.
+    """
+    chosen = tuple(fields) or tuple(EVENT_COLUMNS)
+    unknown = [field for field in chosen if field not in EVENT_COLUMNS]
+    if unknown:
+        raise UsageError(f"field {unknown[0]!r}: not in {EVENT_TABLE}; choose from {', '.join(EVENT_COLUMNS)}")
+    return (
+        {name: EVENT_COLUMNS[name](event) for name in chosen}
+        for event in sorted(events, key=lambda event: event.time_ns)
+        if (start_ns is None or event.time_ns >= start_ns) and (end_ns is None or event.time_ns <= end_ns)
+    )
+
+
+def csv_cell(value: EventValue) -> str | int | float | None:
+    """Write `data` as JSON."""
+    return dump_json(value, compact=True) if isinstance(value, dict) else value

@@ -14,8 +14,7 @@ from collectors.field import Field
 from collectors.model import Frame, FrameTable, Rows, Step, Tier, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of, subject_of
-from collectors.reports.event_rows import EVENT_TABLE
-from collectors.reports.export import HEAD, Selection, sample_range
+from collectors.reports.export import EVENT_TABLE, HEAD, Selection, sample_range
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader
 from engine.errors import LunscopeError, UsageError, missing_extra, unusable

@@ -1,4 +1,4 @@
-"""What the disks, paths and HBA ports under the targets of a run did while it ran."""
+"""What the disks, paths and HBA ports under the targets of a run did while it ran; the disks as fio has them, too."""
 
 from __future__ import annotations
 
@@ -240,3 +240,37 @@ def tier_of(name: str, table: FrameTable, row: int, figure: str) -> Tier:
         return Tier.NONE
     codes = table.tiers.get(figure)
     return get_field(name, figure).tier if codes is None else Tier(int(codes[row]))
+
+
+_COUNTS = {
+    "read_ios": "reads_per_s",
+    "write_ios": "writes_per_s",
+    "read_merges": "read_merges_per_s",
+    "write_merges": "write_merges_per_s",
+}
+
+
+def fio_disks(devices: RunDevices | None) -> list[dict[str, object]]:
+    """Write what each disk did over the run, also for others: counts, and milliseconds spent; what is unknown is 0."""
+    table = None if devices is None else devices.tables.get("disks")
+    if devices is None or table is None:
+        return []
+    return [_disk(table, row, devices.elapsed_s) for row in range(len(table.rows))]
+
+
+def _disk(table: FrameTable, row: int, elapsed_s: float) -> dict[str, object]:
+    counts = {name: _known(table, field, row) * elapsed_s for name, field in _COUNTS.items()}
+    ticks = [counts[f"{way}_ios"] * _known(table, f"{way}_await_ms", row) for way in ("read", "write")]
+    return {
+        "name": table.rows.names[row],
+        **{name: round(count) for name, count in counts.items()},
+        "read_ticks": round(ticks[0]),
+        "write_ticks": round(ticks[1]),
+        "in_queue": round(sum(ticks)),
+        "util": _known(table, "busy_pct", row),
+    }
+
+
+def _known(table: FrameTable, field: str, row: int) -> float:
+    value = table.value(field, row)
+    return 0.0 if math.isnan(value) else value

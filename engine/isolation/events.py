@@ -1,18 +1,22 @@
-"""An isolation curve as events of a session."""
+"""An isolation curve as events of a session; and all studies of a recording up to any moment, in their order."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
+from engine.events import Event
 from engine.isolation.factor import FactorOf
 from engine.isolation.kept_point import POINTS
 from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
+from engine.rate_search.events import RATE_EVENTS, RecordedRates
 from engine.replacing import replace
-from engine.study.events import Data, RecordedStudy, StudyEvents, from_json
+from engine.study.events import Data, RecordedStudy, StudyEvents, from_json, recorded_studies
 from engine.study.points import LeftOut
+from engine.sweep.events import SWEEP_EVENTS, RecordedSweep
 
 if TYPE_CHECKING:
     from engine.isolation.plan import IsolationPlan
@@ -77,3 +81,12 @@ def _left_out(data: Data) -> LeftOut:
 
 
 ISOLATION_EVENTS = StudyEvents("isolation", "point", POINTS, _IsolationBegin, _plan, RecordedIsolation, _left_out)
+
+
+RecordedMeasurement: TypeAlias = RecordedSweep | RecordedRates | RecordedIsolation
+
+
+def recorded_measurements(events: Iterable[Event]) -> list[RecordedMeasurement]:
+    """Read all that began among these events; without those that this version cannot read."""
+    found: list[RecordedMeasurement] = recorded_studies(events, (SWEEP_EVENTS, RATE_EVENTS, ISOLATION_EVENTS))
+    return found

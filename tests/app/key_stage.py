@@ -44,7 +44,7 @@ from tui.screen_registry import (
     WALL,
 )
 from tui.screens.shared.base import view_class
-from tui.screens.sweep.recorded import State
+from tui.screens.sweep.shown import State
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from collectors.model import Rows, Step, Table
-from collectors.reports.totals.between import LevelTotals
-from collectors.reports.totals.level import CountLevel, CountSubject
+from collectors.reports.totals.level import CountLevel, CountSubject, LevelTotals
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 from engine.replacing import replace

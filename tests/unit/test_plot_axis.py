@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collectors.field import Unit
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, Rounding, labelled_rows, labels_below, line_below
+from tui.widgets.plots import AXIS_CELLS, PlotAxis, Rounding, labelled_rows, labels_below, line_below
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from collectors.reports.event_rows import EVENT_TABLE
-from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
+from collectors.reports.export import EVENT_TABLE, FORMATS, TABLES, Selection, export_lines
 from collectors.reports.parquet import PARQUET, write_parquet
 from collectors.reports.slow_tables import SLOW_TABLES
 from collectors.session.reader import SessionReader

@@ -12,8 +12,7 @@ from collectors.metrics.running_sums import PER_OCTAVE
 from collectors.metrics.view import MetricLevel
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
-from tui.headless.metrics import serve, write_textfile
-from tui.headless.metrics_file import require_textfile
+from tui.headless.metrics import require_textfile, serve, write_textfile
 from tui.headless.metrics_server import DEFAULT_PORT, parse_address
 from tui.options.numbers import DECIMAL, FROM_ONE
 from tui.options.reading import PATIENCE_S, cost_option, reading_settings, root_options, tier_option

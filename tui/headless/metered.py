@@ -19,7 +19,7 @@ def require_metrics_file(path: Path | None) -> None:
         LunscopeError: it may not be.
     """
     if path is not None:
-        from tui.headless.metrics_file import require_textfile  # noqa: PLC0415 (few runs need it)
+        from tui.headless.metrics import require_textfile  # noqa: PLC0415 (few runs need it)
 
         require_textfile(path, METRICS_FILE)
 

@@ -172,7 +172,7 @@ class _PhaseSeries:
 
 
 def _fio_runs(result: RunResult | GroupResult, series: _PhaseSeries, found: FoundBelow) -> list[FioRun]:
-    from collectors.reports.fio_disks import fio_disks  # noqa: PLC0415 (few runs need it)
+    from collectors.reports.run_devices import fio_disks  # noqa: PLC0415 (few runs need it)
     from engine.results.fio_plot import FioRun  # noqa: PLC0415 (few runs need it)
 
     results = (result,) if isinstance(result, RunResult) else result.results

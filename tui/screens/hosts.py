@@ -29,8 +29,7 @@ from tui.text.columns import default_columns, figure_lines
 from tui.text.format import span_text
 from tui.text.glyphs import glyphs_of
 from tui.widgets.grid.table import Grid
-from tui.widgets.knob_slots import SlotLine, compose_knobs
-from tui.widgets.knobs import EffectPanel, KnobPanel
+from tui.widgets.knobs import EffectPanel, KnobPanel, SlotLine, compose_knobs
 from tui.widgets.line import TextLine
 
 _NO_FLEET = "one host only: lunscope fleet watch shows several"

@@ -10,8 +10,7 @@ from msgspec import Struct, field
 from collectors.reports.documents.json_values import Values, knob_key, knob_text, part, parts, text_of, texts
 from collectors.reports.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
-from engine.isolation.events import RecordedIsolation
-from engine.isolation.in_recording import recorded_measurements
+from engine.isolation.events import RecordedIsolation, recorded_measurements
 from engine.isolation.study import study_document as isolation_document
 from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates

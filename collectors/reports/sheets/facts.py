@@ -8,7 +8,7 @@ from collectors.graph import Lun, Path
 from collectors.kernel.hotplug_changes import size_text
 from collectors.reports.sheets.path_history import PathFailures, PathHistories, SwitchHistory
 from collectors.reports.sheets.sheet import SheetFact, SheetSection, common_fact, fact
-from collectors.reports.totals.between import LevelTotals
+from collectors.reports.totals.level import LevelTotals
 from collectors.session.time_format import iso_time
 from engine.text import safe_text, three_digits
 

@@ -7,8 +7,7 @@ import threading
 from msgspec import Struct
 
 from collectors.model import Sample
-from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.reports.totals.level import CountLevel, CountSubject
+from collectors.reports.totals.level import CountLevel, CountSubject, LevelTotals, largest_latency_ns, level_totals
 from collectors.tables.block.schema import DISK, PATH_ERRORS, PORT_ERRORS, TRACE
 from engine.replacing import replace
 

@@ -10,8 +10,15 @@ from msgspec import Struct
 
 from collectors.model import Topology
 from collectors.paths.groups import lun_name
-from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject, find_mark
+from collectors.reports.totals.level import (
+    WHOLE_HOST,
+    CountLevel,
+    CountSubject,
+    LevelTotals,
+    find_mark,
+    largest_latency_ns,
+    level_totals,
+)
 from collectors.sampling.schedule import SECOND_NS
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time

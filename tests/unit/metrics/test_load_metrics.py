@@ -17,7 +17,7 @@ from tests import needs
 from tests.unit.load_steps import Stretch, recorded_run
 from tests.unit.metrics.test_families import series
 from tui.headless.metered import metered
-from tui.headless.metrics_file import require_textfile
+from tui.headless.metrics import require_textfile
 
 KNOBS = Knobs(queue_depth=4, blocks=(BlockShare(4096, 50.0), BlockShare(8192, 50.0)), rate_iops=100.0)
 STEPS = recorded_run([Stretch(3, 1000, 1_000_000), Stretch(3, 500, 4_000_000)], idle=0).steps

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from engine.errors import LunscopeError, RefusedError, UsageError
 from tests.fake_kernel import FakeDisk, FakeKernel, busy_counters
 from tui.commands.metrics import command
-from tui.headless.metrics_file import MARK, replace_textfile, require_textfile
+from tui.headless.metrics import MARK, replace_textfile, require_textfile
 from tui.headless.metrics_server import ListenAddress, make_app, parse_address
 
 

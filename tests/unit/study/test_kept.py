@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from engine.events import Event, EventKind
-from engine.isolation.events import RecordedIsolation
-from engine.isolation.in_recording import recorded_measurements
+from engine.isolation.events import RecordedIsolation, recorded_measurements
 from engine.job.knobs import Knobs
 from engine.rate_search.events import RecordedRates
 from engine.study.points import LeftOut

@@ -22,9 +22,8 @@ from tui.screen_registry import COMPARE
 from tui.screens.compare.actions import PartKeys
 from tui.screens.compare.compare_work import Compared, CompareRequest, CompareWork
 from tui.screens.compare.comparison_rows import compare_rows, detail_text, side_text, summary_text
-from tui.screens.compare.curves import distribution_overlay, time_overlay
 from tui.screens.compare.parts import Part, TimePart
-from tui.screens.compare.plot import OverlayPlot
+from tui.screens.compare.plot import OverlayPlot, distribution_overlay, time_overlay
 from tui.screens.compare.table import CompareTable
 from tui.screens.shared.base import View
 from tui.transport import ReplayTransport

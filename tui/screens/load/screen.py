@@ -56,8 +56,7 @@ from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
 from tui.widgets.guard_panel import FEW_LINES, MOST_LINES, GuardPanel
-from tui.widgets.knob_slots import SlotLine, compose_knobs
-from tui.widgets.knobs import EffectPanel, KnobPanel
+from tui.widgets.knobs import EffectPanel, KnobPanel, SlotLine, compose_knobs
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import LoadForm
 

@@ -13,8 +13,15 @@ from collectors.paths.groups import lun_name
 from collectors.reports.sheets.facts import totals_section
 from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories, path_histories
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetSection
-from collectors.reports.totals.between import LevelTotals, largest_latency_ns, level_totals
-from collectors.reports.totals.level import WHOLE_HOST, CountLevel, CountSubject, cleared_at
+from collectors.reports.totals.level import (
+    WHOLE_HOST,
+    CountLevel,
+    CountSubject,
+    LevelTotals,
+    cleared_at,
+    largest_latency_ns,
+    level_totals,
+)
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.replacing import replace

@@ -32,8 +32,7 @@ from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit_name, width_of
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
-from tui.widgets.plot.canvas import Canvas
+from tui.widgets.plots import AXIS_CELLS, Canvas, PlotAxis, line_below, plot_lines
 from tui.widgets.spans import Spanned, Spans
 
 _MOST_LINES = 14

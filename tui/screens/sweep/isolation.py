@@ -16,10 +16,12 @@ from engine.isolation.study import IsolationPoint, IsolationStudy, point_name
 from engine.text import safe_text
 from tui.screens.sweep.answer import AnswerText
 from tui.screens.sweep.body import SweepBody
-from tui.screens.sweep.isolation_rows import IsolationRow, IsolationState, isolation_rows
-from tui.screens.sweep.isolation_words import (
+from tui.screens.sweep.isolation_rows import (
+    IsolationRow,
+    IsolationState,
     isolation_answer_text,
     isolation_point_text,
+    isolation_rows,
     isolation_verdict_text,
     isolation_words,
 )
@@ -29,8 +31,7 @@ from tui.screens.sweep.study_words import StudyWords
 from tui.sweep.state import RUNNING_PHASES
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, labels_below, plot_lines
-from tui.widgets.plot.canvas import Canvas
+from tui.widgets.plots import AXIS_CELLS, Canvas, PlotAxis, labels_below, plot_lines
 from tui.widgets.spans import Spanned, Spans
 
 

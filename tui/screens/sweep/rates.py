@@ -30,8 +30,7 @@ from tui.screens.sweep.shown import ShownMeasurement
 from tui.screens.sweep.study_words import StudyWords
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.axes import tick_label
-from tui.widgets.plot.axis import AXIS_CELLS, PlotAxis, line_below, plot_lines
-from tui.widgets.plot.canvas import Canvas
+from tui.widgets.plots import AXIS_CELLS, Canvas, PlotAxis, line_below, plot_lines
 from tui.widgets.spans import Spanned, Spans
 
 _CLASS = 12

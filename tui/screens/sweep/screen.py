@@ -20,8 +20,7 @@ from tui.screens.sweep.body import AnswersChanged, SweepBody
 from tui.screens.sweep.curves import CurvesBody
 from tui.screens.sweep.isolation import IsolationBody
 from tui.screens.sweep.rates import RateBody
-from tui.screens.sweep.recorded import State
-from tui.screens.sweep.shown import ShownMeasurement
+from tui.screens.sweep.shown import ShownMeasurement, State
 from tui.screens.sweep.start import SweepStarts
 from tui.screens.sweep.study_words import progress_text, reason_text
 from tui.screens.sweep.words import NO_SWEEP

@@ -1,1 +1,0 @@
-"""Plots of figures over each other: a canvas of cells, and axes with round values."""
