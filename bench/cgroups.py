@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collectors.sampling.throttle_program import Waits
+from collectors.sampling.programs import Waits
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.throttle import ThrottleWaits

@@ -15,8 +15,7 @@ from pathlib import Path
 from collectors.advice.finding import FindingKind, in_order
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.exact.probe.client import connect, helper_path
-from collectors.exact.program_source import NFS_CALLS, THROTTLE
-from collectors.exact.tracer_supervisor import full_refusal
+from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE, full_refusal
 from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of

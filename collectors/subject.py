@@ -27,10 +27,9 @@ from collectors.model import (
     Tier,
     Topology,
 )
-from collectors.sampling.nfs_program import NfsProgram
+from collectors.sampling.programs import NfsProgram, ThrottleProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.reading_settings import ReadingSettings
-from collectors.sampling.throttle_program import ThrottleProgram
 from engine.text import safe_text
 
 

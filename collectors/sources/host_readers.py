@@ -11,10 +11,9 @@ from collectors.all_subjects import SUBJECTS
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.model import Tier
 from collectors.paths.watch import PathWatch
-from collectors.sampling.nfs_program import NfsProgram
+from collectors.sampling.programs import NfsProgram, ThrottleProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.reading_settings import ReadingSettings
-from collectors.sampling.throttle_program import ThrottleProgram
 from collectors.subject import SampledHost
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts

@@ -169,7 +169,7 @@ class LiveSource:
     def _start(self) -> HostReaders:
         if self._host is None:
             # What these need can wait until the first screen is drawn.
-            from collectors.exact.program_source import NFS_CALLS, THROTTLE  # noqa: PLC0415
+            from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE  # noqa: PLC0415
             from collectors.sources.host_readers import HostReaders  # noqa: PLC0415
 
             self._host = HostReaders.start(

@@ -10,7 +10,7 @@ from engine.events import Event, EventKind
 from tui.text.glyphs import UNICODE
 from tui.widgets.chart.axes import TimeScale
 from tui.widgets.chart.model import ChartFrame
-from tui.widgets.event_marks import (
+from tui.widgets.time_axis import (
     MOST_CELLS,
     EventGroup,
     groups_in_sight,

@@ -8,7 +8,7 @@ from textual.geometry import Size
 
 from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Rows
-from collectors.paths.storage import storage_of_disks
+from collectors.paths.groups import storage_of_disks
 from tests.app.shows import OneWidget, disks
 from tui.history.charts import History
 from tui.history.trends import Trends, rows_of

@@ -15,8 +15,7 @@ from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import receive
 from collectors.exact.probe.server import Limits, ProbeServer
 from collectors.exact.tracer import Tracer
-from collectors.sampling.nfs_program import NfsCalls, NfsProgram, NfsSlowCalls
-from collectors.sampling.throttle_program import ThrottleProgram, Waits
+from collectors.sampling.programs import NfsCalls, NfsProgram, NfsSlowCalls, ThrottleProgram, Waits
 from tests.unit.hand_tracer import HandTracer
 
 MYSELF = Admission(frozenset({os.getuid()}))

@@ -19,7 +19,7 @@ from collectors.model import Frame, Sample, Step
 from collectors.rates import derive
 from collectors.reports.export import Selection, export_lines
 from collectors.reports.report import ReportOptions, report_json, report_text
-from collectors.sampling.nfs_program import NO_TRANSPORT, NfsCalls, NfsProgram, NfsSlowCalls
+from collectors.sampling.programs import NO_TRANSPORT, NfsCalls, NfsProgram, NfsSlowCalls
 from collectors.sampling.reading import Reading
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter

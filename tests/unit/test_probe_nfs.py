@@ -11,8 +11,8 @@ import pytest
 from collectors.exact.probe.client import HelperNfs, connect_nfs
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import PATH_VARIABLE, Message
-from collectors.exact.program_source import NFS_CALLS
-from collectors.sampling.nfs_program import NfsCalls
+from collectors.exact.tracer_supervisor import NFS_CALLS
+from collectors.sampling.programs import NfsCalls
 from engine import _native
 from engine.errors import LunscopeError
 from tests.unit.hand_tracer import HandTracer

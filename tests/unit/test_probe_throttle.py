@@ -11,9 +11,9 @@ from collectors.exact.probe.client import HelperThrottle, HelperTracer, connect_
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import PATH_VARIABLE, VERSION, Message
 from collectors.exact.probe.share import MOST_CELLS, ThrottleShare
-from collectors.exact.program_source import THROTTLE
+from collectors.exact.tracer_supervisor import THROTTLE
 from collectors.model import Rows, Table
-from collectors.sampling.throttle_program import ThrottleProgram, Waits
+from collectors.sampling.programs import ThrottleProgram, Waits
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.throttle import ThrottleWaits
 from engine import _native

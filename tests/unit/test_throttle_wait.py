@@ -14,8 +14,8 @@ import pytest
 from collectors.kernel.identity import device_key
 from collectors.model import Histograms, Rows, Step, Table
 from collectors.reports.report import ReportOptions, report_json, report_text
+from collectors.sampling.programs import ThrottleProgram, Waits
 from collectors.sampling.reading import Reading
-from collectors.sampling.throttle_program import ThrottleProgram, Waits
 from collectors.tables.block.schema import DISK
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP

@@ -11,7 +11,7 @@ from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
 from collectors.exact.probe.server import ProbeServer, QuietLog
-from collectors.exact.program_source import NFS_CALLS, THROTTLE
+from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE
 from engine import _native
 from engine.errors import LunscopeError
 from engine.text import safe_text

@@ -22,7 +22,7 @@ from collectors.graph import Graph
 from collectors.hotness import HEAT_ORDER, verdict, with_hot_order
 from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
-from collectors.paths.storage import OTHER, storage_of_disks
+from collectors.paths.groups import OTHER, storage_of_disks
 from collectors.registry import get_field
 from engine.text import safe_text
 from tui.app_state import AppState

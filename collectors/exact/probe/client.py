@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE, VERSION, Message, MessageError, receive, send
 from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, Cells, ProcessIos, no_process_ios
-from collectors.sampling.nfs_program import (
+from collectors.sampling.programs import (
     CALL_CELL_COLUMNS,
     CALL_COLUMNS,
+    CELL_COLUMNS,
     SLOW_CALL_COLUMNS,
+    WAIT_COLUMNS,
     NfsCalls,
     NfsSlowCalls,
+    Waits,
     no_slow_calls,
 )
-from collectors.sampling.throttle_program import CELL_COLUMNS, WAIT_COLUMNS, Waits
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 

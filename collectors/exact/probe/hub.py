@@ -13,8 +13,7 @@ from collectors.exact.probe.share import NfsShare, ThrottleShare
 from collectors.exact.processes import added
 from collectors.exact.tracer import PROCESS_COLUMNS, SLOW_COLUMNS, ProcessIos, Tracer, no_process_ios
 from collectors.model import Kind
-from collectors.sampling.nfs_program import NfsProgram
-from collectors.sampling.throttle_program import ThrottleProgram
+from collectors.sampling.programs import NfsProgram, ThrottleProgram
 from collectors.tables.block.schema import TRACE
 
 MOST_SLOW = 256

@@ -11,16 +11,17 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from collectors.exact.probe.message import Message
-from collectors.sampling.nfs_program import (
+from collectors.sampling.programs import (
     CALL_CELL_COLUMNS,
     CALL_COLUMNS,
+    CELL_COLUMNS,
     SLOW_CALL_COLUMNS,
     NfsCalls,
     NfsProgram,
     NfsSlowCalls,
+    ThrottleProgram,
     no_slow_calls,
 )
-from collectors.sampling.throttle_program import CELL_COLUMNS, ThrottleProgram
 
 
 class _Closable(Protocol):

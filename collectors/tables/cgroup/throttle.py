@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.model import Histograms, Rows, Table
 from collectors.sampling.attached import FIRST_PAUSE_S, AttachedProgram
-from collectors.sampling.throttle_program import ThrottleProgram
+from collectors.sampling.programs import ThrottleProgram
 from collectors.tables.cgroup.schema import CGROUP, THROTTLE_SCALE, THROTTLE_SERIES, THROTTLED
 from collectors.tables.cgroup.tree import Group
 from engine.errors import words_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Histograms, Rows, Table
 from collectors.sampling.attached import FIRST_PAUSE_S, AttachedProgram
-from collectors.sampling.nfs_program import SLOW_CALL_COLUMNS, NfsCalls, NfsProgram, NfsSlowCalls
+from collectors.sampling.programs import SLOW_CALL_COLUMNS, NfsCalls, NfsProgram, NfsSlowCalls
 from collectors.sampling.slow_rows import chosen, command_words, ranks
 from collectors.tables.nfs.clients import ClientMounts
 from collectors.tables.nfs.schema import (

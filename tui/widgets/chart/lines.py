@@ -42,8 +42,7 @@ from tui.widgets.chart.model import (
     cell_of,
 )
 from tui.widgets.chart.plot import EVENT_LABEL, EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
-from tui.widgets.event_marks import place_labels
-from tui.widgets.time_axis import TimeAxis, TimeAxisStyle, time_axis
+from tui.widgets.time_axis import TimeAxis, TimeAxisStyle, place_labels, time_axis
 
 _VALUE_WIDTH = 5
 Run = tuple[str, str]

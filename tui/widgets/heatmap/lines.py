@@ -19,7 +19,6 @@ from collectors.latency.cache_bands import CacheBands
 from tui.text.glyphs import Glyphs
 from tui.text.safe import fit, width_of
 from tui.widgets.chart.axes import LABEL_WIDTH, tick_label
-from tui.widgets.event_marks import EventGroup, groups_in_sight, place_labels
 from tui.widgets.heatmap.legend import LEAST_MS_NS, PLAIN, cursor_text, latency_text, legend
 from tui.widgets.heatmap.model import LEVELS, HeatData, HeatPicture, label_values_ns
 from tui.widgets.heatmap.plot import (
@@ -37,7 +36,7 @@ from tui.widgets.heatmap.plot import (
     UNKNOWN,
     HeatPlot,
 )
-from tui.widgets.time_axis import TimeAxisStyle, time_axis_line
+from tui.widgets.time_axis import EventGroup, TimeAxisStyle, groups_in_sight, place_labels, time_axis_line
 
 PARTS: Mapping[int, str] = {
     PLAIN: "title",

@@ -1,4 +1,4 @@
-"""Interface of the program on the kernel's tracepoint of NFS calls, run by this process or by the probe helper."""
+"""Interfaces of the programs on NFS calls and on the block throttle, run by this process or by the probe helper."""
 
 from __future__ import annotations
 
@@ -52,6 +52,31 @@ class NfsProgram(Protocol):
 
     def losses(self) -> tuple[int, int]:
         """Count calls beyond the places, and those that the kernel skipped the program for."""
+
+    def close(self) -> None:
+        """Detach."""
+
+
+PLACES = 8192
+"""Pairs of group and device with counters of their own; those of removed groups stay until the programs start again."""
+
+Waits = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""Rows of cgroup, major, minor, I/Os and nanoseconds since the start; cells of row, bucket, count of the interval."""
+WAIT_COLUMNS, CELL_COLUMNS = 5, 3
+
+
+class ThrottleProgram(Protocol):
+    """Programs on the block throttle; implemented by engine._native.ThrottleTracer."""
+
+    def read(self) -> Waits:
+        """Return all waits since the start, and the histograms since the last call.
+
+        Raises:
+            OSError: the programs are gone.
+        """
+
+    def losses(self) -> tuple[int, int]:
+        """Count I/Os of groups beyond PLACES, and I/Os held beyond the room for them."""
 
     def close(self) -> None:
         """Detach."""
