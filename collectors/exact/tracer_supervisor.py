@@ -1,4 +1,4 @@
-"""Programs of exact time, run by this process or by the probe helper where it lacks the rights; attached in a thread."""
+"""Programs of exact time, of this process or of the probe helper where it lacks the rights; attached in a thread."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class _HelperProgram:
 
 
 class HelperThrottle(_HelperProgram):
-    """Programs on the block throttle that run in the helper; implements throttle_program.ThrottleProgram."""
+    """Programs on the block throttle that run in the helper; implements programs.ThrottleProgram."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
@@ -237,7 +237,7 @@ class HelperThrottle(_HelperProgram):
 
 
 class HelperNfs(_HelperProgram):
-    """Program on NFS calls that runs in the helper; implements nfs_program.NfsProgram."""
+    """Program on NFS calls that runs in the helper; implements programs.NfsProgram."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
