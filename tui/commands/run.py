@@ -9,17 +9,13 @@ from typing import Any
 import click
 
 from engine.errors import UsageError
-from engine.events import Event
 from engine.job.formats.choose import save_job as write_job
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import require_permission, validate_scenario, validate_together
-from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
-from engine.running.control import LoadControl
 from engine.text import safe_text
-from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
-from tui.headless.metered import metered, require_metrics_file
+from tui.headless.metered import require_metrics_file
 from tui.headless.precondition import precondition_code, preconditioning, run_precondition
 from tui.headless.run_output import ResultOutput
 from tui.headless.runs import run_headless
@@ -36,7 +32,7 @@ from tui.options.run_jobs import (
     with_steady_search,
 )
 from tui.options.session import load_metrics_option, session_options
-from tui.options.watching import Watching, open_source
+from tui.options.watching import Watching
 from tui.process.standard_streams import say
 
 SCREEN_TARGETS = 4
@@ -116,7 +112,12 @@ def command(
         validate(only.job)
         first = preconditioning(only.job, permissions, wanted=precondition)
         go_on_in_child()
-        return precondition_code(first) or _on_screen(only.job, permissions, watching)
+        code = precondition_code(first)
+        if code:
+            return code
+        from tui.commands.watched_on_screen import watch_host  # noqa: PLC0415 (textual is loaded for the screen only)
+
+        return watch_host(watching, only.job, permissions)
     read = with_ends(read)
     for phase in read.jobs:
         validate_together(phase)
@@ -137,29 +138,3 @@ def _save(read: ReadJob, path: Path) -> int:
     for line in write_job(path, read.scenarios):
         say(f"{safe_text(str(path))}: {line}")
     return 0
-
-
-def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
-    from tui.app.start import start  # noqa: PLC0415 (textual is loaded for the screen only)
-    from tui.app_input import AppInput  # noqa: PLC0415 (the screen only)
-    from tui.kept import recent_targets  # noqa: PLC0415 (the screen only)
-    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
-
-    control, sweeps = LoadControl(), SweepSeries()
-    events: list[Event] = []
-    source, recording = open_source(watching, control)
-    code = start(
-        AppInput(
-            metered(source, watching.metrics_file, lambda: control.status.knobs, on_screen=True),
-            LoadController(control, job, permissions, recent=recent_targets()),
-            recording,
-            autostart=True,
-            sweeps=sweeps,
-            alert_service=watching.alerts,
-            is_summed_up=True,
-            tune_root=watching.sysfs,
-        ),
-        keep_events=events.extend,
-    )
-    return sum_up(control, recording, code, sweeps, events)

@@ -53,4 +53,4 @@ def command(
         from tui.options.watching import Watching  # noqa: PLC0415
     alerts = alert_service(alert, alert_command, on_screen=True)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier, alerts)
-    return watch_host(watching, theme, mouse=not no_mouse)
+    return watch_host(watching, theme=theme, mouse=not no_mouse)
