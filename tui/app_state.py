@@ -14,11 +14,10 @@ from tui.alert_state import AlertState
 from tui.app_input import AppInput
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
-from tui.kept import Choices, Density
+from tui.kept import AxisChoice, Choices, Density
 from tui.screen_registry import HOSTS, ScreenEntry
 from tui.text.format import SECOND_NS
 from tui.transport import Transport
-from tui.widgets.chart.model import AxisChoice
 
 if TYPE_CHECKING:
     from collectors.latency.recording_peaks import RecordingPeaks

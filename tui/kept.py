@@ -222,3 +222,12 @@ class Density(StrEnum):
         """The next one, after the last the first."""
         every = tuple(Density)
         return every[(every.index(self) + 1) % len(every)]
+
+
+class AxisChoice(StrEnum):
+    """How the axis of values runs."""
+
+    AUTO = "automatic"
+    """Logarithmic where the largest value would flatten the rest."""
+    LOG = "logarithmic"
+    LINEAR = "linear"

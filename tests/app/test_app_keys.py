@@ -38,7 +38,7 @@ from tests.app.stage import (
 from tests.app.still_sessions import group_of
 from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
-from tui.kept import Density
+from tui.kept import AxisChoice, Density
 from tui.keys import ACTIONS, BY_ID
 from tui.load.knob_memory import KnobSlot
 from tui.screen_registry import OVERVIEW, TABS, ScreenEntry
@@ -60,7 +60,6 @@ from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.tune.drawer import NOT_HERE, TuneDrawer
 from tui.sweep.state import SweepPhase
-from tui.widgets.chart.model import AxisChoice
 from tui.widgets.grid.table import Grid
 from tui.widgets.header import KeyLine
 

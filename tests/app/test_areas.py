@@ -13,10 +13,11 @@ from textual.pilot import Pilot
 
 from collectors.field import Thresholds, Unit
 from tests.app.shows import OneWidget, text_of
+from tui.kept import AxisChoice
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.chart.areas import EIGHTHS, EMPTY, LOWER, UPPER, area_columns, fill_areas
 from tui.widgets.chart.axes import linear_axis, scale_to
-from tui.widgets.chart.model import AxisChoice, ChartSeries, Stack, is_logarithmic
+from tui.widgets.chart.model import ChartSeries, Stack, is_logarithmic
 from tui.widgets.chart.widget import Chart
 
 NAN = math.nan

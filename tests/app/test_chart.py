@@ -19,9 +19,9 @@ from collectors.field import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
 from tests.app.stage import drawn_again
+from tui.kept import AxisChoice
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.chart.axes import clock_ticks, envelope, linear_axis, log_axis, scale_to, tick_label
-from tui.widgets.chart.model import AxisChoice
 from tui.widgets.chart.plot import BLANK, first_true, owner_runs, pack, trace
 from tui.widgets.chart.widget import Chart, ChartSeries
 

@@ -20,10 +20,10 @@ from tests.app.taken import SnapCompare
 from tests.app.test_snapshots import played
 from tui.app.app import LunscopeApp
 from tui.app_input import AppInput
+from tui.kept import AxisChoice
 from tui.screens.settings.screen import SettingsDialog
 from tui.screens.settings.shown_setting import Origin, ShownSetting, lines_to_keep, write_beside
 from tui.settings import load_settings
-from tui.widgets.chart.model import AxisChoice
 
 SMALL_TO_LARGE = ((60, 20), *SIZES)
 

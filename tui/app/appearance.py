@@ -18,9 +18,9 @@ from engine.background_call import BackgroundCall
 from engine.config import config_file
 from engine.errors import LunscopeError
 from engine.text import safe_text
+from tui.kept import AxisChoice
 from tui.text.format import SECOND_NS, span_text
 from tui.textual_internals.screens import shown_lines
-from tui.widgets.chart.model import AxisChoice
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

@@ -10,11 +10,10 @@ from engine.replacing import replace
 from tui.app.appearance import SPANS_S
 from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, SamplingKeys
 from tui.app.settings_in_force import at_next_start
-from tui.kept import Density
+from tui.kept import AxisChoice, Density
 from tui.screens.settings.shown_setting import Origin, ShownSetting
 from tui.settings import GLYPHS
 from tui.text.format import SECOND_NS, span_text
-from tui.widgets.chart.model import AxisChoice
 
 if TYPE_CHECKING:
     from tui.app.app import LunscopeApp

@@ -10,6 +10,7 @@ from collectors.model import Source, Step
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
 from tui.options.session import METRICS_FILE
+from tui.process.standard_streams import say
 
 
 def require_metrics_file(path: Path | None) -> None:
@@ -34,7 +35,7 @@ def metered(source: Source, path: Path | None, knobs: Callable[[], Knobs | None]
         return source
     from collectors.metrics.loads import LoadMetrics  # noqa: PLC0415 (few runs need it)
     from collectors.sources.recorder import ObservedSource  # noqa: PLC0415 - as above
-    from tui.headless.metrics import TextfileWriter, say  # noqa: PLC0415 - as above
+    from tui.headless.metrics import TextfileWriter  # noqa: PLC0415 - as above
 
     metrics = LoadMetrics(knobs)
     # A line on stderr would be drawn over by the screens.

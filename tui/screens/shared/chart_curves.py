@@ -13,7 +13,8 @@ from collectors.series import Series
 from engine.replacing import replace
 from tui.app_state import AppState
 from tui.history.subjects import row_of
-from tui.widgets.chart.model import AxisChoice, ChartSeries, Stack
+from tui.kept import AxisChoice
+from tui.widgets.chart.model import ChartSeries, Stack
 from tui.widgets.chart.widget import WAITING, Chart
 from tui.widgets.grid.table import Grid
 

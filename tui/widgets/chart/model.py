@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
@@ -13,19 +12,10 @@ from textual.geometry import Size
 
 from collectors.field import Thresholds, Unit
 from engine.events import Event
+from tui.kept import AxisChoice
 from tui.text.glyphs import Glyphs
 from tui.widgets.chart.axes import LABEL_WIDTH, Axis, TimeScale, linear_axis, log_axis, scale_to
 from tui.widgets.chart.plot import columns_for
-
-
-class AxisChoice(StrEnum):
-    """How the axis of values runs."""
-
-    AUTO = "automatic"
-    """Logarithmic where the largest value would flatten the rest."""
-    LOG = "logarithmic"
-    LINEAR = "linear"
-
 
 _AXIS_WIDTH = LABEL_WIDTH + 1
 _AXIS_FROM_WIDTH = 24

@@ -17,19 +17,10 @@ from textual.strip import Strip
 from collectors.field import Unit
 from engine.events import Event
 from engine.replacing import replace
+from tui.kept import AxisChoice
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.lines import ChartPainter, empty_lines
-from tui.widgets.chart.model import (
-    AxisChoice,
-    ChartData,
-    ChartSeries,
-    ChartStyle,
-    Scales,
-    Stack,
-    ValueAxis,
-    choose_scales,
-    divide,
-)
+from tui.widgets.chart.model import ChartData, ChartSeries, ChartStyle, Scales, Stack, ValueAxis, choose_scales, divide
 from tui.widgets.painted import Painted
 from tui.widgets.time_axis import TimeAxis
 
