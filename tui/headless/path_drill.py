@@ -22,8 +22,8 @@ from engine.tune.record import names_text
 from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target
-from tui.headless.held_change import say
 from tui.headless.signals import EndingSignals
+from tui.process.standard_streams import say
 
 _POLL_S = 0.1
 
