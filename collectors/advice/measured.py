@@ -12,13 +12,14 @@ from collectors.reports.documents.content import Section
 from collectors.reports.documents.findings import finding_section
 from collectors.reports.documents.study import study_sections
 from collectors.reports.documents.sweep import sweep_sections
-from collectors.reports.documents.sweep_file import swept_of, swept_of_rates
+from collectors.reports.documents.sweep_file import swept_of, swept_of_need, swept_of_rates
 from engine.isolation.study import IsolationStudy, study_document
 from engine.rate_search.runner import RateResult
+from engine.sizing.outcome import SizedSweep
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document
 from engine.sweep.runner import SweepResult
 
-Answer: TypeAlias = SweepResult | RateResult | IsolationStudy | PresetOutcome | None
+Answer: TypeAlias = SweepResult | SizedSweep | RateResult | IsolationStudy | PresetOutcome | None
 """None stands for a study that did not begin."""
 
 
@@ -32,6 +33,8 @@ def _sections(answer: Answer) -> Sequence[Section]:
     match answer:
         case SweepResult():
             return sweep_sections(swept_of(answer))
+        case SizedSweep():
+            return sweep_sections(swept_of_need(answer))
         case RateResult():
             return sweep_sections(swept_of_rates(answer))
         case IsolationStudy(points=[_, *_]):
@@ -44,6 +47,7 @@ def _sections(answer: Answer) -> Sequence[Section]:
 
 def answer_findings(answers: Sequence[Answer]) -> tuple[Finding, ...]:
     """Find what limited them."""
-    closed = (found for each in answers if isinstance(each, SweepResult) for found in findings_of_sweep(each))
+    sweeps = (each.result if isinstance(each, SizedSweep) else each for each in answers)
+    closed = (found for each in sweeps if isinstance(each, SweepResult) for found in findings_of_sweep(each))
     rates = (found for each in answers if isinstance(each, RateResult) for found in findings_of_rates(each))
     return (*closed, *rates)

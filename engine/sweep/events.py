@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, Struct, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine.job.spec import JobSpec
 from engine.replacing import replace
@@ -30,6 +32,7 @@ class _SweepBegin(Struct, frozen=True):
     part: str | UnsetType = UNSET
     following: str | UnsetType = UNSET
     """Parts after it, a line each."""
+    rounds: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
 
 
 def begin_event(plan: SweepPlan) -> tuple[str, Data]:
@@ -38,6 +41,7 @@ def begin_event(plan: SweepPlan) -> tuple[str, Data]:
     begin = _SweepBegin("\n".join(axes), "\n".join(limits), plan.rule.percent)
     if plan.preset:
         begin = replace(begin, preset=plan.preset, part=plan.part, following="\n".join(plan.following or ()))
+        begin = replace(begin, rounds=plan.rounds or UNSET)
     return f"sweep over {' x '.join(axes)}: {plan.points} points", SWEEP_EVENTS.begin_data(begin)
 
 
@@ -65,7 +69,7 @@ def _plan(begin: _SweepBegin) -> tuple[SweepPlan, int]:
     if not axes:
         raise ValueError("no axes")
     limits = tuple(map(Limit.parse, begin.limits.splitlines()))
-    plan = combine(JobSpec(), axes, limits, StopRule(percent=begin.percent))
+    plan = combine(JobSpec(), axes, limits, StopRule(percent=begin.percent), begin.rounds or 0)
     if begin.preset:
         # Each of its points is measured once.
         curves = tuple(replace(curve, search=replace(curve.search, next_load=each_once)) for curve in plan.curves)

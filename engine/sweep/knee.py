@@ -16,7 +16,7 @@ from engine.replacing import replace
 from engine.statistics.student_t import t_quantile
 from engine.statistics.warmup import Trend
 from engine.sweep.busy_host import busy_host_pct
-from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
+from engine.sweep.curve import STEPS_PER_OCTAVE, Curves, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.repeats import Repeats, spread_of
@@ -157,6 +157,14 @@ def _little(trials: list[Trial]) -> LittleCheck | None:
     return max(checks, key=lambda check: abs(check.deviation), default=None)
 
 
+def fit_trials(trials: Sequence[Trial]) -> Curves:
+    """Fit the throughputs over the loads; a drift is taken out where enough is measured again to tell it from these."""
+    loads, iops = (np.array([getattr(trial, name) for trial in trials]) for name in ("load", "iops"))
+    times_s = np.array([trial.start_s + trial.duration_s / 2 for trial in trials])
+    repeated = len(trials) >= max(_LEAST_WITH_DRIFT, len(set(loads.tolist())) + 3)
+    return fit_curves(Observations.of(loads, iops, times_s), with_drift=repeated)
+
+
 class _Curve:
     """The fitted curve, and what follows from it."""
 
@@ -164,10 +172,7 @@ class _Curve:
         self._trials = trials
         loads = np.array([trial.load for trial in trials])
         iops = np.array([trial.iops for trial in trials])
-        times_s = np.array([trial.start_s + trial.duration_s / 2 for trial in trials])
-        observed = Observations.of(loads, iops, times_s)
-        repeated = len(trials) >= max(_LEAST_WITH_DRIFT, len(set(loads.tolist())) + 3)
-        self._fit = fit_curves(observed, with_drift=repeated)
+        self._fit = fit_trials(trials)
         self._usl = fit_usl(loads, iops) if with_usl else None
         octaves = math.log2(loads.max() / loads.min())
         self._loads = np.geomspace(loads.min(), loads.max(), max(round(octaves * _DENSE_PER_OCTAVE), 8) + 1)

@@ -21,6 +21,7 @@ from engine.study.trial_file import TrialKind
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit, rule_for
+from engine.sweep.one_at_a_time import one_at_a_time
 from engine.sweep.points import Point
 from engine.sweep.setting_axis import SettingKnob
 from engine.sweep.trial import TRIALS, SearchStage, Trial
@@ -177,6 +178,8 @@ class SweepPlan(Struct, frozen=True):
     """Name of that part; empty where the preset has one only."""
     following: tuple[str, ...] | None = None
     """Names of the parts after it; None if that is not known."""
+    rounds: int = 0
+    """Where it shows the effect of each axis alone: how often all points are measured, in another order each time."""
 
     def job_at(self, curve: Curve) -> JobSpec:
         """Job of a curve: with the settings that vary.
@@ -232,6 +235,15 @@ class SweepPlan(Struct, frozen=True):
         lead = f"{name} {self.load.knob.key}=".lstrip()
         return [f"{lead}{load}" for load in loads]
 
+    def in_round(self, number: int) -> list[Curve]:
+        """Return the points in the order of a round: at random, and each second time the other way round.
+
+        So a drift is the effect of no axis: over two rounds one that is even takes nothing from any ratio.
+        """
+        curves = list(self.curves)
+        random.Random(self.job.seed + number // 2).shuffle(curves)  # noqa: S311 (order, not secrets)
+        return curves[::-1] if number % 2 else curves
+
     @property
     def points(self) -> int:
         """Different combinations that are measured at least once."""
@@ -240,7 +252,7 @@ class SweepPlan(Struct, frozen=True):
     @property
     def trials(self) -> int:
         """Measurements expected, with bisection and repetitions."""
-        return sum(curve.search.expected for curve in self.curves)
+        return self.rounds * self.points or sum(curve.search.expected for curve in self.curves)
 
     @property
     def expected_s(self) -> tuple[float, float]:
@@ -262,8 +274,9 @@ class SweepPlan(Struct, frozen=True):
     def known_by(self) -> tuple[object, ...]:
         """Whatever makes trials of another sweep useless for this one."""
         values = (self.job, *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
-        # In a grid the operator chose how long each point is measured.
-        return (*values, self.rule) if any(curve.search.next_load is not None for curve in self.curves) else values
+        # The operator chose how long each point is measured.
+        is_timed = self.rounds or any(curve.search.next_load is not None for curve in self.curves)
+        return (*values, self.rule) if is_timed else values
 
     @property
     def words(self) -> str:
@@ -275,9 +288,13 @@ class SweepPlan(Struct, frozen=True):
 
 
 def make_plan(
-    job: JobSpec, axes: tuple[SweepAxis, ...], limits: tuple[Limit, ...] = (), rule: StopRule | None = None
+    job: JobSpec,
+    axes: tuple[SweepAxis, ...],
+    limits: tuple[Limit, ...] = (),
+    rule: StopRule | None = None,
+    rounds: int = 0,
 ) -> SweepPlan:
-    """Combine the axes over a job.
+    """Combine the axes over a job; with rounds each value is set alone, and measured in each of them.
 
     Raises:
         UsageError: no axis, the same knob twice, too many points, or a combination that this job cannot have.
@@ -295,22 +312,27 @@ def make_plan(
             f"--vary: {points:,} points would take {rough_time(usual_s)}; "
             f"the most is {MOST_POINTS:,}: give fewer values"
         )
-    plan = combine(job, axes, limits, rule or rule_for(limits))
+    plan = combine(job, axes, limits, rule or rule_for(limits), rounds)
     _check_settings(plan)
     plan = replace(plan, curves=tuple(_on_its_targets(plan, curve) for curve in plan.curves))
     _check(plan)
     return plan
 
 
-def combine(job: JobSpec, axes: tuple[SweepAxis, ...], limits: tuple[Limit, ...], rule: StopRule) -> SweepPlan:
+def combine(
+    job: JobSpec, axes: tuple[SweepAxis, ...], limits: tuple[Limit, ...], rule: StopRule, rounds: int = 0
+) -> SweepPlan:
     """Combine axes without any check, as for a sweep that was measured elsewhere."""
-    load = load_axis(axes)
-    curves = tuple(_curves(job, load, tuple(axis for axis in axes if axis is not load)))
-    return SweepPlan(job, axes, load, curves, limits, rule)
+    load = None if rounds else load_axis(axes)
+    others = tuple(axis for axis in axes if axis is not load)
+    points = one_at_a_time(others) if rounds else itertools.product(*(axis.values for axis in others))
+    return SweepPlan(job, axes, load, tuple(_curves(job, load, others, points)), limits, rule, rounds=rounds)
 
 
-def _curves(job: JobSpec, load: SweepAxis | None, others: tuple[SweepAxis, ...]) -> Iterator[Curve]:
-    for index, values in enumerate(itertools.product(*(axis.values for axis in others))):
+def _curves(
+    job: JobSpec, load: SweepAxis | None, others: tuple[SweepAxis, ...], points: Iterable[tuple[Any, ...]]
+) -> Iterator[Curve]:
+    for index, values in enumerate(points):
         knobs = job.knobs if load is None else load.knob.turned(job.knobs, load.values[0])
         for axis, value in zip(others, values, strict=True):
             knobs = axis.knob.turned(knobs, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -103,7 +103,10 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
         return self.result_so_far(COMPLETE)
 
     def wanted(self) -> Generator[Wanted[Point, Trial]]:
-        """Take the stages of the search one after the other, each over all curves."""
+        """Take the stages of the search one after the other, each over all curves; or all points, round by round."""
+        if self.plan.rounds:
+            yield from self._rounds()
+            return
         for stage in SearchStage:
             points = (
                 self._wanted(curve, load, stage)
@@ -117,6 +120,13 @@ class SweepRunner(StudyRunner[Point, Trial, SweepResult]):
                 yield from shuffled
             else:
                 yield from points
+
+    def _rounds(self) -> Iterator[Wanted[Point, Trial]]:
+        """Take each point once in a round."""
+        for number in range(self.plan.rounds):
+            for curve in self.plan.in_round(number):
+                if len(self._trials[curve.index]) <= number:
+                    yield self._wanted(curve, curve.search.loads[0], SearchStage.LADDER)
 
     def _wanted(self, curve: Curve, load: int, stage: SearchStage) -> Wanted[Point, Trial]:
         return Wanted(Point(curve.index, load), curve.index, functools.partial(self._measure, curve, load, stage))

@@ -28,6 +28,7 @@ from tui.headless.after_screens import sum_up_series
 from tui.headless.isolation import IsolationLimits, run_isolation
 from tui.headless.preset import LIST, list_presets, run_preset
 from tui.headless.rates import RatesAsked, rate_ranges, search_rates
+from tui.headless.sizing import parse_need, plan_need, size_from_file, sized, sizing_axes
 from tui.headless.sweep import SweepOutput, run_sweep
 from tui.options.alerts import alert_options, alerts_of_load
 from tui.options.job import (
@@ -70,6 +71,19 @@ from tui.options.watching import Watching, open_source
     "open_loop",
     is_flag=True,
     help="After the closed loops, an open loop at 10 % to 100 % of the highest throughput of each curve.",
+)
+@click.option(
+    "--need",
+    metavar="TEXT",
+    help="How many disks it takes, at which queue depth, such as '300k IOPS, p99<2ms' or '2 GB/s': measured with 1, "
+    "2, 4 ... of the targets, and extrapolated to twice as many at most.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of --need: measure nothing, read a recording or what sweep --json printed.",
 )
 @click.option(
     "--preset",
@@ -126,6 +140,8 @@ def command(
     slo: tuple[str, ...],
     goal: str | None,
     open_loop: bool,
+    need: str | None,
+    source: Path | None,
     preset: str | None,
     toggle: str | None,
     toggle_back: str | None,
@@ -158,6 +174,8 @@ def command(
     With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
     I/Os may arrive, whatever completes, so that each limit is kept.
 
+    With --need it says how many disks a throughput within limits takes, at which queue depth, or why no number does.
+
     With --preset it measures the axes of a published study, each point once, and prints the study's tables.
 
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for usage
@@ -165,6 +183,11 @@ def command(
     """
     if preset == LIST:
         return list_presets()
+    if source is not None:
+        options = {"--vary": vary, "--slo": slo, "--preset": preset, "--trials": trials, "--record": record}
+        others = {**options, "--open-loop": open_loop, "--target": knobs["target"], "JOB": job_file}
+        return size_from_file(source, need, others, as_json=as_json)
+    wanted = None if need is None else parse_need(need)
     read = read_work(job_file, sections, LoadOptions(**knobs))
     if read.search is not None:
         vary = vary or (read.search.vary,)
@@ -177,6 +200,7 @@ def command(
     _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
     _check_toggle(toggle, toggle_back, preset)
     _check_isolation(preset, cap, within)
+    _check_need(need, preset, is_else=wants_rates or open_loop or bool(limits))
     permissions = make_permissions(
         allow_write, destroy_data=destroy_data, typed=knobs["target"], scratch_dir=scratch_dir
     )
@@ -190,15 +214,17 @@ def command(
         if preset == ISOLATION:
             return run_isolation(job, IsolationLimits(cap, within), asked, permissions, output)
         return run_preset(job, preset, asked, permissions, output)
+    if wanted is not None:
+        axes = sizing_axes(axes, read.scenarios[0].job, knobs)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates or open_loop:
         has_depth = _has_depth(job_file, knobs)
         searched = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=has_depth, open_loop=open_loop)
         return search_rates(job, searched, permissions, output)
-    plan = make_plan(job, axes, limits)
+    plan = make_plan(job, axes, limits) if wanted is None else plan_need(job, axes, wanted)
     require_write_permission(plan, permissions)
     check_tuning(plan)
-    return run_sweep(plan, permissions, output)
+    return run_sweep(plan, permissions, output, None if wanted is None else sized(wanted))
 
 
 def _check_open_loop(
@@ -208,6 +234,11 @@ def _check_open_loop(
         raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
     if open_loop and (wants_rates or preset is not None or not axes):
         raise UsageError("--open-loop follows closed loops: give --vary qd=1..64 or the like, and no rate or --preset")
+
+
+def _check_need(need: str | None, preset: str | None, *, is_else: bool) -> None:
+    if need is not None and (is_else or preset is not None):
+        raise UsageError("--need: it has its limits itself, of closed loops: leave out --slo, rates and --preset")
 
 
 def _check_toggle(toggle: str | None, toggle_back: str | None, preset: str | None) -> None:

@@ -20,6 +20,8 @@ from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.document import open_loop, rate_document
 from engine.rate_search.runner import RateResult
 from engine.running.control import LoadControl
+from engine.sizing.document import sizing_document
+from engine.sizing.outcome import SizedSweep
 from engine.strict_json import dump_json
 from engine.study.order import NextStudy, Study, StudyOrder
 from engine.sweep.document import Document, sweep_document
@@ -194,6 +196,9 @@ def answer_document(
             return {**outcome_document(outcome), **found}
         case [IsolationStudy(points=[_, *_]) as study]:
             return {**study_document(study), **found}
+        case [SizedSweep() as sized]:
+            document = sweep_document(sized.result, targets)
+            document["sizing"] = sizing_document(sized.need, sized.sizings)
         case [SweepResult() as closed, *rest]:
             document = sweep_document(closed, targets)
             for each in rest:

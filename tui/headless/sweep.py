@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -81,14 +82,23 @@ def opened(files: ExitStack, path: Path | None, plan: KeptPlan[Trial], trial: st
     return file
 
 
-def run_sweep(plan: SweepPlan, permissions: Permissions, output: SweepOutput) -> int:
+def run_sweep(
+    plan: SweepPlan, permissions: Permissions, output: SweepOutput, whole: Callable[..., Any] | None = None
+) -> int:
     """Measure a plan until it is done or a signal comes, and print what it says; returns the exit code.
+
+    Args:
+        plan: what is measured.
+        permissions: writes that are allowed.
+        output: where the results go.
+        whole: makes what is said of the result; None: it speaks for itself.
 
     Raises:
         LunscopeError: as of `begin`.
     """
 
     def ordered(files: ExitStack) -> StudyOrder:
-        return StudyOrder(Study(plan, SweepRunner, opened(files, output.trials, plan, "measurement")), permissions)
+        study = Study(plan, SweepRunner, opened(files, output.trials, plan, "measurement"))
+        return StudyOrder(study, permissions, whole=whole)
 
     return begin(plan.with_all_targets, (plan.words,), permissions, output, ordered)

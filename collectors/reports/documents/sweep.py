@@ -29,6 +29,7 @@ from collectors.reports.documents.host import host_section_of
 from collectors.reports.documents.json_values import figure
 from collectors.reports.documents.open_loop import OpenPoint, open_answers, open_curves, open_figures
 from collectors.reports.documents.run_devices import point_device_blocks
+from collectors.reports.documents.sizing import sizing_section
 from collectors.reports.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
 from engine.sweep.knee import Answer
@@ -75,6 +76,7 @@ def sweep_sections(swept: Swept) -> list[Section]:
     return [
         *_curves(swept),
         *_open_curves(swept),
+        *(() if swept.need is None else (sizing_section(swept.need, swept.sizings),)),
         Section("Notes and caveats of the sweep", (Bullets(notes) if (notes := tuple(_notes(swept))) else NONE,)),
     ]
 

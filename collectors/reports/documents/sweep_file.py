@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from collectors.reports.documents.json_values import Values, knob_key, knob_text, part, parts, text_of, texts
+from collectors.reports.documents.json_values import Values, knob_key, knob_text, number, part, parts, text_of, texts
 from collectors.reports.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.isolation.events import RecordedIsolation, recorded_measurements
@@ -16,6 +16,10 @@ from engine.rate_search.document import open_loop
 from engine.rate_search.events import RecordedRates
 from engine.rate_search.runner import RateResult, recorded_result
 from engine.replacing import replace
+from engine.sizing.measured import DEPTH, DISKS, MeasuredCurve
+from engine.sizing.need import Need
+from engine.sizing.outcome import SizedSweep, sizings_of
+from engine.sizing.size import Sizing
 from engine.study.trial_file import read_trials
 from engine.sweep.document import read_trial
 from engine.sweep.events import RecordedSweep
@@ -50,6 +54,10 @@ class Swept(Struct, frozen=True):
     open_loop: tuple[OpenCurve, ...] = ()
     study: Values = field(default_factory=dict)
     """The document of a preset where it is one; then nothing else is set."""
+    need: Need | None = None
+    """What the sweep was made for, where it is known."""
+    sizings: tuple[Sizing, ...] = ()
+    """The answer to it."""
 
 
 def swept_of(result: SweepResult) -> Swept:
@@ -62,6 +70,11 @@ def swept_of(result: SweepResult) -> Swept:
         curves,
         (*missing, *result.troubles),
     )
+
+
+def swept_of_need(sized: SizedSweep) -> Swept:
+    """Describe what was just measured for a need."""
+    return replace(swept_of(sized.result), need=sized.need, sizings=sized.sizings)
 
 
 def swept_of_rates(result: RateResult) -> Swept:
@@ -149,7 +162,7 @@ def read_sweep_document(sweep: Values) -> Swept:
     """Read what `sweep --json` printed; answers are computed again from its trials.
 
     Raises:
-        UsageError: it has a limit that this version does not know.
+        UsageError: it has a limit or a need that this version does not know.
     """
     limits = tuple(map(Limit.parse, texts(sweep, "limits")))
     curves = []
@@ -158,6 +171,7 @@ def read_sweep_document(sweep: Values) -> Swept:
         name = " ".join(f"{knob_key(knob)}={knob_text(value)}" for knob, value in part(curve, "knobs").items())
         curves.append(SweptCurve(name, trials, answer(trials, limits)))
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
+    need = Need.parse(text_of(part(sweep, "sizing").get("need"))) if part(sweep, "sizing") else None
     load = "" if sweep.get("load") is None else knob_key(text_of(sweep.get("load")))
     return Swept(
         load,
@@ -167,4 +181,17 @@ def read_sweep_document(sweep: Values) -> Swept:
         part(sweep, "host"),
         sweep,
         read_open_loop(sweep),
+        need=need,
+        sizings=() if need is None else sizings_of(curves_of_document(sweep), need),
     )
+
+
+def curves_of_document(sweep: Values) -> Iterator[MeasuredCurve]:
+    """Take the curves of a document by number of disks and queue depth."""
+    load = sweep.get("load")
+    for curve in parts(sweep, "curves"):
+        knobs = part(curve, "knobs")
+        texts = {knob: f"{knob_key(knob)}={knob_text(value)}" for knob, value in knobs.items()}
+        sizes = {knob: number(knobs, knob) for knob in (DISKS, DEPTH) if knob in knobs}
+        trials = tuple(trial for each in parts(curve, "trials") if (trial := read_trial(each)) is not None)
+        yield MeasuredCurve({**texts, **sizes}, load if isinstance(load, str) else "", trials)

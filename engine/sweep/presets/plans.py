@@ -14,7 +14,7 @@ from engine.replacing import replace
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import NO_OTHERS, SweepAxis, parse_axis
 from engine.sweep.outer_knob import OuterKnob
-from engine.sweep.plan import NextLoad, SweepPlan, make_plan, require_write_permission, rough_time
+from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
 from engine.sweep.presets.preset import AGAIN, HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
 from engine.sweep.runner import SweepResult
@@ -56,12 +56,15 @@ class PresetPlan(Struct, frozen=True):
     def words(self) -> str:
         """How much it is and how long it takes, in one line."""
         plans = self.plans
-        points = sum(plan.points for plan in plans)
+        points = sum(plan.trials for plan in plans)
         rule = plans[0].rule
         usual_s = points * (rule.least_warm_up_s + rule.most_s + _TURN_S)
         most_s = points * (rule.most_warm_up_s + rule.most_s + _TURN_S)
-        axes = "; ".join(" x ".join(axis.text for axis in plan.axes) for plan in plans)
+        joins = " or " if self.preset.rounds else " x "
+        axes = "; ".join(joins.join(axis.text for axis in plan.axes) for plan in plans)
         each = f"{points} points of {rule.most_s:g} s"
+        if self.preset.rounds:
+            each = f"{plans[0].points} points, {self.preset.rounds} times {rule.most_s:g} s each"
         usual, most = rough_time(usual_s), rough_time(most_s)
         longest = "" if usual == most else f" (up to {most})"
         return f"{self.preset.name}: {axes}: {each}, {usual}{longest}"
@@ -162,9 +165,7 @@ def plan_preset(
             axes = tuple(map(_without_writes, axes))
             remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
         following = tuple(each.name for each in parts[len(made) + 1 :])
-        plan = replace(
-            _grid(part.job, axes, point_s, preset.next_load), preset=preset.name, part=part.name, following=following
-        )
+        plan = replace(_timed(part.job, axes, point_s, preset), preset=preset.name, part=part.name, following=following)
         require_write_permission(plan, permissions)
         check_tuning(plan)
         made.append((part, plan))
@@ -191,8 +192,8 @@ def _without_writes(axis: SweepAxis) -> SweepAxis:
     return replace(axis, values=(100.0,)) if axis.knob.id == "read_pct" else axis
 
 
-def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float, next_load: NextLoad) -> SweepPlan:
-    """Plan each combination once at most, measured for a fixed time."""
+def _timed(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float, preset: Preset) -> SweepPlan:
+    """Plan points that are measured for a fixed time: each combination once at most, or each value alone in rounds."""
     warm_up_s = min(point_s, _MOST_WARM_UP_S)
     rule = StopRule(
         least_s=point_s,
@@ -201,8 +202,10 @@ def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float, next_load: 
         most_warm_up_s=warm_up_s,
         percent=_FEW_IOS_PERCENT,
     )
-    plan = make_plan(job, axes, (), rule)
-    curves = tuple(replace(curve, search=replace(curve.search, next_load=next_load)) for curve in plan.curves)
+    plan = make_plan(job, axes, (), rule, preset.rounds)
+    if preset.rounds:
+        return plan
+    curves = tuple(replace(curve, search=replace(curve.search, next_load=preset.next_load)) for curve in plan.curves)
     return replace(plan, curves=curves)
 
 
@@ -214,6 +217,7 @@ def preset_points(name: str, result: SweepResult) -> list[PresetPoint]:
             result.plan.knobs_at(curve.curve, round(trial.load)),
             trial,
             tuple((knob.id, value) for knob, value in curve.curve.values if isinstance(knob, OuterKnob)),
+            curve.curve.index,
         )
         for curve in result.curves
         for trial in curve.trials

@@ -67,6 +67,8 @@ class Preset(Struct, frozen=True):
     """Whether the study counts threads with an I/O each: its axis `qd`, of all targets, is `threads` as well."""
     tunables: tuple[str, ...] = ()
     """Tunables that are axes of the study itself, as its tables show them; others may vary, too."""
+    rounds: int = 0
+    """How often it measures all points, where it sets the values of each axis alone; 0: each combination once."""
     is_toggled: bool = False
     """Whether a command of the operator (--toggle) runs before its second part, and another (--toggle-back) may follow
     it, after which the first part is measured again."""

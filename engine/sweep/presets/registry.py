@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from engine.errors import UsageError
 from engine.sweep.presets.directio import DIRECTIO
 from engine.sweep.presets.dump import DUMP
+from engine.sweep.presets.factors import FACTORS
 from engine.sweep.presets.flashcache import FLASHCACHE
 from engine.sweep.presets.fourcorners import FOURCORNERS, fourcorners_over
 from engine.sweep.presets.multipath import MULTIPATH
@@ -14,7 +15,7 @@ from engine.sweep.presets.preset import Preset
 from engine.sweep.presets.skytap import SKYTAP
 from engine.text import safe_text
 
-PRESETS = {preset.name: preset for preset in (SKYTAP, FLASHCACHE, FOURCORNERS, MULTIPATH, DIRECTIO, DUMP)}
+PRESETS = {preset.name: preset for preset in (SKYTAP, FLASHCACHE, FOURCORNERS, MULTIPATH, DIRECTIO, DUMP, FACTORS)}
 
 FLEET_PRESETS: Mapping[str, Callable[[int], Preset]] = {FOURCORNERS.name: fourcorners_over}
 """Studies over several hosts, by name, made for a number of them."""

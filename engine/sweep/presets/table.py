@@ -23,6 +23,8 @@ class PresetPoint(Struct, frozen=True):
     trial: Trial
     settings: tuple[tuple[str, Any], ...] = ()
     """What varied beside the knobs, by id."""
+    curve: int = 0
+    """Index of its curve in the plan of the part."""
 
     @property
     def case(self) -> tuple[Knobs, tuple[tuple[str, Any], ...]]:

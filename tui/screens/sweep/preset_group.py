@@ -40,7 +40,7 @@ def _offer(preset: Preset, job: JobSpec) -> PresetOffer:
     needs = [f"{len(plan.parts[0][1].job.targets)} targets" if len(plan.parts[0][1].job.targets) > 1 else "1 target"]
     needs += ["a command"] if preset.is_toggled else []
     needs += ["writes"] if plan.least_read_pct < 100 else []
-    rule, points = plan.parts[0][1].rule, sum(part.points for _, part in plan.parts)
+    rule, points = plan.parts[0][1].rule, sum(part.trials for _, part in plan.parts)
     needs.append(rough_time(points * (rule.least_warm_up_s + rule.most_s)))
     return PresetOffer(preset, ", ".join(needs), plan)
 

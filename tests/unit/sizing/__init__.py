@@ -1,0 +1,1 @@
+"""Sizes: how many disks a need takes."""
