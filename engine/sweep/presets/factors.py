@@ -138,7 +138,7 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     intervals = tuple(row for step in steps for row in _intervals(step))
     every = list_table("every measurement", (BLOCK, CONTROLLERS, DISKS, _WORKERS, DEPTH, *DETAIL), points)
     return (
-        StudyTable("effect of each factor, all others as they are in its first column", (*_STEP, *_HEADS), signs),
+        StudyTable("effect of each factor, with all others at their first value", (*_STEP, *_HEADS), signs),
         StudyTable("effects with their 95 % intervals", (*_STEP, *_INTERVAL), intervals),
         every,
     )
