@@ -40,7 +40,9 @@ class PresetOutcome(Struct, frozen=True):
         )
 
     def _tuned(self, point: PresetPoint) -> str:
-        """Write the values of tunables that vary beside the axes of the study; empty where none do."""
+        """Write the values of tunables that vary beside the axes of the study; empty where none do, or as factors."""
+        if self.plan.preset.rounds:
+            return ""
         named = (each for each in point.settings if each[0].startswith(PREFIX))
         return " ".join(f"{name}={value}" for name, value in named if name not in self.plan.preset.tunables)
 

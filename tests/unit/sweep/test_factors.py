@@ -155,6 +155,13 @@ def test_each_step_of_an_axis_is_a_row() -> None:
     ]
 
 
+def test_a_tunable_that_varies_is_a_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.sweep.presets.plans.check_tuning", lambda _plan: None)  # The targets are no disks.
+    rows = [row.cells for row in _outcome(_plan("tune.nr_requests=32,64", "bs=8k", "threads=1"), 16).tables[0].rows]
+    assert [row[0] for row in rows] == ["disks", "striping", "queue depth", "tune.nr_requests"]
+    assert rows[-1] == ("tune.nr_requests", "32", "64", "none", "none", "none", "none")
+
+
 def test_one_target_leaves_disks_and_striping_out_with_the_reason() -> None:
     plan = _plan(targets=1)
     assert "one target: neither the number of disks nor striping is a factor" in " ".join(plan.remarks)
