@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from engine.isolation.in_recording import recorded_measurements
-
 from collectors.compare.run_side import is_document
 from collectors.compare.sweep_side import is_trial_file
 from collectors.reports.documents.json_values import part, parts, read_document, text_of
@@ -14,6 +12,7 @@ from collectors.reports.documents.sweep_file import curves_of_document
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
 from engine.events import Event
+from engine.isolation.events import recorded_measurements
 from engine.replacing import replace
 from engine.sizing.measured import MeasuredCurve, curves_of
 from engine.sizing.need import Need
