@@ -255,6 +255,12 @@ def ports_of(graph: Graph) -> Mapping[str, Port]:
 
 
 @lru_cache(maxsize=4)
+def targets_of(graph: Graph) -> Mapping[str, TargetPort]:
+    """Target ports by key."""
+    return {target.key: target for target in graph.targets}
+
+
+@lru_cache(maxsize=4)
 def policies_of(graph: Graph) -> Mapping[str, str]:
     """Path policy of each LUN by its key."""
     return {lun.key: lun.policy for lun in graph.luns}

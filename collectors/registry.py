@@ -16,6 +16,8 @@ _LISTED = {
     "disks": "block.subjects:DISKS",
     "paths": "block.subjects:PATHS",
     "hbas": "block.subjects:PORTS",
+    "target_ports": "block.subjects:TARGET_PORTS",
+    "whole_host": "block.subjects:WHOLE_HOST",
     "tapes": "tape.subject:TAPES",
     "cgroups": "cgroup.subject:CGROUPS",
     "host": "host.subject:HOSTS",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collectors.field import Distribution, Field, Unit
-from collectors.latency.subjects import LOAD, TRACE, LatencySubject, disk_subject, port_subject
+from collectors.latency.subjects import (
+    LOAD,
+    TRACE,
+    LatencySubject,
+    disk_subject,
+    host_subject,
+    port_subject,
+    target_subject,
+)
 from collectors.model import Frame
 from collectors.registry import fields_of
 from collectors.subject import Subject
@@ -22,6 +30,10 @@ def latency_subject(table: str, key: str, frame: Frame) -> LatencySubject | None
         return disk_subject(key, frame)
     if table == "hbas":
         return port_subject(key, frame.topology)
+    if table == "target_ports":
+        return target_subject(key, frame.topology)
+    if table == "whole_host":
+        return host_subject(frame.topology)
     source = TRACE if table == "paths" else LOAD
     keys = frozenset[str]() if table == "load_total" else frozenset({key})
     return LatencySubject(key, source, keys)

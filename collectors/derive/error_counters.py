@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, positions
-from collectors.derive.roles import roles
-from collectors.graph import Graph
-from collectors.model import FrameTable, Rows, Table
+from collectors.derive.roles import host_of_row, roles
+from collectors.model import FrameTable, Rows, Table, Topology
 
 Tables = Mapping[str, Table]
 
@@ -33,18 +32,18 @@ _OF_PORTS = {
 
 
 def with_errors(
-    frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, graph: Graph, elapsed_s: float
+    frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, topology: Topology, elapsed_s: float
 ) -> dict[str, FrameTable]:
-    """Add error columns to the frame tables "paths" and "hbas"; other tables are unchanged.
+    """Add error columns to the frame tables of paths and groups of them; other tables are unchanged.
 
-    These counters are read less often than disks: new errors appear in the interval in which they were read. A port has
-    the sum of its paths, NaN where none of them is counted.
+    These counters are read less often than disks: new errors appear in the interval in which they were read. A port,
+    and the host, has the sum of its paths, NaN where none of them is counted.
 
     Args:
         frame: with or without these tables.
         previous: raw tables of the previous sample, None if there is none.
         current: raw tables of the sample at the end of the interval.
-        graph: device graph of the current sample.
+        topology: of the current sample.
         elapsed_s: length of the interval.
     """
     if "paths" not in frame or not current.keys() & {"path_errors", "port_errors"}:
@@ -52,10 +51,19 @@ def with_errors(
     paths, ports = frame["paths"], frame["hbas"]
     of_paths = _columns(paths.rows, (previous, current, elapsed_s), "path_errors", _OF_PATHS)
     of_ports = _columns(ports.rows, (previous, current, elapsed_s), "port_errors", _OF_PORTS)
-    part = roles(current["disk"].rows, graph)
-    port_of_path = part.port_of_row[part.path_at]
-    of_ports |= {name: _summed(of_paths[name], port_of_path, len(ports.rows)) for name in _ADDED_BY_PORT}
-    return {**frame, "paths": _extended(paths, of_paths), "hbas": _extended(ports, of_ports)}
+    disks = current["disk"].rows
+    part = roles(disks, topology.graph)
+    groups = {
+        "hbas": part.port_of_row,
+        "target_ports": part.target_of_row,
+        "whole_host": host_of_row(disks, topology),
+    }
+    extended = {**frame, "paths": _extended(paths, of_paths), "hbas": _extended(ports, of_ports)}
+    for name, group_of_row in groups.items():
+        table, group = extended[name], group_of_row[part.path_at]
+        added = {field_id: _summed(of_paths[field_id], group, len(table.rows)) for field_id in _ADDED_BY_PORT}
+        extended[name] = _extended(table, added)
+    return extended
 
 
 def _columns(

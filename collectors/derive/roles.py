@@ -69,6 +69,10 @@ class Roles(Struct, frozen=True, eq=False):
     """Row of the LUN of each row that is a path of another one, -1 for all others."""
     port_of_row: Positions
     """Index in `ports` of the port of each row that is a path, -1 for all others."""
+    targets: Rows
+    """Target ports that a path leads to."""
+    target_of_row: Positions
+    """Index in `targets` of the target port of each row that is a path, -1 for all others."""
     path_limits: NDArray[np.float64]
     """Outstanding commands each path admits, NaN where unknown."""
     nvme_heads: Positions
@@ -90,6 +94,11 @@ def roles(rows: Rows, graph: Graph) -> Roles:
     path_at = np.array([at[path.key] for path in paths], np.intp)
     port_of_row = np.full(len(rows), -1, np.intp)
     port_of_row[path_at] = [position_of_port.get(path.port, -1) for path in paths]
+    leading = {path.target for path in paths if path.target}
+    targets = [target for target in graph.targets if target.key in leading]
+    position_of_target = {target.key: position for position, target in enumerate(targets)}
+    target_of_row = np.full(len(rows), -1, np.intp)
+    target_of_row[path_at] = [position_of_target.get(path.target, -1) for path in paths]
     disk_at = np.flatnonzero(lun_of_row < 0)
     heads = {at[lun.key] for lun in graph.luns if lun.multipath == "nvme" and lun.key in at}
     return Roles(
@@ -103,9 +112,36 @@ def roles(rows: Rows, graph: Graph) -> Roles:
         port_limits=_limits([port.queue_limit for port in ports]),
         lun_of_row=lun_of_row,
         port_of_row=port_of_row,
+        targets=Rows(
+            tuple(target.key for target in targets), tuple(safe_text(target.label or target.name) for target in targets)
+        ),
+        target_of_row=target_of_row,
         path_limits=_limits([path.queue_limit for path in paths]),
         nvme_heads=np.array(sorted(heads.intersection(lun_of_row.tolist())), np.intp),
     )
+
+
+@lru_cache(maxsize=4)
+def host_keys(topology: Topology) -> tuple[str, ...]:
+    """Keys of the devices whose I/Os are those of the host, each once: all paths, and disks without any.
+
+    An NVMe head is counted by its paths: kernels differ in whether they count I/O of the head.
+    """
+    graph = topology.graph
+    paths = (path.key for path in graph.paths)
+    others = (lun.key for lun in graph.luns if not lun.multipath and is_base(lun.key, topology))
+    return tuple(dict.fromkeys((*paths, *others)))
+
+
+HOST_ROWS = Rows(("host",), ("all",))
+"""The one row of what the whole host does."""
+
+
+@lru_cache(maxsize=4)
+def host_of_row(rows: Rows, topology: Topology) -> Positions:
+    """0 for rows whose I/Os are those of the host, each once, -1 for all others."""
+    known = frozenset(host_keys(topology))
+    return np.array([0 if key in known else -1 for key in rows.keys], np.intp)
 
 
 def _taken(rows: Rows, at: Positions) -> Rows:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from collectors.derive.roles import present_disks
-from collectors.graph import Lun
+from collectors.derive.roles import host_keys, present_disks
+from collectors.graph import Lun, targets_of
 from collectors.hotness import hottest
 from collectors.kernel.device_ids import both_names
 from collectors.model import Frame, Histograms, Part, Rows, Topology
@@ -82,6 +82,19 @@ def port_subject(key: str, topology: Topology) -> LatencySubject | None:
     keys = frozenset(path.key for path in topology.graph.paths if path.port == key)
     port = next((port for port in topology.graph.ports if port.key == key), None)
     return _of_paths("HBA port", port.name, keys) if port is not None and keys else None
+
+
+def target_subject(key: str, topology: Topology) -> LatencySubject | None:
+    """Return the subject of all paths to a target port; None if it has none."""
+    keys = frozenset(path.key for path in topology.graph.paths if path.target == key)
+    target = targets_of(topology.graph).get(key)
+    return _of_paths("target port", target.name, keys) if target is not None and keys else None
+
+
+def host_subject(topology: Topology) -> LatencySubject:
+    """Return the subject of all disks and paths that are built on nothing else."""
+    keys = frozenset(host_keys(topology))
+    return LatencySubject("the host", TRACE, keys)
 
 
 def first_subject(frame: Frame, offered: Mapping[str, Histograms]) -> LatencySubject | None:

@@ -32,7 +32,8 @@ class MetricsCollection:
         self._lock = threading.Lock()
         self._disk_latency = LatencySums(SCALE, TRACE_SERIES, per_octave)
         self._port_latency = LatencySums(SCALE, TRACE_SERIES, per_octave)
-        self._port_sums = PortSums()
+        self._port_sums = PortSums(lambda roles: (roles.ports, roles.port_of_row))
+        self._target_sums = PortSums(lambda roles: (roles.targets, roles.target_of_row))
         self._cpu_ns = 0
         self._traced: tuple[Table, int] | None = None
         self._view: MetricView | None = None
@@ -42,10 +43,13 @@ class MetricsCollection:
         sample = step.current
         with self._lock:
             self._cpu_ns += sample.cost_ns
-            self._view = MetricView(sample, self._disk_latency, self._port_latency, self._port_sums, self._cpu_ns)
+            sums = self._disk_latency, self._port_latency, self._port_sums, self._target_sums
+            self._view = MetricView(sample, *sums, self._cpu_ns)
             roles = self._view.roles
             if "ports" in self._ids:
                 self._port_sums.add(step, roles)
+            if "target-ports" in self._ids:
+                self._target_sums.add(step, roles)
             self._add_latency(sample, roles)
 
     def measured(self) -> list[MetricPoint]:

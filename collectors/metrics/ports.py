@@ -9,6 +9,7 @@ import numpy as np
 from collectors.derive.counter_deltas import positions
 from collectors.metrics.family import (
     ColumnFamily,
+    Family,
     MetricPart,
     MetricPoint,
     Values,
@@ -18,36 +19,41 @@ from collectors.metrics.family import (
     labels,
     of_columns,
 )
+from collectors.metrics.running_sums import PortSums
 from collectors.metrics.view import MetricLevel, MetricView
 from collectors.model import Rows
 from collectors.tables.block.schema import PORT_ERRORS, TRACE_GROUP, group_key
 
 _NS = 1_000_000_000
-_SINCE = "through the port since this process began."
-_SUMS = (
-    (counter("lunscope_port_reads_completed_total", f"Reads completed {_SINCE}", "port"), "reads", 1.0),
-    (counter("lunscope_port_read_bytes_total", f"Bytes read {_SINCE}", "port"), "read_sectors", 512.0),
-    (
-        counter("lunscope_port_read_time_seconds_total", f"Seconds spent by all reads {_SINCE}", "port"),
-        "read_ms",
-        0.001,
-    ),
-    (counter("lunscope_port_writes_completed_total", f"Writes completed {_SINCE}", "port"), "writes", 1.0),
-    (counter("lunscope_port_written_bytes_total", f"Bytes written {_SINCE}", "port"), "write_sectors", 512.0),
-    (
-        counter("lunscope_port_write_time_seconds_total", f"Seconds spent by all writes {_SINCE}", "port"),
-        "write_ms",
-        0.001,
-    ),
+_COUNTED = (
+    ("reads_completed", "Reads completed", "reads", 1.0),
+    ("read_bytes", "Bytes read", "read_sectors", 512.0),
+    ("read_time_seconds", "Seconds spent by all reads", "read_ms", 0.001),
+    ("writes_completed", "Writes completed", "writes", 1.0),
+    ("written_bytes", "Bytes written", "write_sectors", 512.0),
+    ("write_time_seconds", "Seconds spent by all writes", "write_ms", 0.001),
 )
-_BUSY = ColumnFamily(
-    counter(
-        "lunscope_port_busy_seconds_total",
-        "Time with at least one I/O in the driver on any path of the port, by exact time since it was attached.",
-        "port",
-    ),
-    (MetricPart("busy_ns"),),
-    per=_NS,
+_Sums = tuple[tuple[Family, str, float], ...]
+
+
+def _sums(name: str, way: str) -> _Sums:
+    """Make the families of sums of a kind of port, whose label has the same name."""
+    since = f"{way} since this process began."
+    return tuple(
+        (counter(f"lunscope_{name}_{each}_total", f"{what} {since}", name), column, factor)
+        for each, what, column, factor in _COUNTED
+    )
+
+
+def _busy(name: str, what: str) -> ColumnFamily:
+    help_ = f"Time with at least one I/O in the driver on any path {what}, by exact time since it was attached."
+    return ColumnFamily(counter(f"lunscope_{name}_busy_seconds_total", help_, name), (MetricPart("busy_ns"),), per=_NS)
+
+
+_SUMS, _BUSY = _sums("port", "through the port"), _busy("port", "of the port")
+_TARGET_SUMS, _TARGET_BUSY = (
+    _sums("target_port", "over the paths to the target port"),
+    _busy("target_port", "to the target port"),
 )
 _ERRORS = tuple(
     ColumnFamily(counter(f"lunscope_port_{name}_total", help_, "port"), (MetricPart(name),))
@@ -79,15 +85,19 @@ def _measure(view: MetricView) -> Iterator[MetricPoint]:
     rendered = {key: label("port", name) for key, name in zip(ports.keys, ports.names, strict=True)}
     if not rendered:
         return
-    for family, quantity, factor in _SUMS:
-        sums = view.port_sums.column(quantity)
-        known = [(rendered[key], round(value * factor, 3)) for key, value in sums.items() if key in rendered]
-        if known:
-            yield MetricPoint(family, (Values([one for one, _ in known], [value for _, value in known]),))
+    yield from _of_sums(_SUMS, view.port_sums, rendered)
     keys = tuple(rendered)
     yield from _of_table((_BUSY,), view, TRACE_GROUP.name, [group_key("hba", key) for key in keys], rendered)
     yield from _of_table(_ERRORS, view, PORT_ERRORS.name, keys, rendered)
     yield from _facts(view, ports, view.roles.port_limits.tolist())
+
+
+def _of_sums(families: _Sums, sums: PortSums, rendered: dict[str, str]) -> Iterator[MetricPoint]:
+    for family, quantity, factor in families:
+        values = sums.column(quantity)
+        known = [(rendered[key], round(value * factor, 3)) for key, value in values.items() if key in rendered]
+        if known:
+            yield MetricPoint(family, (Values([one for one, _ in known], [value for _, value in known]),))
 
 
 def _of_table(
@@ -126,4 +136,31 @@ def _facts(view: MetricView, ports: Rows, limits: Sequence[float]) -> Iterator[M
         yield MetricPoint(_UP, (Values(states, [1] * len(states)),))
 
 
+_TARGET_INFO = gauge(
+    "lunscope_target_port_info", "Identity of a target port.", "target_port", "label", "transport", "array"
+)
+
+
+def _measure_targets(view: MetricView) -> Iterator[MetricPoint]:
+    targets = [target for target in view.sample.topology.graph.targets if target.key in view.roles.targets.positions]
+    rendered = {target.key: label("target_port", target.name) for target in targets}
+    if not rendered:
+        return
+    yield from _of_sums(_TARGET_SUMS, view.target_sums, rendered)
+    keys = [group_key("target", key) for key in rendered]
+    yield from _of_table((_TARGET_BUSY,), view, TRACE_GROUP.name, keys, rendered)
+    info = [
+        labels(target_port=target.name, label=target.label, transport=target.transport, array=target.array)
+        for target in targets
+    ]
+    yield MetricPoint(_TARGET_INFO, (Values(info, [1] * len(info)),))
+
+
+TARGET_LEVEL = MetricLevel(
+    "target-ports",
+    "counters of target ports",
+    (*(family for family, _, _ in _TARGET_SUMS), _TARGET_BUSY.family, _TARGET_INFO),
+    _measure_targets,
+    of_process=True,
+)
 PORT_LEVEL = MetricLevel("ports", "counters of HBA ports", FAMILIES, _measure, of_process=True)

@@ -10,7 +10,7 @@ from collectors.metrics.hosts import HOST_LEVEL, ITSELF_LEVEL, TAPE_LEVEL
 from collectors.metrics.latency import LATENCY_LEVEL, PORT_LATENCY_LEVEL
 from collectors.metrics.nfs import NFS_LEVEL
 from collectors.metrics.paths import PATH_LEVEL
-from collectors.metrics.ports import PORT_LEVEL
+from collectors.metrics.ports import PORT_LEVEL, TARGET_LEVEL
 from collectors.metrics.states import STATE_LEVEL
 from collectors.metrics.view import MetricLevel
 from engine.errors import UsageError
@@ -22,6 +22,7 @@ LEVELS: tuple[MetricLevel, ...] = (
     PATH_LEVEL,
     PORT_LEVEL,
     PORT_LATENCY_LEVEL,
+    TARGET_LEVEL,
     STATE_LEVEL,
     CGROUP_LEVEL,
     TAPE_LEVEL,

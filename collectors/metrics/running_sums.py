@@ -1,8 +1,8 @@
-"""What is added up over the life of the process: latency histograms, and counters of HBA ports."""
+"""What is added up over the life of the process: latency histograms, and counters of ports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from collectors.derive.counter_deltas import Values, aligned, column_deltas, wra
 from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.derive.roles import Roles
 from collectors.metrics.family import MetricHistogram
-from collectors.model import Histograms, HistogramScale, Step
+from collectors.model import Histograms, HistogramScale, Rows, Step
 from collectors.subject import interval_s
 
 LOWEST_OCTAVE, HIGHEST_OCTAVE = 13, 33
@@ -122,33 +122,39 @@ QUANTITIES = ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "wr
 """Columns of the disk table that add up."""
 
 
+GroupsOfPaths = Callable[[Roles], tuple[Rows, NDArray[np.intp]]]
+"""Returns groups, such as HBA ports, and the group of each row of the disk table, -1 for none."""
+
+
 class PortSums:
-    """Sums of the paths through each HBA port, by its key.
+    """Sums of the paths of each port, by its key.
 
     Increases are added, not counters: a path that goes away would make a sum of counters fall, which a server takes
     for a restart and counts everything again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, groups: GroupsOfPaths) -> None:
+        self._groups = groups
         self._sums: dict[str, Values] = {}
 
     def add(self, step: Step, roles: Roles) -> None:
         """Add the interval of a step; ports that are gone are forgotten."""
         now = step.current.tables.get("disk")
-        increases = np.zeros((len(roles.ports), len(QUANTITIES)))
+        ports, port_of_row = self._groups(roles)
+        increases = np.zeros((len(ports), len(QUANTITIES)))
         if now is not None and step.previous is not None:
             elapsed_s = interval_s(step.previous, step.current)
             wrap = wrap_limit(step.current.topology.host.long_bits, elapsed_s)
             before = aligned(step.previous.tables.get("disk"), now)
             wanted = [now.schema.index(name) for name in QUANTITIES]
             columns = [now.schema.columns[at] for at in wanted]
-            at = roles.path_at[roles.port_of_row[roles.path_at] >= 0]
+            at = roles.path_at[port_of_row[roles.path_at] >= 0]
             old, new = before[at][:, wanted], now.values[at][:, wanted]
             deltas = column_deltas(columns, old, new, elapsed_s=elapsed_s, wrap=wrap)
             for position, name in enumerate(QUANTITIES):
-                np.add.at(increases[:, position], roles.port_of_row[at], np.nan_to_num(deltas[name]))
+                np.add.at(increases[:, position], port_of_row[at], np.nan_to_num(deltas[name]))
         nothing = np.zeros(len(QUANTITIES))
-        keyed = zip(roles.ports.keys, increases, strict=True)
+        keyed = zip(ports.keys, increases, strict=True)
         self._sums = {key: self._sums.get(key, nothing) + increase for key, increase in keyed}
 
     def column(self, quantity: str) -> dict[str, float]:

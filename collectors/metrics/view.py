@@ -19,6 +19,7 @@ class MetricView(Struct, frozen=True, eq=False):
     disk_latency: LatencySums
     port_latency: LatencySums
     port_sums: PortSums
+    target_sums: PortSums
     cpu_ns: int
     """CPU time of sampling since the start."""
 

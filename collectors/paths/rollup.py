@@ -21,6 +21,7 @@ _SAME_PCT = 0.5
 """Largest difference in percentage points of least and most busy time to show them as one figure."""
 ONLY_OF_PORTS = tuple(field.id for field in PORT_FIELDS if field.id not in {one.id for one in PATH_FIELDS})
 """Fields of ports that paths do not have: errors of links, resets of controllers."""
+_OF_A_TARGET = ("busy_pct", "busy_low_pct", "busy_high_pct")
 _OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
 _OF_A_LUN = ("busy_pct",)
 
@@ -30,8 +31,8 @@ def roll_up(frame: Frame, groups: PathGroups, field_ids: Collection[str]) -> Fra
 
     An unknown amount of one path makes that of its group unknown. Busy times of paths may overlap, so that of a group
     is a range, `busy_low_pct` to `busy_high_pct`; `busy_pct` is present if both are about equal, or if the frame has
-    the union: for ports in "hbas", for LUNs in "disks". Percentiles of a group cannot be derived from those of its
-    paths.
+    the union: for ports in "hbas" and "target_ports", for LUNs in "disks". Percentiles of a group cannot be derived
+    from those of its paths.
     """
     paths = frame.tables["paths"]
     member = groups.group_of_row >= 0
@@ -104,16 +105,20 @@ _RANKS = np.argsort(_OF_RANK).astype(np.float64)
 
 def _with_own(frame: Frame, groups: PathGroups, rolled: FrameTable) -> FrameTable:
     """Add figures that the frame has for a port or LUN itself and that no sum of its paths gives."""
-    names = {GroupBy.PORT: ("hbas", _OF_A_PORT), GroupBy.LUN: ("disks", _OF_A_LUN)}
+    names = {
+        GroupBy.PORT: ("hbas", _OF_A_PORT),
+        GroupBy.TARGET: ("target_ports", _OF_A_TARGET),
+        GroupBy.LUN: ("disks", _OF_A_LUN),
+    }
     table_name, field_ids = names.get(groups.by, ("", ()))
     own = frame.tables.get(table_name)
-    if own is None:
+    if own is None or not len(own.rows):
         return rolled
     at = np.array([own.rows.positions.get(key, -1) for key in groups.of], np.intp)
     columns, tiers = dict(rolled.columns), dict(rolled.tiers)
     for field_id in field_ids:
         if field_id in own.columns:
-            values = np.where(at >= 0, own.columns[field_id][at], np.nan) if len(own.rows) else np.full(len(at), np.nan)
+            values = np.where(at >= 0, own.columns[field_id][at], np.nan)
             known = ~np.isnan(values)
             columns[field_id] = np.where(known, values, columns.get(field_id, np.full(len(at), np.nan)))
             if field_id in own.tiers and field_id in tiers:

@@ -301,6 +301,8 @@ GOLDEN_JSON = {
     ],
     "paths": [],
     "hbas": [],
+    "target_ports": [],
+    "whole_host": [],
     "tapes": [],
     "cgroups": [],
     "process_ios": [],

@@ -32,6 +32,7 @@ from tui.options.reading import reading_settings, root_options
 @click.option("--lun", metavar="NAME", help="All that is known of one LUN: its map, groups, paths, timeouts, history.")
 @click.option("--path", metavar="NAME", help="The same of one path: sda, or its address.")
 @click.option("--port", metavar="NAME", help="The same of one HBA port: host3, nvme0, or its WWPN.")
+@click.option("--target-port", metavar="NAME", help="The same of one port of the storage: its address or alias.")
 @root_options
 def command(
     *,
@@ -40,6 +41,7 @@ def command(
     lun: str | None,
     path: str | None,
     port: str | None,
+    target_port: str | None,
     procfs: Path,
     sysfs: Path,
 ) -> None:
@@ -47,9 +49,11 @@ def command(
 
     PATH in capitals is one that takes no I/O; ! marks anomalies.
     """
-    chosen = [(kind, name) for kind, name in zip(SheetKind, (lun, path, port), strict=True) if name is not None]
+    chosen = [
+        (kind, name) for kind, name in zip(SheetKind, (lun, path, port, target_port), strict=True) if name is not None
+    ]
     if len(chosen) > 1:
-        raise UsageError("--lun, --path and --port: give one of them, as each is a sheet of its own")
+        raise UsageError("--lun, --path, --port and --target-port: give one of them, as each is a sheet of its own")
     if chosen:
         data = _data(procfs, sysfs) if recording is None else _recorded_data(recording)
         _print_sheet(find_sheet(*chosen[0], data), as_json=as_json)

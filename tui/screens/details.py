@@ -13,9 +13,9 @@ from textual.geometry import Size
 
 from collectors.advice.finding import in_order
 from collectors.advice.state_rules import DeviceStates, state_findings
-from collectors.graph import paths_of, ports_of
+from collectors.graph import paths_of, ports_of, targets_of
 from collectors.hotness import verdict
-from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject, target_subject
 from collectors.model import Frame
 from collectors.registry import fields_of
 from collectors.session.time_format import clock_text
@@ -26,8 +26,8 @@ from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
 from tui.screen_registry import DETAIL
-from tui.screens.paths.facts import facts_of, path_facts, port_facts
-from tui.screens.paths.sentences import path_summary, port_summary
+from tui.screens.paths.facts import facts_of, path_facts, port_facts, target_facts
+from tui.screens.paths.sentences import path_summary, port_summary, target_summary
 from tui.screens.shared.base import View
 from tui.screens.shared.chart_curves import AWAIT, IN_FLIGHT, IOPS, TAIL, THROUGHPUT, RowCharts
 from tui.text.columns import figure_lines
@@ -176,6 +176,30 @@ class PortView(DetailView):
         return None if self.app_state.frame is None else port_subject(self._key, self.app_state.frame.topology)
 
 
+class TargetView(DetailView):
+    """Attributes and charts of a target port."""
+
+    TABLE = "target_ports"
+
+    def sentence(self, frame: Frame) -> str:
+        """Describe its busy time."""
+        target = targets_of(frame.topology.graph).get(self._key)
+        return "this target port is gone" if target is None else target_summary(frame, target)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield its address, array and paths."""
+        target = targets_of(frame.topology.graph).get(self._key)
+        return iter(()) if target is None else target_facts(target, frame)
+
+    def load_device(self) -> str | None:
+        """Return nothing: a port is no device that a load can be put on."""
+        return None
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Return all paths to the target port."""
+        return None if self.app_state.frame is None else target_subject(self._key, self.app_state.frame.topology)
+
+
 class PathView(DetailView):
     """Attributes and charts of a path."""
 
@@ -225,7 +249,7 @@ class DiskView(DetailView):
         return None if self.app_state.frame is None else disk_subject(self._key, self.app_state.frame)
 
 
-_VIEWS: Mapping[str, type[DetailView]] = {view.TABLE: view for view in (DiskView, PathView, PortView)}
+_VIEWS: Mapping[str, type[DetailView]] = {view.TABLE: view for view in (DiskView, PathView, PortView, TargetView)}
 
 
 def detail_view(app_state: AppState, table: str, key: str) -> DetailView:

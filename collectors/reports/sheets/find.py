@@ -1,12 +1,12 @@
-"""The LUN, path or port that a name means, and its sheet."""
+"""The LUN, path, HBA port or target port that a name means, and its sheet."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
-from collectors.graph import Lun, Path, Port, TargetPort, ports_of
+from collectors.graph import Lun, Path, Port, TargetPort, ports_of, targets_of
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Topology
 from collectors.paths.groups import lun_name, port_name, target_name
@@ -24,6 +24,15 @@ class SheetKind(StrEnum):
     LUN = "lun"
     PATH = "path"
     PORT = "port"
+    TARGET = "target-port"
+
+
+_WORDS = {
+    SheetKind.LUN: "LUN",
+    SheetKind.PATH: "path",
+    SheetKind.PORT: "HBA port",
+    SheetKind.TARGET: "target port",
+}
 
 
 def find_sheet(kind: SheetKind, name: str, data: SheetData) -> Sheet:
@@ -36,8 +45,7 @@ def find_sheet(kind: SheetKind, name: str, data: SheetData) -> Sheet:
     sheet = None if key is None else sheet_of_key(kind, key, data)
     if sheet is None:
         shown = safe_text(short_text(name, 80))
-        what = {SheetKind.LUN: "LUN", SheetKind.PATH: "path", SheetKind.PORT: "HBA port"}[kind]
-        raise UsageError(f"'{shown}': no such {what} here; `lunscope scan` lists them")
+        raise UsageError(f"'{shown}': no such {_WORDS[kind]} here; `lunscope scan` lists them")
     return sheet
 
 
@@ -54,6 +62,9 @@ def sheet_of_key(kind: SheetKind, key: str, data: SheetData) -> Sheet | None:
         case SheetKind.PORT:
             port = next((port for port in graph.ports if port.key == key), None)
             return None if port is None else port_sheet(port, data)
+        case SheetKind.TARGET:
+            target = targets_of(graph).get(key)
+            return None if target is None else target_sheet(target, data)
 
 
 def _names(kind: SheetKind, topology: Topology) -> Iterator[tuple[str, frozenset[str]]]:
@@ -63,8 +74,10 @@ def _names(kind: SheetKind, topology: Topology) -> Iterator[tuple[str, frozenset
         yield from ((lun.key, _lun_names(lun, topology)) for lun in graph.luns)
     elif kind is SheetKind.PATH:
         yield from ((path.key, _path_names(path)) for path in graph.paths)
-    else:
+    elif kind is SheetKind.PORT:
         yield from ((port.key, _port_names(port)) for port in graph.ports)
+    else:
+        yield from ((each.key, frozenset({each.key, each.name, each.label} - {""})) for each in graph.targets)
 
 
 def _lun_names(lun: Lun, topology: Topology) -> frozenset[str]:
@@ -119,7 +132,7 @@ def _route(path: Path, data: SheetData) -> Iterator[SheetFact]:
 
 
 def _storage(path: Path, data: SheetData) -> Iterator[SheetFact]:
-    target = next((one for one in data.topology.graph.targets if one.key == path.target), None)
+    target = targets_of(data.topology.graph).get(path.target)
     yield fact("target port", _target_text(target), "the bus has no target ports")
     yield fact("array", "" if target is None else target.array, "the bus does not name the owner of its ports")
     yield fact("port by VPD 83h", path.target_port, NO_VPD)
@@ -175,6 +188,40 @@ def port_sheet(port: Port, data: SheetData) -> Sheet:
         SheetSection("Errors of its paths", tuple(path_errors)),
     )
     return Sheet("HBA port", port_name(port), port.key, tuple(one for one in sections if one.facts or one.lines))
+
+
+def target_sheet(target: TargetPort, data: SheetData) -> Sheet:
+    """Make the sheet of a target port."""
+    paths = [path for path in data.topology.graph.paths if path.target == target.key]
+    path_errors = counter_facts(
+        data.tables.get("path_errors"), [path.key for path in paths], "the kernel has no error counters for its paths"
+    )
+    sections = (
+        SheetSection("Target port", tuple(_target(target, paths))),
+        SheetSection("Paths to it", tuple(_paths(paths)), tuple(_ports(paths, data))),
+        SheetSection("Timeouts of its paths", tuple(timeout_facts(paths)) if paths else ()),
+        SheetSection("Errors of its paths", tuple(path_errors)),
+    )
+    return Sheet("target port", target_name(target), target.key, tuple(one for one in sections if one.facts))
+
+
+def _target(target: TargetPort, paths: Sequence[Path]) -> Iterator[SheetFact]:
+    def common(values: Iterable[object]) -> str:
+        return ", ".join(str(value) for value in dict.fromkeys(values) if value not in (None, ""))
+
+    yield fact("address", target.name)
+    yield fact("transport", target.transport)
+    yield fact("array", target.array, "the bus does not name the owner of its ports")
+    yield fact("controller", common(path.controller for path in paths), "the storage does not identify its controllers")
+    yield fact("port by VPD 83h", common(path.target_port for path in paths), NO_VPD)
+    yield fact("port group (TPG)", common(path.port_group for path in paths), NO_VPD)
+
+
+def _ports(paths: Sequence[Path], data: SheetData) -> Iterator[str]:
+    counts = Counter(path.port for path in paths)
+    for port in data.topology.graph.ports:
+        if counts[port.key]:
+            yield f"<- {port_name(port)}: {counts[port.key]:,} path{'' if counts[port.key] == 1 else 's'}"
 
 
 def _identity(port: Port) -> Iterator[SheetFact]:

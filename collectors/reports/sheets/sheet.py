@@ -31,7 +31,7 @@ class SheetSection(Struct, frozen=True):
 
 
 class Sheet(Struct, frozen=True):
-    """All sections of one LUN, path or port."""
+    """All sections of one LUN, path, HBA port or target port."""
 
     kind: str
     name: str

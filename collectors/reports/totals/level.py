@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from collectors.derive.roles import is_base
+from collectors.derive.roles import host_keys
 from collectors.kernel.identity import SECTOR_BYTES
 from collectors.model import MISSING, Sample, Table, Topology
 from collectors.session.time_format import iso_time
@@ -23,13 +23,18 @@ class CountLevel(StrEnum):
 
     HOST = "host"
     PORT = "HBA port"
+    TARGET = "target port"
     LUN = "LUN"
     PATH = "path"
     DISK = "disk"
 
 
+_OF_PATHS = {CountLevel.PORT, CountLevel.TARGET}
+"""Levels whose I/Os are those of their paths."""
+
+
 class CountSubject(Struct, frozen=True):
-    """One host, port, LUN, path or disk."""
+    """One host, HBA port, target port, LUN, path or disk."""
 
     level: CountLevel
     key: str
@@ -84,12 +89,10 @@ def device_keys(subject: CountSubject, topology: Topology) -> tuple[str, ...]:
     An NVMe head is counted by its paths: kernels differ in whether they count I/O of the head.
     """
     graph = topology.graph
-    if subject.level is CountLevel.PORT:
-        return tuple(path.key for path in graph.paths if path.port == subject.key)
+    if subject.level in _OF_PATHS:
+        return path_keys(subject, topology)
     if subject.level is CountLevel.HOST:
-        paths = (path.key for path in graph.paths)
-        others = (lun.key for lun in graph.luns if not lun.multipath and is_base(lun.key, topology))
-        return tuple(dict.fromkeys((*paths, *others)))
+        return host_keys(topology)
     heads = {lun.key for lun in graph.luns if lun.multipath == "nvme"}
     if subject.key in heads:
         return path_keys(subject, topology)
@@ -104,6 +107,8 @@ def path_keys(subject: CountSubject, topology: Topology) -> tuple[str, ...]:
             return tuple(path.key for path in graph.paths)
         case CountLevel.PORT:
             return tuple(path.key for path in graph.paths if path.port == subject.key)
+        case CountLevel.TARGET:
+            return tuple(path.key for path in graph.paths if path.target == subject.key)
         case CountLevel.PATH:
             return (subject.key,)
         case _:

@@ -1,4 +1,4 @@
-"""Totals of disks, paths, HBA ports and the host of a recording since a note or mark."""
+"""Totals of disks, paths, ports and the host of a recording since a note or mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict
 from msgspec import Struct
 
 from collectors.model import Topology
-from collectors.paths.groups import lun_name
+from collectors.paths.groups import lun_name, target_name
 from collectors.reports.totals.level import (
     WHOLE_HOST,
     CountLevel,
@@ -28,7 +28,7 @@ from engine.events import Event
 from engine.text import safe_text
 
 SCHEMA = "lunscope.totals/1"
-_TABLES = ("disks", "paths", "hbas")
+_TABLES = ("disks", "paths", "hbas", "target_ports", "whole_host")
 _COLUMNS = ("reads", "writes", "read MB", "written MB", "errors", "timeouts", "retries", "failovers", "max ms")
 
 
@@ -46,7 +46,7 @@ def totals_since(reader: SessionReader, mark_name: str, tables: Sequence[str], *
     Args:
         reader: the recording.
         mark_name: text of a note, name of what was cleared, or `last`.
-        tables: of `disks`, `paths` and `hbas`; the host is always the last row.
+        tables: of disks, paths and ports; the host is always the last row.
         every: also those without I/O.
 
     Raises:
@@ -86,10 +86,13 @@ def _subjects(table: str, topology: Topology) -> Iterator[CountSubject]:
     if table == "hbas":
         for port in graph.ports:
             yield CountSubject(CountLevel.PORT, port.key, safe_text(port.name))
+    elif table == "target_ports":
+        for target in graph.targets:
+            yield CountSubject(CountLevel.TARGET, target.key, target_name(target))
     elif table == "paths":
         for path in sorted(graph.paths, key=lambda path: natural(path.name)):
             yield CountSubject(CountLevel.PATH, path.key, safe_text(path.name))
-    else:
+    elif table == "disks":
         for lun in sorted(graph.luns, key=lambda lun: natural(lun.name)):
             level = CountLevel.LUN if lun.multipath else CountLevel.DISK
             yield CountSubject(level, lun.key, lun_name(lun.key, topology))

@@ -187,7 +187,7 @@ class BlockAverages:
         tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, sampled_groups=self._sampled_groups)
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
-        return with_others(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole), self._topology)
+        return with_others(with_exact(tables, exact, rows, self._topology, silent, whole=whole), self._topology)
 
     def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
         """Add the sums of active disks; the time of a disk without figures in this interval is not counted."""

@@ -355,5 +355,48 @@ PORT_FIELDS: tuple[Field, ...] = (
     *_OF_PORTS,
 )
 
-BLOCK_FIELDS = {"disks": DISK_FIELDS, "paths": PATH_FIELDS, "hbas": PORT_FIELDS}
+_OWN_OF_PORTS = frozenset(field.id for field in _OF_PORTS)
+_OF_PATHS_TOGETHER = ("busy_low_pct", "busy_high_pct", "new_errors", "new_timeouts", "new_retries")
+
+
+def _together(table: str, what: str, *counts: Field) -> tuple[Field, ...]:
+    """Fields of a group of paths or disks that has no counters of its own: those of ports, in words of the group."""
+    own = tuple(field for field in PORT_FIELDS if field.id not in _OWN_OF_PORTS or field.id in _OF_PATHS_TOGETHER)
+    return (*(replace(field, table=table, help=field.help.replace("the port", what)) for field in own), *counts)
+
+
+TARGET_FIELDS = _together(
+    "target_ports",
+    "the target port",
+    Field(
+        "paths",
+        "Paths",
+        "Paths to this target port.",
+        Unit.COUNT,
+        "target_ports",
+        "the device graph of sysfs",
+        counts=True,
+    ),
+)
+HOST_FIELDS = _together(
+    "whole_host",
+    "the host",
+    Field(
+        "paths",
+        "Disks",
+        "Disks and paths that are built on nothing else.",
+        Unit.COUNT,
+        "whole_host",
+        "the device graph of sysfs",
+        counts=True,
+    ),
+)
+
+BLOCK_FIELDS = {
+    "disks": DISK_FIELDS,
+    "paths": PATH_FIELDS,
+    "hbas": PORT_FIELDS,
+    "target_ports": TARGET_FIELDS,
+    "whole_host": HOST_FIELDS,
+}
 """Fields by frame table."""

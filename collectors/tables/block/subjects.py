@@ -1,15 +1,15 @@
-"""Disks, their paths and the HBA ports that carry these: three subjects of one raw table."""
+"""Disks, paths, the ports at both of their ends, and the whole host: subjects of one raw table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.graph import Path, paths_of, policies_of, ports_of
+from collectors.graph import Path, paths_of, policies_of, ports_of, targets_of
 from collectors.kernel.device_ids import both_names, label_of, plain_wwid
 from collectors.model import Frame, FrameTable, Rows, Table, Tier, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import Averages, Interval, Report, SampledHost, Subject, any_above
-from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
+from collectors.tables.block.fields import DISK_FIELDS, HOST_FIELDS, PATH_FIELDS, PORT_FIELDS, TARGET_FIELDS
 from collectors.tables.block.schema import (
     DISK,
     GROUP,
@@ -57,14 +57,15 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     from collectors.tables.block.derive.exact import with_exact  # noqa: PLC0415
 
     previous, current, elapsed_s = interval.previous, interval.current, interval.elapsed_s
-    graph = current.topology.graph
     reduced = block_interval(previous, current)
     silent = silent_rows(table)
     block = block_tables(
         table.rows, reduced.moved, current.topology, elapsed_s, silent, sampled_groups=reduced.sampled_groups
     )
-    tables = with_others(with_exact(block, reduced.traced, table.rows, graph, silent), current.topology)
-    return with_errors(tables, None if previous is None else previous.tables, current.tables, graph, elapsed_s)
+    tables = with_others(with_exact(block, reduced.traced, table.rows, current.topology, silent), current.topology)
+    return with_errors(
+        tables, None if previous is None else previous.tables, current.tables, current.topology, elapsed_s
+    )
 
 
 def _averages() -> Averages:
@@ -161,6 +162,21 @@ def _port_facts(key: str, topology: Topology) -> dict[str, object]:
         "transport": port.transport,
         "members": list(map(safe_text, port.members)),
         "state": port.state,
+    }
+
+
+# -------------------------------------------------------------- target ports
+
+
+def _target_facts(key: str, topology: Topology) -> dict[str, object]:
+    target = targets_of(topology.graph).get(key)
+    if target is None:
+        return {}
+    return {
+        "address": safe_text(target.name),
+        "label": safe_text(target.label),
+        "transport": target.transport,
+        "array": safe_text(target.array),
     }
 
 
@@ -277,4 +293,29 @@ PORTS = Subject(
     charts=_CHARTS,
     labels=_port_labels,
     facts=_port_facts,
+)
+_BUSY_RANGE = ("busy_pct", "busy_low_pct", "busy_high_pct")
+TARGET_PORTS = Subject(
+    table="target_ports",
+    title="target",
+    one="target port",
+    fields=TARGET_FIELDS,
+    raw=(DISK, PATH_ERRORS),
+    exact_raw=_TRACED,
+    active=_ACTIVE,
+    report=_report("-T", "Target ports: all paths to each port of the storage together.", *_BUSY_RANGE),
+    charts=_CHARTS,
+    facts=_target_facts,
+)
+WHOLE_HOST = Subject(
+    table="whole_host",
+    title="host",
+    one="whole host",
+    many="whole hosts",
+    fields=HOST_FIELDS,
+    raw=(DISK, PATH_ERRORS),
+    exact_raw=_TRACED,
+    active=_ACTIVE,
+    report=_report("--total", "The whole host: all its disks together, each I/O once.", *_BUSY_RANGE),
+    charts=_CHARTS,
 )

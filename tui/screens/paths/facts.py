@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from collectors.graph import Path, Port, ports_of
+from collectors.graph import Path, Port, TargetPort, ports_of
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device, Frame
 from collectors.paths.groups import lun_name, policy_name, port_name
@@ -79,6 +79,21 @@ def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
     yield "priority", _number(path.priority)
     yield "weight", _number(path.weight)
     yield "limit", _number(path.queue_limit)
+
+
+def target_facts(target: TargetPort, frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield attributes of a target port, and the numbers of its paths, LUNs and HBA ports."""
+    paths = [path for path in frame.topology.graph.paths if path.target == target.key]
+    levels = Counter(state_of(path).level for path in paths)
+    yield "name", safe_text(f"{target.name} {target.label}".rstrip())
+    yield "transport", _text(target.transport)
+    yield "array", _text(target.array)
+    yield "controller", _text(", ".join(dict.fromkeys(path.controller for path in paths if path.controller)))
+    yield "paths", f"{len(paths):,}"
+    yield "down", f"{levels[PathLevel.DOWN]:,}"
+    yield "standby", f"{levels[PathLevel.STANDBY]:,}"
+    yield "LUNs", f"{len({path.lun for path in paths}):,}"
+    yield "HBA ports", f"{len({path.port for path in paths if path.port}):,}"
 
 
 def port_facts(port: Port, frame: Frame) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject, target_subject
 from collectors.model import Frame, Topology
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
@@ -21,6 +21,7 @@ from tui.screen_registry import PATHS
 from tui.screens.details import detail_view
 from tui.screens.paths.path_table import STATE, Only, PathTable, path_columns, path_table
 from tui.screens.paths.sentences import row_summary, summary
+from tui.screens.paths.sheet import PORTS as PORT_TABLES
 from tui.screens.shared.base import View
 from tui.screens.shared.pages import open_page
 from tui.screens.shared.subject_charts import SubjectCharts
@@ -151,6 +152,8 @@ class PathsScreen(View):
         if frame is None or thing is None:
             return None
         table, key = thing
+        if table == "target_ports":
+            return target_subject(key, frame.topology)
         return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
     def sheet_subject(self) -> tuple[str, str] | None:
@@ -160,7 +163,7 @@ class PathsScreen(View):
     def load_device(self) -> str | None:
         """Return the path or LUN under the cursor."""
         thing = self._selected()
-        return None if thing is None or thing[0] == "hbas" else thing[1]
+        return None if thing is None or thing[0] in PORT_TABLES else thing[1]
 
     def action_paths_group(self) -> None:
         """Switch to the next grouping."""
@@ -211,7 +214,7 @@ class PathsScreen(View):
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
-_TABLE_OF = {GroupBy.LUN: "disks", GroupBy.PORT: "hbas"}
+_TABLE_OF = {GroupBy.LUN: "disks", GroupBy.PORT: "hbas", GroupBy.TARGET: "target_ports"}
 
 
 def _after(choice: Choice) -> Choice:

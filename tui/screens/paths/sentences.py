@@ -146,6 +146,16 @@ def port_summary(frame: Frame, port: Port) -> str:
     return f"{text}; {busy_text(hbas, row)}"
 
 
+def target_summary(frame: Frame, target: TargetPort) -> str:
+    """Describe a target port: identity and busy time."""
+    text = "  ".join(filter(None, map(safe_text, (target.name, target.label, target.transport, target.array))))
+    table = frame.tables.get("target_ports")
+    row = None if table is None else table.rows.positions.get(target.key)
+    if table is None or row is None:
+        return f"{text}; no path to it"
+    return f"{text}; {busy_text(table, row)}"
+
+
 def busy_text(hbas: FrameTable, row: int) -> str:
     """Format the busy time of a port: the union of its paths, or its bounds."""
     busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))

@@ -24,7 +24,14 @@ from tui.screens.paths.sheet_data import SheetSource
 from tui.screens.shared.base import View
 from tui.widgets.line import TextLine
 
-KINDS = {"disks": SheetKind.LUN, "paths": SheetKind.PATH, "hbas": SheetKind.PORT}
+KINDS = {
+    "disks": SheetKind.LUN,
+    "paths": SheetKind.PATH,
+    "hbas": SheetKind.PORT,
+    "target_ports": SheetKind.TARGET,
+}
+PORTS = frozenset({"hbas", "target_ports"})
+"""Tables whose rows are no devices."""
 
 
 def lun_below(topology: Topology, key: str) -> str | None:
@@ -49,6 +56,7 @@ def has_sheet(topology: Topology, table: str, key: str) -> bool:
         "disks": (lun.key for lun in graph.luns),
         "paths": (path.key for path in graph.paths),
         "hbas": (port.key for port in graph.ports),
+        "target_ports": (target.key for target in graph.targets),
     }
     return key in keys.get(table, ())
 
@@ -124,7 +132,7 @@ class SheetView(View):
 
     def load_device(self) -> str | None:
         """Return the disk or path."""
-        return None if self._table == "hbas" else self._key
+        return None if self._table in PORTS else self._key
 
     def action_sheet_host(self) -> None:
         """Count the whole host from now on."""

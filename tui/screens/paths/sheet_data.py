@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from collectors.graph import ports_of
+from collectors.graph import ports_of, targets_of
 from collectors.model import Frame, Sample, Topology
-from collectors.paths.groups import lun_name
+from collectors.paths.groups import lun_name, target_name
 from collectors.reports.sheets.facts import totals_section
 from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories, path_histories
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetSection
@@ -30,7 +30,7 @@ from tui.app_state import AppState
 from tui.transport import SECOND_NS, ReplayTransport
 
 _NOT_CLEARED = "its counters were not cleared yet"
-_TABLES = {"LUN": "disks", "path": "paths", "HBA port": "hbas"}
+_TABLES = {"LUN": "disks", "path": "paths", "HBA port": "hbas", "target port": "target_ports"}
 MOST_SAMPLES = 7200
 """Samples that are read for the largest latency since a mark."""
 TOO_LONG = f"more than {MOST_SAMPLES:,} samples since: lunscope report --from FILE --since-mark NAME"
@@ -46,6 +46,9 @@ def subject_of(topology: Topology, table: str, key: str) -> CountSubject:
     if table == "hbas":
         port = ports_of(topology.graph).get(key)
         return CountSubject(CountLevel.PORT, key, safe_text(key) if port is None else safe_text(port.name))
+    if table == "target_ports":
+        target = targets_of(topology.graph).get(key)
+        return CountSubject(CountLevel.TARGET, key, safe_text(key) if target is None else target_name(target))
     name = lun_name(key, topology)
     if table == "paths":
         return CountSubject(CountLevel.PATH, key, name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, GroupSamples, group_samples, with_group_samples
-from collectors.derive.roles import Roles, roles
+from collectors.derive.roles import HOST_ROWS, Roles, host_of_row, roles
 from collectors.model import MISSING, Column, FrameTable, HostFacts, Rows, Sample, Table, Tier, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.disk_figures import (
@@ -131,7 +131,7 @@ def block_tables(
     *,
     sampled_groups: GroupSamples = NO_GROUP_SAMPLES,
 ) -> dict[str, FrameTable]:
-    """Frame tables "disks", without hotness, and if the graph has paths, "paths" and "hbas".
+    """Frame tables "disks", without hotness, "whole_host", and if the graph has paths, "paths", "hbas", "target_ports".
 
     Args:
         rows: rows of the disk table.
@@ -150,13 +150,24 @@ def block_tables(
         )
     everything = disk_table(rows, intervals, topology, heads)
     disks = everything if part.disks is rows else everything.taken(part.disk_at, part.disks)
+
+    def table(name: str, rows: Rows, group_of_row: NDArray[np.intp]) -> FrameTable:
+        sums = group_sums(intervals, group_of_row, len(rows), elapsed_s, unknown)
+        members = np.bincount(group_of_row[group_of_row >= 0], minlength=len(rows)).astype(np.float64)
+        return _group_table(name, rows, sums, members, sampled_groups.of(rows.keys), host=topology.host)
+
+    # Without a device graph nobody knows which rows are paths of others, whose I/Os would count twice.
+    host = {"whole_host": table("whole_host", HOST_ROWS, host_of_row(rows, topology))} if topology.graph.luns else {}
     if not len(part.paths):
-        return {"disks": disks}
-    sums = group_sums(intervals, part.port_of_row, len(part.ports), elapsed_s, unknown)
+        return {"disks": disks, **host}
+    ports = table("hbas", part.ports, part.port_of_row)
+    limits = _limits(part.port_limits, ports.columns["in_flight"])
     return {
         "disks": disks,
         "paths": _path_table(everything.taken(part.path_at, part.paths), part),
-        "hbas": _port_table(sums, part, sampled_groups.of(part.ports.keys), host=topology.host),
+        "hbas": FrameTable(ports.rows, {**ports.columns, **limits}, ports.tiers),
+        "target_ports": table("target_ports", part.targets, part.target_of_row),
+        **host,
     }
 
 
@@ -221,9 +232,12 @@ def _with_samples(interval: DiskInterval, sampled_groups: GroupSamples) -> DiskI
     )
 
 
-def _port_table(sums: GroupSums, part: Roles, sampled_groups: GroupSamples, *, host: HostFacts) -> FrameTable:
-    count = len(part.ports)
-    columns, tiers = when_idle("hbas", count)
+def _group_table(
+    name: str, rows: Rows, sums: GroupSums, members: Values, sampled_groups: GroupSamples, *, host: HostFacts
+) -> FrameTable:
+    """Make the table of groups of paths or disks, such as HBA ports."""
+    count = len(rows)
+    columns, tiers = when_idle(name, count)
     if "outstanding_io_s" in sums.interval.sums:
         none = np.zeros(count, np.bool_)
         interval = _with_samples(sums.interval, sampled_groups)
@@ -236,9 +250,8 @@ def _port_table(sums: GroupSums, part: Roles, sampled_groups: GroupSamples, *, h
     columns["busy_pct"] = np.where(is_sampled, columns["busy_pct"], np.where(one_figure, low, np.nan))
     by_ticks = np.where(one_figure, np.uint8(Tier.KERNEL), np.uint8(Tier.NONE))
     tiers["busy_pct"] = np.where(is_sampled, np.uint8(Tier.SAMPLED), by_ticks)
-    paths = np.bincount(part.port_of_row[part.port_of_row >= 0], minlength=count).astype(np.float64)
-    columns |= {"busy_low_pct": low, "busy_high_pct": high, "paths": paths}
-    return FrameTable(part.ports, columns | _limits(part.port_limits, columns["in_flight"]), tiers)
+    columns |= {"busy_low_pct": low, "busy_high_pct": high, "paths": members}
+    return FrameTable(rows, columns, tiers)
 
 
 def _limits(limits: Values, in_flight: Values) -> dict[str, Values]:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio, share_pct
 from collectors.derive.percentiles import percentiles_ns
 from collectors.derive.quotients import Quotients
-from collectors.graph import Graph
-from collectors.model import FrameTable, Part, Rows, Tier
+from collectors.model import FrameTable, Part, Rows, Tier, Topology
 from collectors.tables.block.derive.traced import SUMMED, Traced
 from collectors.tables.block.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
 from collectors.tables.block.fields import BLOCK_FIELDS, DISK_FIELDS
@@ -44,7 +43,7 @@ def with_exact(
     tables: Mapping[str, FrameTable],
     traced: Traced | None,
     disk_rows: Rows,
-    graph: Graph,
+    topology: Topology,
     silent: NDArray[np.bool_],
     *,
     whole: NDArray[np.bool_] | None = None,
@@ -54,14 +53,14 @@ def with_exact(
     Args:
         tables: tables derived from counters and samples.
         traced: counts of the tracepoints over the same interval; None changes nothing.
-        disk_rows: rows of the raw disk table, which `graph` refers to.
-        graph: device graph.
+        disk_rows: rows of the raw disk table, which the device graph refers to.
+        topology: devices and their graph.
         silent: rows of the disk table that have never counted anything.
         whole: rows of the disk table present for the whole interval; other rows are unchanged. None means all.
     """
     if traced is None:
         return dict(tables)
-    found = levels(traced.rows, traced.group_rows, disk_rows, graph)
+    found = levels(traced.rows, traced.group_rows, disk_rows, topology)
     return {
         name: _overlaid(name, table, traced, found[name], _Known(silent, whole))
         if _fits(table, found.get(name))

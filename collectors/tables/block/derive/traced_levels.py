@@ -1,4 +1,4 @@
-"""Traced devices added up to disks, paths, HBA ports and target ports."""
+"""Traced devices added up to disks, paths, HBA ports, target ports and the whole host."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, positions
 from collectors.derive.percentiles import RowCells
-from collectors.derive.roles import Positions, roles
-from collectors.graph import Graph
-from collectors.model import Rows
+from collectors.derive.roles import HOST_ROWS, Positions, host_of_row, roles
+from collectors.model import Rows, Topology
 from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced
 from collectors.tables.block.schema import TRACE_SERIES, group_key
 
@@ -53,14 +52,13 @@ class LevelSums(Struct, frozen=True, eq=False):
 
 
 @lru_cache(maxsize=8)
-def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -> Mapping[str, TracedLevel]:
-    """Levels by frame table: "disks", "paths", "hbas" and "targets"; thousands of lookups, so cached.
+def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, topology: Topology) -> Mapping[str, TracedLevel]:
+    """Levels by frame table; thousands of lookups, so cached.
 
     An NVMe head is the sum of its paths; a dm-multipath device is traced directly.
     """
-    part = roles(disk_rows, graph)
+    part = roles(disk_rows, topology.graph)
     device_at = positions(disk_rows, traced_rows.keys)
-    target_rows, target_of_row = _targets(disk_rows, graph)
     own = _turned(part.disk_at, len(disk_rows))
     heads = np.isin(part.lun_of_row, part.nvme_heads) & (part.lun_of_row >= 0)
     of_disk = np.where(heads, own[part.lun_of_row], own[:-1])
@@ -78,7 +76,8 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
         "disks": level("lun", part.disks, of_disk, part.disk_at),
         "paths": level("", part.paths, of_path, part.path_at),
         "hbas": level("hba", part.ports, part.port_of_row),
-        "targets": level("target", target_rows, target_of_row),
+        "target_ports": level("target", part.targets, part.target_of_row),
+        "whole_host": level("", HOST_ROWS, host_of_row(disk_rows, topology)),
     }
 
 
@@ -121,18 +120,6 @@ def _turned(at: Positions, count: int) -> Positions:
     positions = np.full(count + 1, -1, np.intp)
     positions[at] = np.arange(len(at))
     return positions
-
-
-@lru_cache(maxsize=8)
-def _targets(disk_rows: Rows, graph: Graph) -> tuple[Rows, Positions]:
-    carrying = {path.target for path in graph.paths if path.target}
-    targets = [target for target in graph.targets if target.key in carrying]
-    position_of_target = {target.key: position for position, target in enumerate(targets)}
-    target_of_row = np.full(len(disk_rows), -1, np.intp)
-    for path in graph.paths:
-        if path.key in disk_rows.positions:
-            target_of_row[disk_rows.positions[path.key]] = position_of_target.get(path.target, -1)
-    return Rows(tuple(target.key for target in targets), tuple(target.name for target in targets)), target_of_row
 
 
 def _largest(group: NDArray[np.intp], values: Values, count: int) -> Values:
