@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.graph import Graph, Lun, Path, Port
+from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Device, Frame, HostFacts, Rows, Topology
 from collectors.rates import derive
 from tests.unit.raw_samples import disks, rows, sample
@@ -171,3 +171,42 @@ def test_books_balance(amounts: list[tuple[int, int, int]]) -> None:
         np.testing.assert_allclose(port.columns[field].sum(), lun.columns[field].sum(), rtol=1e-12)
     assert (port.columns["busy_low_pct"] <= port.columns["busy_high_pct"] + 1e-9).all()
     assert (port.columns["busy_high_pct"] <= 100 + 1e-9).all()
+
+
+def test_two_targets_over_four_ports_add_up_to_the_paths_and_the_host_counts_each_io_once() -> None:
+    paths = [(port, target) for port in range(4) for target in range(2)]
+    names = ["dm-0", *(f"sd{port}t{target}" for port, target in paths), "nvme9n1"]
+    who = rows(*names)
+    keys = dict(zip(names, who.keys, strict=True))
+    found = Graph(
+        ports=tuple(Port(f"p{port}", f"host{port}", "fc") for port in range(4)),
+        targets=tuple(TargetPort(f"t{target}", f"0x50{target}", "fc", label=f"spa{target}") for target in range(2)),
+        luns=(Lun(keys["dm-0"], "dm-0", "dm"), Lun(keys["nvme9n1"], "nvme9n1")),
+        paths=(
+            *(
+                Path(keys[f"sd{port}t{target}"], f"sd{port}t{target}", keys["dm-0"], f"p{port}", f"t{target}")
+                for port, target in paths
+            ),
+            Path(keys["nvme9n1"], "nvme9n1", keys["nvme9n1"]),
+        ),
+    )
+    devices = {keys[name]: Device(keys[name], name, "dm" if name == "dm-0" else "disk", 8, 0) for name in names}
+    about = Topology(devices, HostFacts(kernel="6.18"), found)
+    loads = {f"sd{port}t{target}": did(10 * (port + 1) + target, 2, 100 + 50 * port) for port, target in paths}
+    tables = frame({**loads, "dm-0": did(204, 2, 400), "nvme9n1": did(7, 1, 30)}, about, who).tables
+    targets, host = tables["target_ports"], tables["whole_host"]
+    assert targets.rows.names == ("spa0", "spa1")
+    assert targets.columns["iops"].tolist() == [100, 104]
+    assert targets.columns["paths"].tolist() == [4, 4]
+    for field in ("iops", "read_bytes_per_s", "in_flight"):
+        of_paths = tables["paths"].columns[field].sum()
+        assert tables["hbas"].columns[field].sum() == pytest.approx(of_paths - tables["paths"].value(field, 8))
+        assert targets.columns[field].sum() == tables["hbas"].columns[field].sum()
+        assert host.columns[field].tolist() == pytest.approx([of_paths])
+    assert host.columns["paths"].tolist() == [9]
+    assert [(targets.value("busy_low_pct", row), targets.value("busy_high_pct", row)) for row in (0, 1)] == [
+        (25, 70),
+        (25, 70),
+    ]
+    assert (host.value("busy_low_pct", 0), host.value("busy_high_pct", 0)) == (25, 100)
+    assert np.isnan(host.value("busy_pct", 0))

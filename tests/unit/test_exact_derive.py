@@ -405,6 +405,20 @@ def test_a_port_is_busy_while_any_of_its_paths_is_and_has_percentiles() -> None:
     assert paths.columns["service_ms"].tolist() == pytest.approx([0.1, 2.0])
 
 
+def test_a_target_port_is_busy_while_any_path_to_it_is_and_the_host_within_bounds() -> None:
+    frame = multipath_frame()
+    target, host = frame.tables["target_ports"], frame.tables["whole_host"]
+    assert target.columns["busy_pct"].tolist() == pytest.approx([70.0])
+    assert Tier(int(target.tiers["busy_pct"][0])) is Tier.EXACT
+    assert target.columns["p99_ms"][0] == pytest.approx(2.0, rel=0.07)
+    for table in (target, host):
+        assert table.columns["iops"].tolist() == pytest.approx([1000])
+        assert table.columns["max_ms"].tolist() == [9.0]
+    # No group has the union of all paths of the host: it is at least that of the busiest, and never above 100 %.
+    assert host.columns["busy_low_pct"].tolist() == pytest.approx([50.0])
+    assert host.columns["busy_high_pct"].tolist() == pytest.approx([90.0])
+
+
 def test_ports_and_luns_have_both_bounds_of_busy_time_beside_lost_ios() -> None:
     """The group of a LUN may have the 100 ms of the lost I/O in its 700 ms, or not."""
     lossy = {"reads": 500, "service_read_ns": 500 * 100 * US, "busy_ns": 400 * MS, "lost_in_driver_ns": 100 * MS}

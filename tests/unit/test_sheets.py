@@ -74,6 +74,9 @@ def test_the_sheet_of_an_fc_path_and_its_port(tmp_path: Path, capsys: pytest.Cap
     port = shown(kernel, capsys, "--port", "0x10000090fa000001")
     assert (port["Link"]["rate"], port["Link"]["port type"]) == ("32 Gbit", "NPort (fabric via point-to-point)")
     assert port["Error counters"] == {"frame errors": "7", "invalid crcs": "7"}
+    target = shown(kernel, capsys, "--target-port", "0x5006016000000001")
+    assert target["Target port"]["transport"] == "fc"
+    assert target["Paths to it"]["paths"].startswith("1")
 
 
 def test_timeouts_of_nvme_over_fabrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

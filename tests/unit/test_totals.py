@@ -45,10 +45,11 @@ def test_levels_are_cleared_apart_and_a_recording_has_the_same_totals(
         keys = {path.name: path.key for path in graph.paths} | {lun.name: lun.key for lun in graph.luns}
         path, lun = (CountSubject(CountLevel.PATH, keys["sda"], "sda"), CountSubject(CountLevel.LUN, keys["dm-0"], "m"))
         port = CountSubject(CountLevel.PORT, graph.ports[1].key, "host1")
+        target = CountSubject(CountLevel.TARGET, graph.targets[1].key, graph.targets[1].name)
         for sample in samples:
             writer.write(sample)
             cleared.take(sample)
-        for subject in (path, port):
+        for subject in (path, port, target):
             cleared.clear(subject)
         writer.add_event(Event.now(EventKind.NOTE, "before the change", **path.mark))
         for name, reads in (("sda", 30), ("sdb", 14), ("dm-0", 34)):
@@ -59,13 +60,14 @@ def test_levels_are_cleared_apart_and_a_recording_has_the_same_totals(
             cleared.take(step.current)
         cleared.clear(lun)
     source.close()
-    totals = [cleared.totals(subject) for subject in (path, port, lun, WHOLE_HOST)]
-    assert [None if one is None else (one.reads, one.writes) for one in totals] == [(20, 4), (4, 4), (0, 0), None]
+    totals = [cleared.totals(subject) for subject in (path, port, target, lun, WHOLE_HOST)]
+    found = [None if one is None else (one.reads, one.writes) for one in totals]
+    assert found == [(20, 4), (4, 4), (4, 4), (0, 0), None]
     assert totals[0] is not None
     assert (totals[0].read_bytes, totals[0].write_bytes) == (20 * 8 * 512, 4 * 8 * 512)
     assert totals[0].max_latency_ns is None, "only exact time knows it"
     for mark in ("before the change", "sda", "last"):
-        assert run_cli(["report", "-d", "-L", "-H", "--from", str(file), "--since-mark", mark, "--json"]) == 0
+        assert run_cli(["report", "-d", "-L", "-H", "-T", "--from", str(file), "--since-mark", mark, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         rows = {row["name"] or row["level"]: (row["reads"], row["writes"]) for row in document["rows"]}
         assert rows == {
@@ -74,6 +76,8 @@ def test_levels_are_cleared_apart_and_a_recording_has_the_same_totals(
             "sdb": (4, 4),
             "host0": (20, 4),
             "host1": (4, 4),
+            graph.targets[0].name: (20, 4),
+            graph.targets[1].name: (4, 4),
             "host": (24, 8),
         }
     assert run_cli(["report", "--from", str(file), "--since-mark", "sda"]) == 0

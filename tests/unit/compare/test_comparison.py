@@ -126,7 +126,7 @@ def test_direction_of_a_field_is_declared_or_that_of_its_unit() -> None:
 def test_percentiles_come_from_histograms_and_each_largest_value_is_a_peak() -> None:
     fields = [field for subject in SUBJECTS for field in compared_fields(subject)]
     percentiles = {field.table for field in fields if re.search(r"p\d+_ms$", field.id)}
-    assert percentiles == {"disks", "paths", "hbas", "load", "load_total"}
+    assert percentiles == {"disks", "paths", "hbas", "target_ports", "whole_host", "load", "load_total"}
     largest = {(field.table, field.id) for field in fields if field.peak}
     assert {("disks", "queue_max_ms"), ("load", "max_ms"), ("nfs", "rtt_max_ms")} <= largest
     assert {field_id for _, field_id in largest} == {

@@ -189,6 +189,10 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
     service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
     lost_ns, busy = sums["lost_in_driver_ns"], busy_bounds(level, elapsed_s)
     least_pct, most_pct = (share_pct(each_ns / 1e9, elapsed_s) for each_ns in (busy.least_ns, busy.most_ns))
+    # Without a group for its devices a row is busy at least as the busiest of them, at most as all one after another.
+    is_range = level.are_several & np.isnan(level.busy_ns)
+    added_ns = np.minimum(sums["busy_ns"], 1e9 * elapsed_s)
+    busiest_pct, added_pct = (share_pct(each_ns / 1e9, elapsed_s) for each_ns in (level.busiest_ns, added_ns))
     return {
         "queue_ms": queue_ms,
         "service_ms": service_ms,
@@ -196,8 +200,9 @@ def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict
         **_TIMED.of(
             {**given, **_times(sums), "whole_ios": _whole_ios(sums), "elapsed_s": np.full(len(ios), elapsed_s)}
         ),
-        **dict.fromkeys(_LEAST_BUSY, least_pct),
-        "busy_high_pct": np.where(busy.are_apart, most_pct, least_pct),
+        "busy_pct": least_pct,
+        "busy_low_pct": np.where(is_range, busiest_pct, least_pct),
+        "busy_high_pct": np.where(is_range, added_pct, np.where(busy.are_apart, most_pct, least_pct)),
         "in_flight_peak": np.where((ios > 0) & ~(lost_ns > 0), _peak_in_driver(level), np.nan),
         **_distribution(level, ios),
     }
