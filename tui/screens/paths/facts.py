@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from collectors.graph import Path, Port, TargetPort, ports_of
+from collectors.graph import Path, Port, TargetPort, ports_of, targets_of
 from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device, Frame
 from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
 from engine.job.sizes import format_size
 from engine.text import safe_text
-from tui.screens.paths.sentences import luns_by_key, state_age, targets_by_key
+from tui.screens.paths.sentences import luns_by_key, state_age
 
 UNKNOWN = "-"
 
@@ -58,7 +58,7 @@ def _flags(device: Device) -> Iterator[str]:
 def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
     """Yield the route of a path, and its states in the kernel, the storage and the map."""
     graph = frame.topology.graph
-    port, target = ports_of(graph).get(path.port), targets_by_key(graph).get(path.target)
+    port, target = ports_of(graph).get(path.port), targets_of(graph).get(path.target)
     lun = luns_by_key(graph).get(path.lun)
     yield "name", safe_text(path.name)
     yield "LUN", "itself" if path.lun == path.key else lun_name(path.lun, frame.topology)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collectors.field import Unit
-from collectors.graph import Graph, Lun, Path, Port, TargetPort, paths_of, ports_of
+from collectors.graph import Graph, Lun, Path, Port, TargetPort, paths_of, ports_of, targets_of
 from collectors.model import Frame, FrameTable
 from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.paths.state import PathLevel, access_mix
@@ -22,12 +22,6 @@ from tui.text.format import MISSING_TEXT, format_quantity
 def state_age(age_s: float) -> str:
     """Suffix with the age of the states: " (as of 2 s ago)"; empty if unknown."""
     return "" if math.isnan(age_s) else f" (as of {age_s:.0f} s ago)" if age_s >= 1 else " (as of now)"
-
-
-@functools.lru_cache(maxsize=4)
-def targets_by_key(graph: Graph) -> Mapping[str, TargetPort]:
-    """All target ports by their keys."""
-    return {target.key: target for target in graph.targets}
 
 
 @functools.lru_cache(maxsize=4)
@@ -85,7 +79,7 @@ def row_summary(board: PathTable, row: int) -> str:
     paths = len(board.members(row))
     name = board.layout.rows.names[row]
     odd = board.verdict_text(row)
-    array = targets_by_key(graph)[of].array if by is GroupBy.TARGET and of in targets_by_key(graph) else ""
+    array = targets_of(graph)[of].array if by is GroupBy.TARGET and of in targets_of(graph) else ""
     parts = [f"{name}: {_counted(paths, 'path')}, {board.state_text(row)}", safe_text(array), odd]
     return "; ".join(filter(None, parts))
 
@@ -114,7 +108,7 @@ def path_summary(frame: Frame, key: str, odd: str) -> str:
 
 def route(graph: Graph, path: Path) -> str:
     """Format the route from the HBA port to the target port."""
-    port, target = ports_of(graph).get(path.port), targets_by_key(graph).get(path.target)
+    port, target = ports_of(graph).get(path.port), targets_of(graph).get(path.target)
     ends = [port_name(port)] if port else []
     ends += [target_name(target)] if target else []
     return " -> ".join(ends) or "way not known"

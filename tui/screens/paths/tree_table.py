@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from collectors.graph import ports_of
+from collectors.graph import ports_of, targets_of
 from collectors.hotness import verdict
 from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Frame, FrameTable, Rows, Topology
@@ -18,7 +18,7 @@ from collectors.paths.groups import GroupBy
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.history.subjects import row_of
 from tui.screens.paths.path_table import STATE, Only, PathTable, path_table
-from tui.screens.paths.sentences import path_summary, port_summary, targets_by_key
+from tui.screens.paths.sentences import path_summary, port_summary
 
 
 def node_summary(frame: Frame, node: Node) -> str:
@@ -27,7 +27,7 @@ def node_summary(frame: Frame, node: Node) -> str:
     if node.kind is NodeKind.PORT and node.of in ports_of(graph):
         return port_summary(frame, ports_of(graph)[node.of])
     if node.kind is NodeKind.TARGET:
-        target = targets_by_key(graph).get(node.of.partition(" -> ")[2])
+        target = targets_of(graph).get(node.of.partition(" -> ")[2])
         array = f" of {target.array}" if target is not None and target.array else ""
         return f"target port {node.name}{array}"
     if node.kind is NodeKind.PATH:
