@@ -23,7 +23,7 @@ from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IOS, SKIPPED
 from engine.study.events import Data, Note
 from engine.study.load import EndedError, Load, NotWatched, PointWatch
-from engine.study.runner import COMPLETE, StudyRunner, Wanted
+from engine.study.runner import StudyResult, StudyRunner, Wanted
 from engine.sweep.limit import Limit
 
 
@@ -37,20 +37,8 @@ class RateCurve(Struct, frozen=True):
     answers: RateAnswers
 
 
-class RateResult(Struct, frozen=True):
+class RateResult(StudyResult[RatePlan, RateCurve], frozen=True):
     """A whole search, or as much of it as was measured."""
-
-    plan: RatePlan
-    curves: tuple[RateCurve, ...]
-    ended: str
-    """"complete", "stopped", or why the load ended."""
-    troubles: tuple[str, ...]
-    elapsed_s: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every limit was decided as far as it can be."""
-        return self.ended == COMPLETE
 
 
 class RateRunner(StudyRunner[RatePoint, RateTrial, RateResult]):

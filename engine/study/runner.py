@@ -21,6 +21,8 @@ from engine.study.points import LeftOut, StudyPoints
 _PAUSE_S = 0.1
 COMPLETE, STOPPED = "complete", "stopped"
 
+Plan = TypeVar("Plan")
+Curve = TypeVar("Curve")
 Point = TypeVar("Point")
 Trial = TypeVar("Trial")
 Result = TypeVar("Result")
@@ -35,6 +37,23 @@ class Wanted(Struct, Generic[Point, Trial], frozen=True):
     """Index of the curve that it belongs to."""
     measure: Callable[[], Trial]
     """Measures it; raises EndedError where it was given up, LunscopeError where it cannot be measured."""
+
+
+class StudyResult(Struct, Generic[Plan, Curve], frozen=True):
+    """What was measured of a plan, by curve."""
+
+    plan: Plan
+    curves: tuple[Curve, ...]
+    ended: str
+    """"complete", "stopped", or why the load ended."""
+    troubles: tuple[str, ...]
+    """Targets that failed and points that were left out, one line each."""
+    elapsed_s: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was wanted was measured."""
+        return self.ended == COMPLETE
 
 
 class StudyRunner(ABC, Generic[Point, Trial, Result]):

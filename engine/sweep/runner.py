@@ -15,7 +15,7 @@ from engine.job.spec import JobSpec
 from engine.study.events import Data, Note
 from engine.study.load import Load, PointWatch
 from engine.study.points import LeftOut
-from engine.study.runner import COMPLETE, StudyRunner, Wanted
+from engine.study.runner import COMPLETE, StudyResult, StudyRunner, Wanted
 from engine.sweep.curve_jobs import CurveJobs
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.knee import Answer, answer
@@ -35,21 +35,8 @@ class CurveResult(Struct, frozen=True):
     answer: Answer
 
 
-class SweepResult(Struct, frozen=True):
+class SweepResult(StudyResult[SweepPlan, CurveResult], frozen=True):
     """A whole sweep, or as much of it as was measured."""
-
-    plan: SweepPlan
-    curves: tuple[CurveResult, ...]
-    ended: str
-    """"complete", "stopped", or why the load ended."""
-    troubles: tuple[str, ...]
-    """Targets that failed and points that were left out, one line each."""
-    elapsed_s: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every point that was wanted was measured."""
-        return self.ended == COMPLETE
 
 
 class SweepRunner(StudyRunner[Point, Trial, SweepResult]):

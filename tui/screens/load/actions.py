@@ -15,7 +15,7 @@ from engine.job.validate import validate
 from engine.replacing import replace
 from tui.app_state import AppState
 from tui.load.knob_memory import KnobSlot
-from tui.screens.load.confirm_write import ask_name
+from tui.screens.load.confirm_write import when_typed
 from tui.screens.shared.base import View
 from tui.transport import LiveTransport
 
@@ -90,18 +90,7 @@ class LoadKeys:
         """Continue once every name that these knobs need was typed."""
         controller = self._driven()
         assert controller is not None
-        missing = controller.unconfirmed(knobs)
-        if not missing:
-            then()
-            return
-
-        def asked(is_typed: bool) -> None:
-            if is_typed:
-                self._when_typed(knobs, then)
-            else:
-                self._report(f"{missing[0]}: name does not match: nothing written")
-
-        ask_name(self._screen.app, controller, missing[0], asked)
+        when_typed(self._screen.app, controller, knobs, then, self._report)
 
     def _in_thread(self, operation: Callable[[], None]) -> None:
         """Run a blocking call in a thread; a thread worker of Textual would block the exit.

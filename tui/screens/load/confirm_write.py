@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from engine.errors import LunscopeError
+from engine.job.knobs import Knobs
 from engine.text import safe_text
 from tui.load.host_guard import WriteQuestion
 from tui.screens.shared.dialogs import TypeToConfirm
@@ -80,6 +81,9 @@ class ConfirmWrite(TypeToConfirm):
 class Confirming(Protocol):
     """A load whose targets are written once their names were typed."""
 
+    def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
+        """Paths these knobs would write to whose names were not typed yet."""
+
     def question(self, path: str) -> WriteQuestion:
         """Look at a target that the load wants to write; blocks as long as it does."""
 
@@ -87,13 +91,22 @@ class Confirming(Protocol):
         """Take the name that was typed."""
 
 
-def ask_name(app: App[object], load: Confirming, path: str, then: Callable[[bool], None]) -> None:
-    """Ask for the name of a target; `then` gets whether it was typed, once that is confirmed."""
-    dialog = ConfirmWrite(path, load.question)
+def when_typed(
+    app: App[object], load: Confirming, knobs: Knobs, then: Callable[[], None], otherwise: Callable[[str], None]
+) -> None:
+    """Continue once the name of every target that these knobs write was typed; `otherwise` takes what is wrong."""
+    missing = load.unconfirmed(knobs)
+    if not missing:
+        then()
+        return
+    dialog = ConfirmWrite(missing[0], load.question)
 
     def answered(typed: str | None) -> None:
-        if typed is not None and dialog.question is not None:
+        if typed is None:
+            otherwise(f"{missing[0]}: name does not match: nothing written")
+            return
+        if dialog.question is not None:
             load.confirm(dialog.question)
-        then(typed is not None)
+        when_typed(app, load, knobs, then, otherwise)
 
     app.push_screen(dialog, answered)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import partial
 
 from engine.errors import LunscopeError, UsageError
@@ -23,7 +22,7 @@ from engine.sweep.presets.order import preset_order
 from engine.text import safe_text
 from tui.load.load_controller import LoadController
 from tui.options.job import with_scratch_targets
-from tui.screens.load.confirm_write import ask_name
+from tui.screens.load.confirm_write import when_typed
 from tui.screens.shared.base import View
 from tui.screens.shared.chooser import Chooser, ChooserLine
 from tui.screens.shared.dialogs import Dialog
@@ -92,19 +91,8 @@ class SweepStarts(View):
 
     def begin_first(self, session: StudySession) -> None:
         """Begin what the command asked for, once the name of every target that is written was typed."""
-        controller = session.controller
-        missing = controller.unconfirmed(replace(session.study.plan.first, read_pct=session.study.plan.least_read_pct))
-        if not missing:
-            self.app_state.sweeps.begin()
-            return
-
-        def asked(is_typed: bool) -> None:
-            if is_typed:
-                self.begin_first(session)
-            else:
-                session.refuse(f"{missing[0]}: name does not match: nothing written")
-
-        ask_name(self.app, controller, missing[0], asked)
+        knobs = replace(session.study.plan.first, read_pct=session.study.plan.least_read_pct)
+        when_typed(self.app, session.controller, knobs, self.app_state.sweeps.begin, session.refuse)
 
     def action_sweep_rate(self) -> None:
         """Ask for limits and search the highest rate within them."""
@@ -122,7 +110,8 @@ class SweepStarts(View):
             except LunscopeError as error:
                 self.report(str(error))
                 return
-            self._when_typed(controller, plan.job, lambda: self._measure(Study(plan, RateRunner), controller))
+            measure = partial(self._measure, Study(plan, RateRunner), controller)
+            when_typed(self.app, controller, plan.job.knobs, measure, lambda why: self.report(safe_text(why)))
 
         self.app.push_screen(Dialog("Highest rate within limits", HELP, warning=warning, value=self._asked), typed)
 
@@ -189,7 +178,8 @@ class SweepStarts(View):
             self._begin_preset(controller, job, offer, command)
 
         if offer.plan.least_read_pct < 100:
-            self._when_typed(controller, offer.plan.parts[0][1].job, begin, otherwise=begin, writes=True)
+            knobs = replace(offer.plan.parts[0][1].job.knobs, read_pct=0.0)
+            when_typed(self.app, controller, knobs, begin, lambda _why: begin())
         else:
             begin()
 
@@ -219,32 +209,6 @@ class SweepStarts(View):
             self.report(f"a measurement goes on: stop it first ({self.key_text('sweep.stop')})")
             return None
         return self.app_state.controller
-
-    def _when_typed(
-        self,
-        controller: LoadController,
-        job: JobSpec,
-        then: Callable[[], None],
-        *,
-        otherwise: Callable[[], None] | None = None,
-        writes: bool = False,
-    ) -> None:
-        """Continue once the name of every target that is written was typed; on Esc with `otherwise`."""
-        knobs = replace(job.knobs, read_pct=0.0) if writes else job.knobs
-        missing = controller.unconfirmed(knobs)
-        if not missing:
-            then()
-            return
-
-        def asked(is_typed: bool) -> None:
-            if is_typed:
-                self._when_typed(controller, job, then, otherwise=otherwise, writes=writes)
-            elif otherwise is not None:
-                otherwise()
-            else:
-                self.report(f"{safe_text(missing[0])}: name does not match: nothing written")
-
-        ask_name(self.app, controller, missing[0], asked)
 
 
 def _title(offer: PresetOffer) -> str:
