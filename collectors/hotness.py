@@ -20,19 +20,26 @@ UNUSUAL = 2.0
 BUSY_WEIGHT, QUEUE_WEIGHT, SHARE_WEIGHT = 0.4, 0.3, 0.3
 
 
-def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _Values) -> _Values:
+STALLED_MS = 2_000.0
+"""Time without a completion while I/Os are outstanding, from which on a disk counts as stalled."""
+
+
+def hotness(
+    busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _Values, stalled_ms: _Values
+) -> _Values:
     """Hotness of every disk, 0 to 100.
 
     `busy_pct * (0.4 + 0.3 * queue share + 0.3 * I/O time share)`: busy time counts in full only where I/Os queue and
     the disk carries more than its peers. Queue share is the part of the await spent queueing; I/O time share is the
     disk's part of all outstanding I/Os of the given disks. An unknown share is left out and the others weigh more. NaN
-    where busy is missing.
+    where busy is missing. A stalled disk is as hot as can be.
 
     Args:
         busy_pct: shape (disks,), as are the others.
         in_flight: outstanding I/Os, averaged.
         queue_ms: queue time per I/O.
         service_ms: service time per I/O.
+        stalled_ms: time without a completion while I/Os are outstanding.
     """
     hot = np.zeros(len(busy_pct))
     busy = np.flatnonzero(busy_pct != 0)  # Few disks of thousands.
@@ -46,6 +53,7 @@ def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms
         weight = weight + np.where(known, part, 0.0)
         score = score + np.where(known, part * share, 0.0)
     hot[busy] = np.minimum(busy_pct[busy] * score / weight, 100.0)
+    hot[stalled_ms >= STALLED_MS] = 100.0
     return hot
 
 
@@ -220,7 +228,8 @@ def _reason(frame: Frame, row: int) -> str:
     if not any(disks.value(kind, row) > 0 for kind in ("iops", "discards_per_s", "flushes_per_s")):
         outstanding = disks.value("in_flight", row)
         if outstanding > 0:
-            return f"stalled: {outstanding:.0f} outstanding and none completed in {frame.elapsed_s:.1f} s"
+            stalled_s = float(np.fmax(disks.value("stalled_ms", row) / 1e3, frame.elapsed_s))
+            return f"stalled: {outstanding:.0f} outstanding and none completed in {stalled_s:.1f} s"
         return "idle"
     bio_based = device is not None and device.bio_based
     parts = [_busy_words(disks, row), _latency_words(disks, row, bio_based=bio_based), _share_words(disks, row)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-from collectors.alerts.rule import AlertRule
+from collectors.alerts.rule import AlertRule, AlertSign, RuleKind
+from collectors.field import Unit
+from collectors.hotness import STALLED_MS
 from engine.config import config_file
 from engine.errors import UsageError
 from engine.replacing import replace
@@ -16,15 +18,25 @@ from engine.text import safe_text, short_text
 from engine.toml_text import read_toml
 
 SECTION = "alerts"
-_KEYS = ("rules", "bell", "command")
+_KEYS = ("rules", "defaults", "bell", "command")
 MOST_RULES = 100
 _EXAMPLE = '[alerts.rules] and then lines such as slow = "disks await_ms>20ms for 10s"'
+
+
+DEFAULT_RULES = (
+    AlertRule(
+        "stall", RuleKind.FIELD, "disks", "stalled_ms", Unit.MILLISECONDS, AlertSign.AT_LEAST, STALLED_MS, 0.0, 0.0
+    ),
+)
+"""Rules in force unless the settings say `defaults = false`, or have a rule of the same name."""
 
 
 class AlertSettings(Struct, frozen=True):
     """Rules in force; invalid ones are left out and listed in `problems`."""
 
     rules: tuple[AlertRule, ...] = ()
+    defaults: bool = True
+    """Whether `with_options` adds the DEFAULT_RULES."""
     bell: bool = False
     """Whether the terminal's bell rings when an alert is raised."""
     command: tuple[str, ...] = ()
@@ -32,15 +44,16 @@ class AlertSettings(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     def with_options(self, rules: Iterable[AlertRule], command: tuple[str, ...] = ()) -> AlertSettings:
-        """Add the rules of the command line, which replace those of the same name.
+        """Add the default rules and those of the command line, each of which replaces those of the same name before.
 
         Raises:
             UsageError: two of the given rules have one name.
         """
         given = _named(tuple(rules))
-        names = {rule.name for rule in given}
-        kept = tuple(rule for rule in self.rules if rule.name not in names)
-        return replace(self, rules=(*kept, *given), command=command or self.command)
+        named, mine = {rule.name for rule in given}, {rule.name for rule in (*self.rules, *given)}
+        defaults = (rule for rule in DEFAULT_RULES if self.defaults and rule.name not in mine)
+        kept = (rule for rule in self.rules if rule.name not in named)
+        return replace(self, rules=(*defaults, *kept, *given), command=command or self.command)
 
 
 def _named(rules: tuple[AlertRule, ...]) -> tuple[AlertRule, ...]:
@@ -70,12 +83,18 @@ def load_alert_settings(path: Path | None = None) -> AlertSettings:
         if key not in _KEYS
     ]
     rules = _rules(section.get("rules", {}), file, problems)
-    bell = section.get("bell", False)
-    if not isinstance(bell, bool):
-        problems.append(f"{file}: [alerts] bell must be true or false")
-        bell = False
+    defaults = _switch(section, "defaults", file, problems, otherwise=True)
+    bell = _switch(section, "bell", file, problems, otherwise=False)
     command = _command(section.get("command", ""), file, problems)
-    return AlertSettings(rules, bell, command, tuple(problems))
+    return AlertSettings(rules, defaults, bell, command, tuple(problems))
+
+
+def _switch(section: Mapping[str, object], key: str, file: Path, problems: list[str], *, otherwise: bool) -> bool:
+    value = section.get(key, otherwise)
+    if isinstance(value, bool):
+        return value
+    problems.append(f"{file}: [alerts] {key} must be true or false")
+    return otherwise
 
 
 def _rules(section: object, file: Path, problems: list[str]) -> tuple[AlertRule, ...]:

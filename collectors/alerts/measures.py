@@ -26,6 +26,8 @@ class RuleValues(Struct, frozen=True, eq=False):
     rows: Rows
     values: Values
     reason: Callable[[int], str]
+    held: NDArray[np.bool_] | None = None
+    """Objects whose missing values mean that all their I/Os are outstanding: what was raised stays so."""
 
 
 class FieldMeasure:
@@ -40,7 +42,9 @@ class FieldMeasure:
         values = None if table is None else table.columns.get(self._rule.field_id)
         if table is None or values is None:
             return None
-        return RuleValues(table.rows, values, lambda row: self._reason(frame, row))
+        stalled_ms = table.columns.get("stalled_ms")
+        held = None if stalled_ms is None else np.isnan(values) & (stalled_ms > 0)
+        return RuleValues(table.rows, values, lambda row: self._reason(frame, row), held)
 
     def reset(self) -> None:
         """Nothing is carried from frame to frame."""

@@ -88,7 +88,7 @@ class RuleState:
             self.interrupt()
             return
         values = np.where(self._in_scope(measured.rows, frame.topology), measured.values, np.nan)
-        raised, cleared = self._changes(values, frame)
+        raised, cleared = self._changes(values, frame, measured.held)
         self._values = values
         self._note_worst(values, self._raised | cleared)
         yield from self._events(np.flatnonzero(raised), measured, frame, "raised")
@@ -158,13 +158,19 @@ class RuleState:
             self._scope = rows, topology, in_scope(self.rule, rows, topology)
         return self._scope[2]
 
-    def _changes(self, values: NDArray[np.float64], frame: Frame) -> tuple[Mask, Mask]:
-        """Update the times, and return which rows are raised and cleared; a missing value does not pass a limit."""
+    def _changes(self, values: NDArray[np.float64], frame: Frame, held: Mask | None) -> tuple[Mask, Mask]:
+        """Update the times, and return which rows are raised and cleared.
+
+        A missing value does not pass a limit, nor is it back where all I/Os are outstanding (`held`).
+        """
         now_ns, elapsed_ns = float(frame.monotonic_ns), frame.elapsed_s * 1e9
         start_ns, slack_ns = now_ns - elapsed_ns, elapsed_ns * _JITTER_SHARE
         with np.errstate(invalid="ignore"):
             over = _COMPARE[self.rule.comparison](values, self.rule.limit)
             still = over | (values > self.rule.back if self.rule.upward else values < self.rule.back)
+        if held is not None:
+            over = over | (held & ~np.isnan(self._over_ns))
+            still = still | held
         self._over_ns = np.where(over, np.where(np.isnan(self._over_ns), start_ns, self._over_ns), np.nan)
         self._under_ns = np.where(still, np.nan, np.where(np.isnan(self._under_ns), start_ns, self._under_ns))
         with np.errstate(invalid="ignore"):

@@ -57,7 +57,7 @@ async def test_keys_rules_and_theme_are_taken_up(tmp_path: Path) -> None:
         await pilot.press("escape")
         await play(pilot, source, 1)
         assert app.settings.alerts is not None
-        assert [rule.name for rule in app.settings.alerts.settings.rules] == ["slow"]
+        assert [rule.name for rule in app.settings.alerts.settings.rules] == ["stall", "slow"]
         file.unlink()
         await until(pilot, lambda: said(app, "settings reloaded: keys, alerts"))
         await pilot.press("question_mark")
@@ -118,7 +118,7 @@ async def test_what_is_wrong_is_reported_and_keeps_its_former_value(tmp_path: Pa
         assert app.app_state.keys["view.help"] == "f9"
         assert app.settings.alerts is not None
         if "alerts" in text or text.startswith("theme = \n"):
-            assert [rule.name for rule in app.settings.alerts.settings.rules] == ["first"]
+            assert [rule.name for rule in app.settings.alerts.settings.rules] == ["stall", "first"]
         await pilot.press("f9")
         assert isinstance(app.screen, HelpScreen)
 

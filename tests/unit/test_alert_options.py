@@ -30,24 +30,32 @@ def names(service: AlertService | None) -> list[str]:
 
 
 def test_rules_of_the_settings_need_a_screen_or_a_recording() -> None:
-    assert names(alerts_of_load((), None, on_screen=True, is_recorded=False)) == ["slow"]
-    assert names(alerts_of_load((), None, on_screen=False, is_recorded=True)) == ["slow"]
+    assert names(alerts_of_load((), None, on_screen=True, is_recorded=False)) == ["stall", "slow"]
+    assert names(alerts_of_load((), None, on_screen=False, is_recorded=True)) == ["stall", "slow"]
     assert alerts_of_load((), None, on_screen=False, is_recorded=False) is None
     given = alerts_of_load((f"mine: {RULE}",), None, on_screen=False, is_recorded=False)
-    assert names(given) == ["slow", "mine"]
+    assert names(given) == ["stall", "slow", "mine"]
 
 
 def test_a_screen_has_alerts_before_there_is_a_rule(settings: Path) -> None:
     settings.unlink()
-    assert names(alert_service(on_screen=True)) == []
-    assert alert_service(on_screen=True) is not None
+    assert names(alert_service(on_screen=True)) == names(alert_service()) == ["stall"]
+
+
+def test_the_default_rule_can_be_left_out_or_replaced(settings: Path) -> None:
+    settings.write_text("[alerts]\ndefaults = false\n")
     assert alert_service() is None
+    assert alert_service(on_screen=True) is not None
+    settings.write_text('[alerts.rules]\nstall = "disks stalled_ms>=9s for 0s"\n')
+    service = alert_service()
+    assert service is not None
+    assert [rule.limit for rule in service.settings.rules] == [9_000.0]
 
 
 def test_options_hold_after_a_reload_of_the_settings() -> None:
     service = AlertService(AlertSettings((parse_rule(f"a: {RULE}"),)), (parse_rule(f"b: {RULE}"),), ("true",))
     service.reload(AlertSettings((parse_rule(f"b: {RULE}"), parse_rule("c: imbalance")), bell=True))
-    assert names(service) == ["c", "b"]
+    assert names(service) == ["stall", "c", "b"]
     assert (service.settings.bell, service.settings.command) == (True, ("true",))
 
 

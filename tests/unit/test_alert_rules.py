@@ -78,7 +78,7 @@ def test_without_a_file_or_with_a_broken_one_there_are_no_rules(tmp_path: Path) 
 def test_options_replace_settings_of_the_same_name(tmp_path: Path) -> None:
     settings = load_alert_settings(settings_of(tmp_path, "[alerts.rules]\nslow = 'disks await_ms>20ms'\nhot = 'hot'"))
     merged = settings.with_options([parse_rule("slow: disks await_ms>5ms")])
-    assert [(rule.name, rule.limit) for rule in merged.rules] == [("hot", 80.0), ("slow", 5.0)]
+    assert [(rule.name, rule.limit) for rule in merged.rules] == [("stall", 2000.0), ("hot", 80.0), ("slow", 5.0)]
     with pytest.raises(UsageError, match="two rules are named 'hot'"):
         settings.with_options([parse_rule("hot"), parse_rule("hot>90")])
 

@@ -19,7 +19,7 @@ SHARE = st.one_of(st.just(NAN), st.floats(0, 1e9))
 
 
 def one(busy: float, in_flight: float, queue_ms: float, service_ms: float) -> float:
-    return float(hotness(*(np.array([value]) for value in (busy, in_flight, queue_ms, service_ms)))[0])
+    return float(hotness(*(np.array([value]) for value in (busy, in_flight, queue_ms, service_ms, NAN)))[0])
 
 
 def test_heat_by_hand() -> None:
@@ -28,14 +28,20 @@ def test_heat_by_hand() -> None:
     assert one(50, 8, NAN, NAN) == pytest.approx(50)
     assert one(0, 0, NAN, NAN) == 0.0
     assert math.isnan(one(NAN, 8, 3, 1))
-    pair = hotness(np.array([50.0, 50.0]), np.array([3.0, 1.0]), np.full(2, NAN), np.full(2, NAN))
+    pair = hotness(np.array([50.0, 50.0]), np.array([3.0, 1.0]), np.full(2, NAN), np.full(2, NAN), np.full(2, NAN))
     assert pair.tolist() == pytest.approx([50 * 0.625 / 0.7, 50 * 0.475 / 0.7])
+
+
+def test_a_stalled_disk_is_as_hot_as_can_be() -> None:
+    stalled = hotness(*(np.array([value, value]) for value in (100.0, 1.0, NAN, NAN)), np.array([1_999.0, 2_000.0]))
+    assert stalled.tolist() == pytest.approx([85.0, 100.0], abs=15)
+    assert stalled[1] == 100.0
 
 
 @given(busy=st.floats(0, 100), rows=st.lists(st.tuples(SHARE, SHARE, SHARE), min_size=1, max_size=4))
 def test_heat_stays_within_its_scale(busy: float, rows: list[tuple[float, float, float]]) -> None:
     in_flight, queue_ms, service_ms = (np.array(column) for column in zip(*rows, strict=True))
-    hot = hotness(np.full(len(rows), busy), in_flight, queue_ms, service_ms)
+    hot = hotness(np.full(len(rows), busy), in_flight, queue_ms, service_ms, np.full(len(rows), NAN))
     assert ((hot >= 0) & (hot <= 100.0000001)).all()
 
 

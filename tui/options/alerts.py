@@ -54,7 +54,7 @@ def alert_service(
             say(problem)
     given = _given_rules(rules) if rules else ()
     program = () if command is None else _program(command)
-    if not (settings.rules or given or on_screen):
+    if not (settings.with_options(given).rules or on_screen):
         return None
     from collectors.alerts.service import AlertService  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_sam
 from collectors.derive.known_sums import KnownSums, Slots, enlarged
 from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
-from collectors.tables.block.derive.block_tables import block_interval, block_tables
+from collectors.tables.block.derive.block_tables import block_interval, block_tables, stalled_ms
 from collectors.tables.block.derive.disk_figures import with_others
 from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.derive.traced import LARGEST, Traced, TracedCells, bounds_only
@@ -148,6 +148,7 @@ class BlockAverages:
         self._sums = KnownSums()
         self._elapsed_s = np.zeros(0)
         self._peaks = np.zeros(0)
+        self._stalled_ms = np.zeros(0)
         self._at = np.zeros(0, np.intp)
         self._sampled_groups = NO_GROUP_SAMPLES
         self._traced = TracedSum()
@@ -164,6 +165,8 @@ class BlockAverages:
         self._at = self._slots.of(table.rows)
         self._elapsed_s = enlarged(self._elapsed_s, len(self._slots))
         self._elapsed_s[self._at] += elapsed_s
+        self._stalled_ms = enlarged(self._stalled_ms, len(self._slots), np.nan)
+        self._stalled_ms[self._at] = np.fmax(self._stalled_ms[self._at], stalled_ms(table))
         self._sampled_groups = added_group_samples(self._sampled_groups, reduced.sampled_groups)
         if reduced.traced is not None:
             self._traced.add(reduced.traced)
@@ -184,7 +187,15 @@ class BlockAverages:
             )
         moved = DiskInterval(slice(len(rows)), sums, enlarged(self._peaks, len(rows), np.nan))
         silent = sums["reads"] + sums["writes"] == 0
-        tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, sampled_groups=self._sampled_groups)
+        tables = block_tables(
+            rows,
+            [moved],
+            self._topology,
+            elapsed_s,
+            silent,
+            sampled_groups=self._sampled_groups,
+            stalled_ms=self._stalled_ms,
+        )
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
         return with_others(with_exact(tables, exact, rows, self._topology, silent, whole=whole), self._topology)

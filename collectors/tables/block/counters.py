@@ -15,6 +15,7 @@ from collectors.model import Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.block.inflight import InflightWatch
 from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
+from collectors.tables.block.stalls import StallClock
 from engine._native import BlockReader
 from engine.events import Event, EventKind
 
@@ -52,6 +53,7 @@ class BlockCollector:
         self._budget = Budget(identity_share)
         self._instance_keys = InstanceKeys()
         self._members = Members()
+        self._stalls = StallClock()
         self._table: Table | None = None
         self._malformed = 0
 
@@ -75,10 +77,13 @@ class BlockCollector:
         Raises:
             OSError: the kernel's files cannot be read.
         """
+        begun_ns = time.monotonic_ns()
         values = self._read_consistently()
+        ended_ns = time.monotonic_ns()
         if self._members.woken(values):
             self._refresh(values)
         table = self._table = Table(DISK, self._members.rows, self._members.of(values))
+        self._stalls.fill(table, begun_ns, ended_ns)
         if self._watch is not None:
             self._watch.fill(table)
         return Reading({DISK.name: table}, events=self._unread())

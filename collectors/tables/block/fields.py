@@ -147,6 +147,15 @@ DISK_FIELDS: tuple[Field, ...] = (
         combine=Combine.NONE,
     ),
     _disk(
+        "stalled_ms",
+        "Stalled",
+        "Time for which I/Os have been outstanding at every sample while none completed; at least, by one interval.",
+        Unit.MILLISECONDS,
+        hot=Thresholds(1_000, 2_000),
+        peak=True,
+        combine=Combine.LARGEST,
+    ),
+    _disk(
         "busy_pct",
         "Busy",
         "Share of the interval with at least one I/O outstanding. Kernel ticks: only near 0 and 100 to be trusted.",
@@ -344,7 +353,7 @@ _OF_PORTS = (
     ),
 )
 
-_NOT_OF_PORTS = OF_OTHERS | {"read_merges_per_s", "write_merges_per_s"}
+_NOT_OF_PORTS = OF_OTHERS | {"read_merges_per_s", "write_merges_per_s", "stalled_ms"}
 
 PORT_FIELDS: tuple[Field, ...] = (
     *(

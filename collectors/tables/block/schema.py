@@ -149,12 +149,14 @@ DISK = Schema(
         Column("driver_accounted_squares", Kind.COUNTER),
         Column("driver_queued_sum", Kind.COUNTER),
         Column("driver_unbroken_us", Kind.GAUGE),
+        Column("stalled_ms", Kind.GAUGE),
     ),
 )
 """One row per whole block device. The `driver_*` columns come from the in-flight sampler: sum of the requests in the
 driver, number of samples, samples with at least one, and the most in any sample; from `driver_accounted_sum` on the
 values of `in_flight_now` at the same instants: its sum, samples with any, the sum of its squares, the sum of I/Os
-waiting for a full driver, and how long every sample had any. Sessions of earlier versions do not have those five."""
+waiting for a full driver, and how long every sample had any. Sessions of earlier versions do not have those five.
+`stalled_ms` is how long I/Os have been outstanding at every sample while none completed; earlier versions lack it."""
 
 GROUP = Schema(
     "group",

@@ -52,7 +52,12 @@ def port_readers(host: SampledHost) -> Iterator[Collector]:
 def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     # See collectors.subject.Readers: the first screen is drawn without figures.
     from collectors.derive.error_counters import with_errors  # noqa: PLC0415
-    from collectors.tables.block.derive.block_tables import block_interval, block_tables, silent_rows  # noqa: PLC0415
+    from collectors.tables.block.derive.block_tables import (  # noqa: PLC0415
+        block_interval,
+        block_tables,
+        silent_rows,
+        stalled_ms,
+    )
     from collectors.tables.block.derive.disk_figures import with_others  # noqa: PLC0415
     from collectors.tables.block.derive.exact import with_exact  # noqa: PLC0415
 
@@ -60,7 +65,13 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     reduced = block_interval(previous, current)
     silent = silent_rows(table)
     block = block_tables(
-        table.rows, reduced.moved, current.topology, elapsed_s, silent, sampled_groups=reduced.sampled_groups
+        table.rows,
+        reduced.moved,
+        current.topology,
+        elapsed_s,
+        silent,
+        sampled_groups=reduced.sampled_groups,
+        stalled_ms=stalled_ms(table),
     )
     tables = with_others(with_exact(block, reduced.traced, table.rows, current.topology, silent), current.topology)
     return with_errors(

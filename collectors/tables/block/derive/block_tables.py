@@ -130,6 +130,7 @@ def block_tables(
     silent: NDArray[np.bool_],
     *,
     sampled_groups: GroupSamples = NO_GROUP_SAMPLES,
+    stalled_ms: Values | None = None,
 ) -> dict[str, FrameTable]:
     """Frame tables "disks", without hotness, "whole_host", and if the graph has paths, "paths", "hbas", "target_ports".
 
@@ -140,6 +141,7 @@ def block_tables(
         elapsed_s: length of the interval.
         silent: rows that have never counted anything; an NVMe head among them shows the I/O of its paths.
         sampled_groups: in-flight samples of whole ports and NVMe heads.
+        stalled_ms: time without a completion while I/Os are outstanding; None where it is not known.
     """
     part = roles(rows, topology.graph)
     unknown = uncounted_rows(rows, topology)
@@ -149,6 +151,8 @@ def block_tables(
             heads, sampled_groups.of([rows.keys[position] for position in part.nvme_heads[silent[part.nvme_heads]]])
         )
     everything = disk_table(rows, intervals, topology, heads)
+    if stalled_ms is not None:
+        everything = everything.with_column("stalled_ms", np.where(unknown, np.nan, stalled_ms))
     disks = everything if part.disks is rows else everything.taken(part.disk_at, part.disks)
 
     def table(name: str, rows: Rows, group_of_row: NDArray[np.intp]) -> FrameTable:
@@ -169,6 +173,15 @@ def block_tables(
         "target_ports": table("target_ports", part.targets, part.target_of_row),
         **host,
     }
+
+
+def stalled_ms(table: Table) -> Values:
+    """How long each row has had I/Os outstanding and completed none; NaN in sessions of earlier versions."""
+    positions = [at for at, column in enumerate(table.schema.columns) if column.id == "stalled_ms"]
+    if not positions:
+        return np.full(len(table.rows), np.nan)
+    values = table.values[:, positions[0]]
+    return np.where(values == MISSING, np.nan, values.astype(np.float64))
 
 
 def silent_rows(table: Table) -> NDArray[np.bool_]:

@@ -78,7 +78,7 @@ def disk_table(
 def with_others(tables: Mapping[str, FrameTable], topology: Topology) -> dict[str, FrameTable]:
     """Add what depends on the figures of other disks: hotness on those of all, and layers on those below."""
     disks = tables["disks"]
-    inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
+    inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms", "stalled_ms"))
     added = {"heat": hotness(*inputs), **layer_figures(disks, topology)}
     return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, **added}, disks.tiers)}
 
