@@ -103,7 +103,7 @@ def test_the_service_adds_alerts_and_problems_to_the_samples() -> None:
     assert event.text == "alert iops raised: vda iops 100 /s, limit >10 /s"
     assert step.frame is not None
     assert step.frame.events == step.current.events
-    assert (service.raised, service.status[0].count) == (1, 1)
+    assert (service.raised, service.status[-1].count) == (1, 1)
     later: list[Event] = []
 
     def reported() -> bool:

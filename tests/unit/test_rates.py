@@ -72,6 +72,7 @@ def test_every_disk_field_of_the_kernel_tier_over_two_seconds() -> None:
         "read_await_ms": 2.0,
         "write_await_ms": 6.0,
         "in_flight": 1.5 / 2,
+        "stalled_ms": 0.0,
         "busy_pct": 75.0,
         "read_bytes_per_io": 3_200 * 512 / 400,
         "write_bytes_per_io": 6_400 * 512 / 100,

@@ -141,7 +141,7 @@ def test_an_idle_disk_is_zero_where_that_is_known_and_missing_elsewhere() -> Non
     zero = {field_id for field_id, column in table.columns.items() if column[0] == 0}
     assert zero == {
         *(f for f in table.columns if f.endswith("_per_s") and f != "whole_per_s"),
-        *("heat", "iops", "in_flight", "busy_pct"),
+        *("heat", "iops", "in_flight", "busy_pct", "stalled_ms"),
     }
     assert table.tiers["busy_pct"][0] == Tier.KERNEL
 

@@ -277,6 +277,7 @@ GOLDEN_JSON = {
             "service_ms": 2.0,
             "in_flight": 8.0,
             "in_flight_peak": 6.0,
+            "stalled_ms": 0.0,
             "busy_pct": 50.0,
             "whole_per_s": None,
             "parts_per_io": None,

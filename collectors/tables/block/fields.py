@@ -152,7 +152,7 @@ DISK_FIELDS: tuple[Field, ...] = (
         "Time for which I/Os have been outstanding at every sample while none completed; at least, by one interval.",
         Unit.MILLISECONDS,
         hot=Thresholds(1_000, 2_000),
-        peak=True,
+        better=Better.LOWER,
         combine=Combine.LARGEST,
     ),
     _disk(

@@ -152,7 +152,9 @@ def block_tables(
         )
     everything = disk_table(rows, intervals, topology, heads)
     if stalled_ms is not None:
-        everything = everything.with_column("stalled_ms", np.where(unknown, np.nan, stalled_ms))
+        everything = everything.with_column(
+            "stalled_ms", np.where(np.isnan(everything.columns["iops"]), np.nan, stalled_ms)
+        )
     disks = everything if part.disks is rows else everything.taken(part.disk_at, part.disks)
 
     def table(name: str, rows: Rows, group_of_row: NDArray[np.intp]) -> FrameTable:
