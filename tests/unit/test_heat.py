@@ -33,9 +33,9 @@ def test_heat_by_hand() -> None:
 
 
 def test_a_stalled_disk_is_as_hot_as_can_be() -> None:
-    stalled = hotness(*(np.array([value, value]) for value in (100.0, 1.0, NAN, NAN)), np.array([1_999.0, 2_000.0]))
-    assert stalled.tolist() == pytest.approx([85.0, 100.0], abs=15)
-    assert stalled[1] == 100.0
+    busy, in_flight, unknown = np.full(2, 100.0), np.array([1.0, 9.0]), np.full(2, NAN)
+    hot = hotness(busy, in_flight, unknown, unknown, np.array([2_000.0, 1_999.0]))
+    assert hot.tolist() == pytest.approx([100.0, 100 * (0.4 + 0.3 * 0.9) / 0.7])
 
 
 @given(busy=st.floats(0, 100), rows=st.lists(st.tuples(SHARE, SHARE, SHARE), min_size=1, max_size=4))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count, pairwise
+from itertools import count
 
 import numpy as np
 import pytest
@@ -72,6 +72,7 @@ def test_no_alert_is_cleared_because_nothing_completes(text: str, raised_s: int,
     watch, rows = AlertWatch((parse_rule(text),)), raw.rows("vda")
     states = ({"in_flight_now": 4}, *STALL, DONE, DONE)
     samples = [raw.sample(at, disks=raw.disks(rows, {**raw.NO_SAMPLES, **state})) for at, state in enumerate(states)]
-    events = [watch.observe(derive(*pair)) for pair in pairwise([None, *samples])]
+    befores = (None, *samples)
+    events = [watch.observe(derive(before, now)) for before, now in zip(befores, samples, strict=False)]
     changes = [(at, event.data["change"]) for at, found in enumerate(events) for event in found]
     assert changes == [(raised_s, "raised"), (cleared_s, "cleared")]
