@@ -19,7 +19,7 @@ from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE, full_refusal
 from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
-from engine.hostfs.kernel_files import read_text
+from engine.hostfs.kernel_files import read_number, read_text
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
@@ -99,6 +99,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _processes(procfs),
         _locked_memory,
         _descriptors,
+        lambda: _async_io(procfs),
         lambda: _pressure(procfs),
         _terminal,
         lambda: _settings(procfs, sysfs),
@@ -240,6 +241,20 @@ def _descriptors() -> Check:
             "descriptors", Status.LIMITED, f"limit {soft}, at most {hard}", "raise ulimit -Hn for many devices"
         )
     return Check("descriptors", Status.OK, f"limit {soft}, raised when needed")
+
+
+_NEARLY_ALL = 0.9
+
+
+def _async_io(procfs: Path) -> Check:
+    """Compare the events for which io_setup(2) has made room, of all processes, with their most."""
+    used, most = (read_number(procfs / "sys/fs" / name) for name in ("aio-nr", "aio-max-nr"))
+    if used is None or most is None:
+        return Check("async I/O", Status.OK, "this kernel has no limit on events of io_setup (fs.aio-max-nr)")
+    found = f"{used:,} of {most:,} events of io_setup are taken (fs.aio-nr, fs.aio-max-nr)"
+    if used < _NEARLY_ALL * most:
+        return Check("async I/O", Status.OK, found)
+    return Check("async I/O", Status.LIMITED, found, f"databases may fail to start: sysctl fs.aio-max-nr={2 * most}")
 
 
 def _pressure(procfs: Path) -> Check:

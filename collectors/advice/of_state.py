@@ -27,6 +27,7 @@ def findings_below(devices: RunDevices | None, load: LoadFigures | None, tops: C
         devices.caches,
         devices.former_limits,
         {key: _depth_on(load, disks.get(key, ())) for key in tops} if load is not None and load.closed else {},
+        tuple(tops) if load is not None else (),
     )
     yield from state_findings(state, below | _host_caches(devices.caches))
 

@@ -47,6 +47,8 @@ class DeviceStates(Struct, frozen=True, eq=False):
     """The highest limit of commands that a path had before, by key, as far as it was seen."""
     depths: Mapping[str, float] = field(default_factory=dict)
     """I/Os that a load keeps outstanding on a disk, by key; empty without a load."""
+    stripe: tuple[str, ...] = ()
+    """Disks that a load is spread over, by key; empty without a load."""
 
     def disk(self, key: str, field_id: str) -> float:
         """One figure of a disk; NaN where it is not known."""
@@ -58,6 +60,8 @@ def state_findings(state: DeviceStates, only: Collection[str] | None = None) -> 
     """Find what is set unequally, too low or off, about these devices (keys) and what they belong to, or about all."""
     yield from _unequal_paths(state.topology, only)
     yield from _unequal_members(state.topology, only)
+    yield from _unequal_targets(state)
+    yield from _full_ports(state)
     yield from _reduced(state, only)
     for device in _chosen(state.topology, only):
         yield from _uncounted(device)
@@ -102,6 +106,52 @@ def _unequal_members(topology: Topology, only: Collection[str] | None) -> Iterat
         is_scsi = all(path is not None and path.is_scsi for path in paths)
         scopes = [safe_text(device.name) for device in below] if is_scsi else []
         yield from _unequal(f"members of {safe_text(layer.name)}", limited, scopes, safe_text(layer.name))
+
+
+def _unequal_targets(state: DeviceStates) -> Iterator[Finding]:
+    """Disks that a load is spread over with different limits, as of a stripe; a LUN admits what its paths do."""
+    known = paths_of(state.topology.graph)
+    disks = [state.topology.devices[key] for key in dict.fromkeys(state.stripe) if key in state.topology.devices]
+    limited = [(device.name, _admits(state.topology, device)) for device in disks]
+    paths = [known.get(device.key) for device in disks if device.queue_limit is not None]
+    is_scsi = len(paths) == len(disks) and all(path is not None and path.is_scsi for path in paths)
+    scopes = [safe_text(device.name) for device in disks] if is_scsi else []
+    lowest = min(((limit, name) for name, limit in limited if limit is not None), default=(0, ""))
+    yield from _unequal("disks of the load", limited, scopes, safe_text(lowest[1]))
+
+
+def _admits(topology: Topology, device: Device) -> int | None:
+    """Commands that a disk admits, or all paths of its LUN together; None where one of them does not say."""
+    if device.queue_limit is not None:
+        return device.queue_limit
+    graph = topology.graph
+    limits = [graph.paths[at].queue_limit for at in graph.paths_of.get(device.key, ())]
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if known and len(known) == len(limits) else None
+
+
+def _full_ports(state: DeviceStates) -> Iterator[Finding]:
+    """Ports that take fewer commands than a load keeps outstanding through them, spread evenly over usable paths."""
+    graph, kept = state.topology.graph, dict[str, float]()
+    for key, depth in state.depths.items():
+        usable = [path for path in (graph.paths[at] for at in graph.paths_of.get(key, ())) if path.usable]
+        for path in usable:
+            most = math.inf if path.queue_limit is None else path.queue_limit
+            kept[path.port] = kept.get(path.port, 0.0) + min(depth / len(usable), most)
+    for port in graph.ports:
+        through, name = kept.get(port.key, 0.0), safe_text(port.name)
+        if port.queue_limit is not None and through > port.queue_limit:
+            yield Finding(
+                FindingKind.QUEUE_LIMIT,
+                Confidence.LIKELY,
+                f"the load keeps {through:,.0f} commands outstanding through port {name}, which takes "
+                f"{port.queue_limit:,} (can_queue): the rest waits in front of it; lower --qd, or use more ports",
+                (
+                    Evidence("outstanding by the queue depths of the load and its paths", through, "", "topology"),
+                    Evidence("limit of the port", port.queue_limit, "", "topology"),
+                ),
+                (name,),
+            )
 
 
 def _unequal(

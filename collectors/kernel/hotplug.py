@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from collectors.kernel.device_instances import MADE_ONCE
-from collectors.kernel.hotplug_changes import changes_between, describe
+from collectors.kernel.hotplug_changes import changes_between, describe, describe_attentions
 from collectors.kernel.identity import DeviceInstance, kernel_name, read_device_instances
-from collectors.kernel.uevents import Budget, UeventCounter, UeventListener
+from collectors.kernel.uevents import Budget, UeventCounter, UeventListener, UnitAttention
 from collectors.sampling.reading import BackgroundThread, Reading
 from engine._native import is_sysfs
 from engine.events import Event, EventKind
@@ -96,6 +96,9 @@ class Listener(Protocol):
     def take(self) -> frozenset[str] | None:
         """Names announced since the last call; None if some were lost."""
 
+    def take_attentions(self) -> tuple[UnitAttention, ...]:
+        """Return what SCSI devices have said since the last call."""
+
 
 class HotplugMonitor:
     """Listens to the kernel's uevents on a thread of its own; each one only triggers a check of its disk.
@@ -165,6 +168,7 @@ class HotplugMonitor:
         while not stop.is_set():
             self._sleep(min(self._list_s, rescan_at - time.monotonic()))
             names = self._announced(stop)
+            self._note_attentions()
             if names is None or time.monotonic() >= rescan_at:
                 rescan_at = time.monotonic() + self._rescan_s
                 self._check(None)
@@ -194,6 +198,13 @@ class HotplugMonitor:
             return frozenset()
         stop.wait(max(SETTLE_S, self._budget.pause_s))
         return self._listener.take()
+
+    def _note_attentions(self) -> None:
+        found = () if self._listener is None else self._listener.take_attentions()
+        events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in describe_attentions(found)]
+        if events:
+            with self._lock:
+                self._events += events
 
     def _check(self, names: frozenset[str] | None, *, announced: bool = True) -> None:
         """Compare some or all disks with their last known state; facts of an announced disk may have changed."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from collectors.kernel.identity import DeviceInstance, storable_name, sysfs_name
 from collectors.kernel.sysfs import text
+from collectors.kernel.uevents import UnitAttention
 from engine._native import read_attributes
 
 MOST_EVENTS = 32
@@ -67,6 +68,36 @@ def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[
         if change.size_bytes is not None:
             data["size_bytes"] = change.size_bytes
         yield f"disk {storable_name(change.name)} {change.action}{about}", data
+
+
+_LUN_SET = "REPORTED_LUNS_DATA_HAS_CHANGED"
+
+
+def describe_attentions(found: Sequence[UnitAttention]) -> Iterator[tuple[str, dict[str, str | int]]]:
+    """Yield text and data of an event for each thing that a SCSI target or device has said, or of one for very many.
+
+    Each device of a target says that the LUN set has changed: it is said once for a target.
+    """
+    said: dict[tuple[str, str], str] = {}
+    for address, change in found:
+        name = address.rpartition(":")[0] if change == _LUN_SET else address
+        said.setdefault((name, change), address)
+    if len(said) > MOST_EVENTS:
+        counts = Counter(_words(change) for _, change in said)
+        yield "SCSI devices: " + ", ".join(f"{count:,} say {words}" for words, count in counts.items()), dict(counts)
+        return
+    for (name, change), address in said.items():
+        data: dict[str, str | int] = {"name": address, "action": _words(change)}
+        if change == _LUN_SET:
+            host, _, rest = name.partition(":")
+            fix = f"echo '{rest.replace(':', ' ')} -' > /sys/class/scsi_host/host{host}/scan finds new ones"
+            yield f"the LUN set of SCSI target {name} has changed: {fix}", data
+        else:
+            yield f"SCSI device {name} says {_words(change)}", data
+
+
+def _words(change: str) -> str:
+    return change.replace("_", " ").lower()
 
 
 def _about(sysfs: str, change: Change) -> str:

@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from collectors.kernel.identity import kernel_name
 
@@ -15,8 +16,17 @@ BUFFER_BYTES = 8 << 20
 _MOST_AT_ONCE = 20_000
 
 
+class UnitAttention(NamedTuple):
+    """What a SCSI device has told the kernel (scsi_evt_emit, drivers/scsi/scsi_lib.c)."""
+
+    address: str
+    """H:C:T:L."""
+    change: str
+    """Value of SDEV_UA, as REPORTED_LUNS_DATA_HAS_CHANGED."""
+
+
 class UeventListener:
-    """Collects the names of whole disks announced by uevents.
+    """Collects the names of whole disks announced by uevents, and what SCSI devices say has changed.
 
     Raises:
         ImportError: there is no libudev.
@@ -28,22 +38,24 @@ class UeventListener:
 
         self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
         self._monitor.filter_by("block", device_type="disk")
+        self._monitor.filter_by("scsi", device_type="scsi_device")
         # Without the right to raise it the default size is used; losses are detected.
         with suppress(OSError):
             self._monitor.set_receive_buffer_size(BUFFER_BYTES)
         self._monitor.start()
         self._first: object | None = None
         self._lost = False
+        self._attentions: list[UnitAttention] = []
 
     def fileno(self) -> int:
         """Descriptor that becomes readable when uevents wait."""
         return int(self._monitor.fileno())
 
     def pending(self) -> bool:
-        """Whether a uevent of a disk is pending, or some were lost."""
+        """Whether a uevent of a disk is pending, some were lost, or a device has said something."""
         if self._first is None and not self._lost:
             self._first = self._receive()
-        return self._first is not None or self._lost
+        return self._first is not None or self._lost or bool(self._attentions)
 
     def take(self) -> frozenset[str] | None:
         """Return names announced since the last call; None if the kernel dropped some or there are too many."""
@@ -56,15 +68,26 @@ class UeventListener:
         lost, self._lost = self._lost or self._first is not None, False
         return None if lost else frozenset(names)
 
+    def take_attentions(self) -> tuple[UnitAttention, ...]:
+        """Return what SCSI devices have said since the last call, each once."""
+        found, self._attentions = tuple(dict.fromkeys(self._attentions)), []
+        return found
+
     def _receive(self) -> object | None:
+        """Return the next uevent of a disk; those of SCSI devices are noted or passed over."""
         try:
-            device: object | None = self._monitor.poll(0)
+            device: Any = self._monitor.poll(0)
+            while device is not None and device.subsystem == "scsi":
+                if change := str(device.properties.get("SDEV_UA", "")):
+                    self._attentions.append(UnitAttention(str(device.sys_name), change))
+                device = self._monitor.poll(0)
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
             self._lost = True
             return None
-        return device
+        found: object | None = device
+        return found
 
 
 class UeventCounter:

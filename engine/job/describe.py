@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from engine.job.cpu_list import format_cpus
 from engine.job.io_priority import format_priorities
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
 from engine.job.sizes import format_duration, format_number, format_size
@@ -73,6 +74,8 @@ def _extent(job: JobSpec) -> Iterator[str]:
         yield f"pauses {format_duration(job.think_s)}{every}"
     if job.priorities:
         yield f"I/O priority {format_priorities(job.priorities)}"
+    if job.cpus:
+        yield f"threads on CPUs {format_cpus(job.cpus)}"
     if job.rate_min is not None:
         yield f"fails below {job.rate_min.words(job.rate_min.per_s)}"
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import UsageError
+from engine.job.cpu_list import format_cpus, parse_cpus
 from engine.job.io_priority import format_priorities, parse_priorities
 from engine.job.rate_floor import RateFloor, parse_rate_floor
 from engine.job.sizes import format_duration, format_size
@@ -152,6 +153,12 @@ TAIL = (
         lambda value: value if isinstance(value, tuple) else parse_priorities(read_text(value)),
         lambda job: quoted(format_priorities(job.priorities)) if job.priorities else None,
         "priorities",
+    ),
+    Setting(
+        "cpus",
+        lambda value: value if isinstance(value, tuple) else parse_cpus(read_text(value)),
+        lambda job: quoted(format_cpus(job.cpus)) if job.cpus else None,
+        "cpus",
     ),
     Setting(
         "rate_min",

@@ -134,6 +134,8 @@ class JobSpec:
     """Edges of a histogram of response times that is reported, ascending."""
     priorities: tuple[IoPriority, ...] = ()
     """I/O priorities of shares of the I/Os; the first that fits counts, other I/Os have that of the process."""
+    cpus: tuple[int, ...] = ()
+    """Processors that the threads of the engine run on; empty: all that the process may use."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S

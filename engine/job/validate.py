@@ -272,6 +272,7 @@ def _not_for_aio(job: JobSpec) -> Iterator[str]:
         "a time that is not measured (--ramp)": job.ramp_s > 0,
         "pauses (--think)": job.think_s > 0,
         "I/O priorities (--io-priority)": bool(job.priorities),
+        "processors of its own (--cpus)": bool(job.cpus),
     }
     return (what for what, is_wanted in wanted.items() if is_wanted)
 

@@ -19,6 +19,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
 from engine.replacing import replace
 from engine.running.counter_reader import LayoutCounters
+from engine.running.cpus import started_on
 from engine.running.knob_turns import KnobState
 from engine.running.observed_run import ObservedRun
 from engine.running.prepared_run import Beside, PreparedRun, set_up
@@ -160,7 +161,8 @@ class LoadDriver(ObservedRun):
             recheck_targets(written, self._waits)
         if written:
             prepared_run.keep_journals()
-        return _apply(prepared_run, knobs)
+        with started_on(self._job.cpus):
+            return _apply(prepared_run, knobs)
 
     def request_stop(self) -> None:
         """Make `prepare` return soon; a running engine continues until `stop`."""

@@ -16,6 +16,7 @@ from engine.job.io_priority import kernel_rules
 from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
 from engine.job.validate import aio_refusal
+from engine.running.cpus import started_on
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this lets the operator turn the queue depth up."""
@@ -71,7 +72,8 @@ def build(
         UsageError: a knob is out of range for the targets.
     """
     try:
-        return choice, _make(choice.backend, job, targets, journals, flow)
+        with started_on(job.cpus):
+            return choice, _make(choice.backend, job, targets, journals, flow)
     except ValueError as error:
         raise UsageError(engine_refusal(str(error))) from error
     except OSError as error:

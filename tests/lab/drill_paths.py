@@ -73,7 +73,7 @@ def refuse() -> None:
             names = list(chooser.choice(known))
             last = names.pop(chooser.randrange(len(names)))
             for name in names:
-                state(name).write_text("offline")
+                state(name).write_text("offline\n")
             try:
                 HostPaths(Host(tree), Roots()).plan(chooser.choice(([last], [last, *names], [f"lun:{last}"])))
             except RefusedError as error:
@@ -81,7 +81,7 @@ def refuse() -> None:
                 if refused == 1:
                     print("first:", error)  # noqa: T201 (the test reads it)
             for name in names:
-                state(name).write_text("running")
+                state(name).write_text("running\n")
     print("refused:", refused, "of", TIMES)  # noqa: T201 (the test reads it)
 
 

@@ -53,8 +53,8 @@ show all; python3 -m tui path offline lun:$node --for 3s 2>&1; echo $?
 _LAST = (
     _BEGIN
     + r"""
-show refuse; python3 -m tests.lab.drill_paths refuse
-show kill; python3 -m tests.lab.drill_paths kill 150
+show refuse; python3 -m tests.lab.drill_paths refuse 2>&1
+show kill; python3 -m tests.lab.drill_paths kill 150 2>&1
 show end; states; until_true '[ $(used) = 4 ]'; used
 """
 )

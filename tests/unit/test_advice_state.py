@@ -11,7 +11,7 @@ import pytest
 from collectors.advice.finding import Finding, FindingKind, findings_document
 from collectors.advice.point_devices import state_document, state_findings_of
 from collectors.advice.state_rules import DeviceStates, state_findings
-from collectors.graph import Graph, Layer, Lun
+from collectors.graph import Graph, Layer, Lun, Port
 from collectors.graph import Path as GraphPath
 from collectors.model import Device, FrameTable, Rows, Topology
 from collectors.reports.documents.findings import finding_section
@@ -76,6 +76,50 @@ def test_members_of_a_stripe_with_unequal_limits_and_a_mirror_without() -> None:
     finding = found(DeviceStates(topology(*members, layers=(stripe,), paths=paths)))[FindingKind.UNEQUAL_LIMIT]
     assert finding.command == "lunscope tune set queue_depth=64 --on sda --on sdb --keep"
     assert found(DeviceStates(topology(*members, layers=(replace(stripe, kind="raid1"),), paths=paths))) == {}
+
+
+def test_disks_of_a_load_with_unequal_limits_are_said_as_those_of_a_stripe() -> None:
+    disks = [device("sda", queue_limit=32), device("sdb", queue_limit=64)]
+    paths = tuple(GraphPath(each.key, each.name, each.key, address="0:0:0:1") for each in disks)
+    host = topology(*disks, paths=paths)
+    keys = tuple(each.key for each in disks)
+    finding = found(DeviceStates(host, stripe=keys))[FindingKind.UNEQUAL_LIMIT]
+    assert finding.text.startswith("the disks of the load admit different numbers of commands (1 x 32, 1 x 64)")
+    assert finding.command == "lunscope tune set queue_depth=64 --on sda --on sdb --keep"
+    assert finding.about == ("sda",)
+    assert found(DeviceStates(host, stripe=keys[:1])) == {}
+    assert found(DeviceStates(host)) == {}
+
+
+def test_a_lun_of_a_load_admits_what_its_paths_admit_together() -> None:
+    """Two LUNs of which one has fewer paths: nothing that a queue depth of one device would mend."""
+    names = {"dm-0": ("sda", "sdb"), "dm-1": ("sdc",)}
+    paths = tuple(
+        GraphPath(f"{name}:8:0", name, f"{lun}:8:0", address="1:0:0:0", queue_limit=32)
+        for lun, members in names.items()
+        for name in members
+    )
+    luns = tuple(Lun(f"{name}:8:0", name, "dm") for name in names)
+    host = topology(*(device(name) for name in (*names, "sda", "sdb", "sdc")), luns=luns, paths=paths)
+    finding = found(DeviceStates(host, stripe=("dm-0:8:0", "dm-1:8:0")))[FindingKind.UNEQUAL_LIMIT]
+    assert "1 x 32, 1 x 64" in finding.text
+    assert finding.command == ""
+    unknown = replace(host.graph, paths=(*paths[:2], replace(paths[2], queue_limit=None)))
+    assert found(DeviceStates(Topology(host.devices, graph=unknown), stripe=("dm-0:8:0", "dm-1:8:0"))) == {}
+
+
+def test_a_port_that_takes_fewer_commands_than_the_load_keeps_through_it() -> None:
+    ports = (Port("host0", "host0", "fc", queue_limit=100), Port("host1", "host1", "fc", queue_limit=1000))
+    paths = tuple(
+        GraphPath(f"sd{at}:8:0", f"sd{at}", "dm-0:8:0", port=f"host{at % 2}", state="running", queue_limit=64)
+        for at in range(4)
+    )
+    host = topology(device("dm-0"), luns=(Lun("dm-0:8:0", "dm-0", "dm"),), paths=paths, ports=ports)
+    finding = found(DeviceStates(host, depths={"dm-0:8:0": 1000.0}))[FindingKind.QUEUE_LIMIT]
+    assert "keeps 128 commands outstanding through port host0, which takes 100 (can_queue)" in finding.text
+    assert found(DeviceStates(host, depths={"dm-0:8:0": 196.0})) == {}
+    assert found(DeviceStates(host, depths={"dm-0:8:0": float("nan")})) == {}
+    assert found(DeviceStates(host)) == {}
 
 
 def test_a_limit_that_fell_and_one_that_did_not() -> None:

@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 
 from collectors.kernel.hotplug import HotplugMonitor
-from collectors.kernel.hotplug_changes import MOST_EVENTS, Change, DiskChange, changes_between, describe, size_text
+from collectors.kernel.hotplug_changes import (
+    MOST_EVENTS,
+    Change,
+    DiskChange,
+    changes_between,
+    describe,
+    describe_attentions,
+    size_text,
+)
 from collectors.kernel.identity import DeviceInstance
-from collectors.kernel.uevents import UeventListener
+from collectors.kernel.uevents import UeventListener, UnitAttention
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeDisk, FakeKernel
 
@@ -24,6 +32,7 @@ class FakeListener:
     def __init__(self) -> None:
         self._ready = os.eventfd(0, os.EFD_NONBLOCK)
         self._names: frozenset[str] | None = frozenset()
+        self.attentions: tuple[UnitAttention, ...] = ()
 
     def announce(self, names: frozenset[str] | None) -> None:
         self._names = names
@@ -33,12 +42,16 @@ class FakeListener:
         return self._ready
 
     def pending(self) -> bool:
-        return self._names != frozenset()
+        return self._names != frozenset() or bool(self.attentions)
 
     def take(self) -> frozenset[str] | None:
         os.eventfd_read(self._ready)
         names, self._names = self._names, frozenset()
         return names
+
+    def take_attentions(self) -> tuple[UnitAttention, ...]:
+        found, self.attentions = self.attentions, ()
+        return found
 
 
 @pytest.fixture
@@ -91,6 +104,34 @@ def test_an_announced_disk_is_reported_with_size_and_model(
     kernel.remove("sdb")
     listener.announce(frozenset({"sdb"}))
     assert [event.text for event in next_events(monitor)] == ["disk sdb removed"]
+
+
+def test_what_scsi_devices_say_is_an_event_and_a_lun_set_is_said_once_for_its_target(
+    monitor: HotplugMonitor, listener: FakeListener
+) -> None:
+    luns = "REPORTED_LUNS_DATA_HAS_CHANGED"
+    listener.attentions = (
+        UnitAttention("3:0:1:0", luns),
+        UnitAttention("3:0:1:4", luns),
+        UnitAttention("3:0:2:0", luns),
+        UnitAttention("3:0:1:4", "CAPACITY_DATA_HAS_CHANGED"),
+    )
+    listener.announce(frozenset({"sda"}))
+    events = next_events(monitor)
+    assert [event.text for event in events if "SCSI" in event.text] == [
+        "the LUN set of SCSI target 3:0:1 has changed: echo '0 1 -' > /sys/class/scsi_host/host3/scan finds new ones",
+        "the LUN set of SCSI target 3:0:2 has changed: echo '0 2 -' > /sys/class/scsi_host/host3/scan finds new ones",
+        "SCSI device 3:0:1:4 says capacity data has changed",
+    ]
+    assert {event.kind for event in events} == {EventKind.HOTPLUG}
+    assert events[0].data == {"name": "3:0:1:0", "action": "reported luns data has changed"}
+
+
+def test_very_many_that_say_something_are_one_event() -> None:
+    found = [UnitAttention(f"3:0:0:{lun}", "INQUIRY_DATA_HAS_CHANGED") for lun in range(40)]
+    ((text, data),) = describe_attentions(found)
+    assert text == "SCSI devices: 40 say inquiry data has changed"
+    assert data == {"inquiry data has changed": 40}
 
 
 def test_a_loop_device_comes_with_its_file_and_changes_with_another(

@@ -99,6 +99,7 @@ _JOBS = st.builds(
         ),
         max_size=3,
     ).map(tuple),
+    cpus=st.frozensets(st.integers(0, 1000), max_size=5).map(lambda cpus: tuple(sorted(cpus))),
     rate_min=st.none()
     | st.builds(
         RateFloor,

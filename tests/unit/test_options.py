@@ -89,7 +89,7 @@ def test_every_option_reaches_its_field() -> None:
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
             *("--stream-step", "768k", "--jump", "0", "--offset", "3m", "--io-size", "6m", "--loops", "4"),
             *("--ramp", "5s", "--think", "20ms", "--think-every", "8", "--rate-min", "10m:500ms"),
-            *("--io-priority", "read:4k:20%:realtime/1,idle"),
+            *("--io-priority", "read:4k:20%:realtime/1,idle", "--cpus", "0-2,7"),
             *("--response-limits", "10ms,5ms", "--response-edges", "2ms"),
         ),
     )
@@ -115,6 +115,7 @@ def test_every_option_reaches_its_field() -> None:
         response_limits_s=(0.005, 0.01),
         response_edges_s=(0.002,),
         priorities=(IoPriority(PriorityClass.REALTIME, 1, 0, 20.0, "read", 4096), IoPriority(PriorityClass.IDLE)),
+        cpus=(0, 1, 2, 7),
         rate_min=RateFloor(10 << 20, in_bytes=True, cycle_s=0.5),
     )
     assert job == expected

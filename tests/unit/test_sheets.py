@@ -14,6 +14,7 @@ from collectors.paths.queueing import without_paths
 from collectors.reports.sheets.path_history import path_histories
 from collectors.topology.state_changes import group_changes
 from engine.events import Event, EventKind
+from engine.job.cpu_list import cpus_of, format_cpus
 from engine.replacing import replace
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
@@ -47,6 +48,45 @@ def sections(kernel: FakeKernel, capsys: pytest.CaptureFixture[str], *arguments:
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "lunscope.sheet/1"
     return {found["title"]: found for found in document["sections"]}
+
+
+def test_links_of_udev_to_a_lun_and_where_a_port_is(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(kernel, capsys, "--lun", "mpath0")["LUN"]["by-id"].startswith("- udev has none")
+    number = (kernel.sysfs / "block/sda/dev").read_text().strip()
+    database = kernel.sysfs.parent / "run/udev/data"
+    database.mkdir(parents=True)
+    (database / f"b{number}").write_text("S:disk/by-id/wwn-0x6001\nS:disk/by-path/pci-0\nE:ID_BUS=scsi\n")
+    assert shown(kernel, capsys, "--lun", "mpath0")["LUN"]["by-id"] == "/dev/disk/by-id/wwn-0x6001"
+    port = shown(kernel, capsys, "--port", "host0")["HBA port"]
+    assert port["NUMA node"].startswith("- the bus gives none")
+    host = (kernel.sysfs / "class/scsi_host/host0").resolve()
+    bus = next(folder for folder in host.parents if folder.name.startswith("0000:"))
+    (bus / "numa_node").write_text("1\n")
+    for interrupt, cpus in ((40, "0-1"), (41, "2,5")):
+        (bus / "msi_irqs").mkdir(exist_ok=True)
+        (bus / "msi_irqs" / str(interrupt)).write_text("msix\n")
+        kernel.write_proc(f"irq/{interrupt}/effective_affinity_list", f"{cpus}\n")
+    port = shown(kernel, capsys, "--port", "host0")["HBA port"]
+    assert port["NUMA node"] == "1"
+    assert port["interrupts"] == "2 interrupts on CPUs 0-2,5"
+
+
+def test_queue_depths_of_all_paths_beside_the_limit_of_their_port(
+    kernel: FakeKernel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel.set("sda", "device/queue_depth", "64\n")
+    (kernel.sysfs / "class/scsi_host/host0/can_queue").write_text("32\n")
+    port = shown(kernel, capsys, "--port", "host0")["HBA port"]
+    assert port["queue depths of its paths"] == "64 together, 2.00 times the limit"
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0-3,8", (0, 1, 2, 3, 8)), ("5", (5,)), ("", ()), ("0-x", ()), ("0-99999999", ())]
+)
+def test_lists_of_cpus(text: str, cpus: tuple[int, ...]) -> None:
+    assert cpus_of(text) == cpus
+    if cpus:
+        assert format_cpus(cpus) == text
 
 
 def test_timeouts_of_a_lun_are_those_of_its_paths(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from collectors.graph import Graph, Path
 from collectors.kernel.hotplug import HotplugMonitor
+from collectors.kernel.uevents import UnitAttention
 from collectors.model import HostFacts
 from collectors.paths.state import contradicted_paths
 from collectors.rates import derive
@@ -197,6 +198,9 @@ class Silent:
 
     def take(self) -> frozenset[str] | None:
         return frozenset()
+
+    def take_attentions(self) -> tuple[UnitAttention, ...]:
+        return ()
 
 
 def events_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from collectors.model import Sample, Topology
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
 from collectors.reports.sheets.find import SheetKind, find_sheet
+from collectors.reports.sheets.of_host import port_place, udev_links
 from collectors.reports.sheets.path_history import path_histories
 from collectors.reports.sheets.sheet import Sheet, SheetData, sheet_document, sheet_lines
 from collectors.session.reader import SessionReader
@@ -97,7 +99,8 @@ def _data(procfs: Path, sysfs: Path) -> SheetData:
     graph, folder = topology.graph, str(sysfs)
     found = (PathErrors(folder).take(graph), PortErrors(folder).take(graph))
     tables = {table.schema.name: table for table in found if table is not None}
-    return SheetData(topology, tables, time.time_ns(), age_s)
+    places = {port.key: port_place(procfs, sysfs, port) for port in graph.ports}
+    return SheetData(topology, tables, time.time_ns(), age_s, links=partial(udev_links, sysfs), places=places)
 
 
 def _recorded_data(recording: Path) -> SheetData:

@@ -10,6 +10,7 @@ import click
 
 from engine.config import scratch_folder
 from engine.errors import LunscopeError, UsageError
+from engine.job.cpu_list import parse_cpus
 from engine.job.fixed_settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.io_priority import parse_priorities
 from engine.job.knobs import KNOBS_BY_KEY, Knob
@@ -213,6 +214,12 @@ _OPTIONS = (
         callback=_parsed(parse_priorities),
         metavar="[SHARE:]CLASS[/LEVEL],...",
         help="I/O priority (ionice), of a share as read:64k:20%:realtime/0. [that of the process]",
+    ),
+    click.option(
+        "--cpus",
+        callback=_parsed(parse_cpus),
+        metavar="LIST",
+        help="Processors of the engine's threads, as 0-3,8. [all]",
     ),
     click.option(
         "--rate-min",

@@ -13,6 +13,7 @@ from collectors.paths.groups import lun_name, port_name, target_name
 from collectors.paths.state import state_of
 from collectors.reports.sheets.facts import path_history_facts, timeout_facts
 from collectors.reports.sheets.lun_sheet import NO_DAEMON, NO_TABLE, lun_sheet
+from collectors.reports.sheets.of_host import PortPlace
 from collectors.reports.sheets.sheet import Sheet, SheetData, SheetFact, SheetSection, counter_facts, fact
 from engine.errors import UsageError
 from engine.text import safe_text, short_text
@@ -180,7 +181,7 @@ def port_sheet(port: Port, data: SheetData) -> Sheet:
         data.tables.get("path_errors"), [path.key for path in paths], "the kernel has no error counters for its paths"
     )
     sections = (
-        SheetSection("HBA port", tuple(_identity(port))),
+        SheetSection("HBA port", (*_identity(port), *_place(data.places.get(port.key)), *_queues(port, paths))),
         SheetSection("Link", tuple(_link(port))),
         SheetSection("Paths through it", tuple(_paths(paths)), tuple(_targets(paths, data))),
         SheetSection("Timeouts of its paths", tuple(timeout_facts(paths)) if paths else ()),
@@ -238,6 +239,25 @@ def _identity(port: Port) -> Iterator[SheetFact]:
         yield fact("serial", port.serial)
         yield fact("host NQN", port.host_nqn, "PCIe controllers have none")
     yield fact("limit", port.queue_limit, "the driver shows none")
+
+
+def _place(place: PortPlace | None) -> Iterator[SheetFact]:
+    if place is None:
+        return
+    yield fact("NUMA node", place.numa_node, "the bus gives none")
+    count = len(place.interrupts)
+    words = f"{count:,} interrupt{'' if count == 1 else 's'} on CPUs {place.cpus}" if place.cpus else ""
+    yield fact("interrupts", words, "they are not shown, as of virtual buses")
+
+
+def _queues(port: Port, paths: Sequence[Path]) -> Iterator[SheetFact]:
+    """Compare the commands that all paths admit together with those that the port takes; more of them wait in front."""
+    limits = [path.queue_limit for path in paths]
+    known = [limit for limit in limits if limit is not None]
+    if port.queue_limit is None or not known or len(known) < len(limits):
+        return
+    times = sum(known) / port.queue_limit if port.queue_limit else 0
+    yield fact("queue depths of its paths", f"{sum(known):,} together, {times:.2f} times the limit")
 
 
 def _link(port: Port) -> Iterator[SheetFact]:

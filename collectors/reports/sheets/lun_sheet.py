@@ -17,6 +17,7 @@ from collectors.topology.ports import natural
 from engine.text import safe_text
 
 NO_DAEMON = "multipathd did not answer (is it running here? its socket needs root)"
+NO_LINKS = "udev has none, or this is a recording"
 NO_TABLE = "the table of the map was not read: it needs root, on the host itself"
 
 
@@ -44,6 +45,8 @@ def _identity(lun: Lun, paths: Sequence[Path], data: SheetData) -> Iterator[Shee
     known = [one for one in (device, *(data.topology.devices.get(path.key) for path in paths)) if one is not None]
     yield fact("name", lun_name(lun.key, data.topology))
     yield fact("wwid", "" if device is None else plain_wwid(device.persistent_id), "the device has none")
+    links = [link for one in known for link in data.links(one)]
+    yield fact("by-id", " ".join(dict.fromkeys(links)), NO_LINKS)
     yield fact("size", size_text(device.size_bytes) if device is not None and device.size_bytes is not None else None)
     maker = next((f"{one.vendor} {one.model}".strip() for one in known if one.vendor or one.model), "")
     yield fact("vendor, model", maker, "the driver reports none")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from collectors.model import MISSING, Table, Topology
+from collectors.model import MISSING, Device, Table, Topology
+from collectors.reports.sheets.of_host import PortPlace, no_links
 from collectors.reports.sheets.path_history import NO_HISTORY, PathHistories
 from engine.text import safe_text
 
@@ -48,6 +49,10 @@ class SheetData(Struct, frozen=True, eq=False):
     time_ns: int = 0
     states_age_s: float = float("nan")
     history: PathHistories = NO_HISTORY
+    links: Callable[[Device], tuple[str, ...]] = no_links
+    """Finds the links of udev to a disk; none unless the sheet is made on the host itself."""
+    places: Mapping[str, PortPlace] = field(default_factory=dict)
+    """Where ports are on the buses of the host, by key; only there as well."""
 
 
 def fact(title: str, value: str | float | None, reason: str = "not reported here") -> SheetFact:
