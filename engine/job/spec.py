@@ -135,7 +135,7 @@ class JobSpec:
     priorities: tuple[IoPriority, ...] = ()
     """I/O priorities of shares of the I/Os; the first that fits counts, other I/Os have that of the process."""
     cpus: tuple[int, ...] = ()
-    """Processors that the threads of the engine run on; empty: all that the process may use."""
+    """Processors that the threads that do I/O run on; empty: all that the process may use."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S

@@ -219,7 +219,7 @@ _OPTIONS = (
         "--cpus",
         callback=_parsed(parse_cpus),
         metavar="LIST",
-        help="Processors of the engine's threads, as 0-3,8. [all]",
+        help="Processors of the threads that do I/O, as 0-3,8. [all]",
     ),
     click.option(
         "--rate-min",
