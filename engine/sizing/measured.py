@@ -64,7 +64,7 @@ def disk_loads(curves: Iterable[MeasuredCurve]) -> list[DiskLoad]:
     found: dict[str, dict[int, list[Trial]]] = {}
     for curve in curves:
         for trial in curve.trials:
-            if trial.iops <= 0 or trial.bytes_per_s <= 0 or trial.failing:
+            if trial.failing or min(trial.iops, trial.bytes_per_s, trial.latency_ns, trial.in_flight) <= 0:
                 continue
             knobs = {**curve.knobs, curve.load: trial.load} if curve.load else dict(curve.knobs)
             disks = _whole(knobs.pop(DISKS, None)) or max(len(trial.targets), 1)

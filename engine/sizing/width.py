@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 _LEAST_FITTED = 4
 """Fewest depths through which a curve is fitted; fewer are joined by straight lines, in logarithms."""
+_REACHED = 0.6
+"""Least share of disks x queue depth that has to be outstanding: one depth for two disks together is a half."""
 _NEAR = math.log(2) / 2
 """Distance of depths, in logarithms, over which deviations from a curve are smoothed."""
 _OUTLIER = 0.05
@@ -48,6 +50,9 @@ class DiskCurve:
     @cached_property
     def problem(self) -> str:
         """Why nothing can be concluded of it; empty if something can."""
+        reached = statistics.median(trial.in_flight / (self.disks * trial.load) for trial in self._trials)
+        if reached < _REACHED:
+            return f"I/Os outstanding are {100 * reached:.0f} % of disks x qd: the depth is not that of each disk"
         if len(self._loads) < _LEAST_FITTED:
             return "" if all(trial.is_settled for trial in self._trials) else "measurements never became steady"
         return self._answer.words if self._answer.shape in _NO_CURVE else ""

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from engine.errors import UsageError
+from engine.replacing import replace
 from engine.sizing.need import Need
 from engine.sizing.size import SizeVerdict, Sizing, size_load
 from tests.unit.sizing.disk_law import DiskLaw
@@ -102,6 +103,17 @@ def test_what_was_not_measured_is_not_known() -> None:
     deep = size_load(DiskLaw().measured((1, 2), loads=(16, 32, 64, 128)), Need.parse("1k IOPS, p99<1.6ms"))
     assert deep.verdict is SizeVerdict.UNKNOWN
     assert "measure 1 disk from qd=1 on" in deep.words
+
+
+def test_a_depth_of_all_disks_together_is_not_taken_for_that_of_each() -> None:
+    load = DiskLaw().measured((1, 2, 4), noise=0.0)
+    together = {
+        disks: tuple(replace(trial, in_flight=trial.in_flight / disks) for trial in trials)
+        for disks, trials in load.trials.items()
+    }
+    found = size_load(replace(load, trials=together), Need.parse("30k IOPS"))
+    assert found.verdict is SizeVerdict.UNKNOWN
+    assert [width.problem[21:26].strip() for width in found.widths] == ["", "50 %", "25 %"]
 
 
 def test_more_disks_that_break_a_limit_end_the_scale() -> None:
