@@ -35,13 +35,13 @@ class DiskLoad(Struct, frozen=True):
 
     name: str
     """Values of all other axes; empty without any."""
-    trials: Mapping[int, tuple[Trial, ...]]
-    """Trials by number of disks, each with the queue depth of a disk as its load."""
+    widths: tuple[tuple[int, tuple[Trial, ...]], ...]
+    """Numbers of disks, ascending, with their trials, each with the queue depth of a disk as its load."""
 
     @property
     def bytes_per_io(self) -> float:
         """Mean size of an I/O."""
-        every = [trial for trials in self.trials.values() for trial in trials]
+        every = [trial for _, trials in self.widths for trial in trials]
         return statistics.median(trial.bytes_per_s / trial.iops for trial in every)
 
 
@@ -74,7 +74,7 @@ def disk_loads(curves: Iterable[MeasuredCurve]) -> list[DiskLoad]:
             name = " ".join(value if isinstance(value, str) else f"{knob}={value:g}" for knob, value in knobs.items())
             found.setdefault(name, {}).setdefault(disks, []).append(replace(trial, load=float(depth)))
     return [
-        DiskLoad(name, {disks: tuple(trials) for disks, trials in sorted(by_disks.items())})
+        DiskLoad(name, tuple((disks, tuple(trials)) for disks, trials in sorted(by_disks.items())))
         for name, by_disks in found.items()
     ]
 

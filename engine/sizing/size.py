@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -15,6 +16,8 @@ from engine.sizing.width import DiskCurve
 
 MOST_TIMES = 2
 """How many times the disks that were measured it extrapolates to: a limit beyond them leaves no trace in the curve."""
+_KEPT = 64
+"""Answers that are kept: those of the loads of one sweep."""
 _NO_GAIN = 1.05
 """Throughput that twice the disks have to gain, or more disks are of no use."""
 
@@ -81,9 +84,10 @@ class Sizing(Struct, frozen=True):
     widths: tuple[WidthCapacity, ...] = ()
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def size_load(load: DiskLoad, need: Need) -> Sizing:
-    """Say how many disks a need takes for one load."""
-    curves = {disks: DiskCurve(disks, trials) for disks, trials in load.trials.items()}
+    """Say how many disks a need takes for one load; screens ask again and again."""
+    curves = {disks: DiskCurve(disks, trials) for disks, trials in load.widths}
     widths = tuple(_capacity(curve, need) for curve in curves.values())
     sizer = _Sizer(load, need, curves, widths)
     verdict, words, size = sizer.answer()

@@ -63,7 +63,7 @@ class DiskLaw:
         self, widths: Sequence[int], noise: float = 0.0, seed: int = 1, loads: Sequence[int] = LADDER
     ) -> DiskLoad:
         """Sweep the depth of each number of disks as the runner does."""
-        return DiskLoad("", {disks: tuple(self._swept(disks, noise, seed, loads)) for disks in widths})
+        return DiskLoad("", tuple((disks, tuple(self._swept(disks, noise, seed, loads))) for disks in widths))
 
     def _swept(self, disks: int, noise: float, seed: int, loads: Sequence[int]) -> list[Trial]:
         chance, search, trials = random.Random(seed * 1000 + disks), Search(tuple(loads), seed=seed), list[Trial]()

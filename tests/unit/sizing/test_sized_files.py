@@ -6,7 +6,8 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -27,7 +28,9 @@ from tests.session_samples import Machine
 from tests.unit.documents.printed import shown, unwrapped
 from tests.unit.sizing.disk_law import DiskLaw
 from tui.cli import run_cli
-from tui.headless.sizing import plan_need, sizing_axes
+from tui.headless.sizing import plan_need, sized, sizing_axes
+from tui.screens.sweep.preset_group import study_lines
+from tui.sweep.series import SessionGroup
 
 TARGETS = ("/dev/a", "/dev/b", "/dev/c", "/dev/d")
 LAW = DiskLaw()
@@ -83,7 +86,7 @@ def _write(make: Callable[[SweepResult], dict[str, Any]], path: Path, result: Sw
     return path
 
 
-FILES = {
+FILES: dict[str, Callable[[Path, SweepResult], Path]] = {
     "document": functools.partial(_write, _document),
     "preset": functools.partial(_write, _preset),
     "recording": _recording,
@@ -146,13 +149,13 @@ def test_hostile_values_are_left_out(depth: object, tmp_path: Path, capsys: pyte
 def test_the_report_of_a_sweep_for_a_need_has_the_answer_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sized = SizedSweep(_sweep(), Need.parse(ASK[2]))
-    printed = shown(answer_sections([sized]))
+    made = SizedSweep(_sweep(), Need.parse(ASK[2]))
+    printed = shown(answer_sections([made]))
     assert ANSWER in unwrapped(printed)
-    path = _write(lambda result: {**_document(result), "sizing": {"need": ASK[2]}}, tmp_path / "sized", sized.result)
+    path = _write(lambda result: {**_document(result), "sizing": {"need": ASK[2]}}, tmp_path / "sized", made.result)
     assert run_cli(["report", "--from", str(path), "--text", "-"]) == 0
     assert ANSWER in unwrapped(capsys.readouterr().out)
-    path = _write(lambda result: {**_document(result), "sizing": {"need": "much"}}, tmp_path / "odd", sized.result)
+    path = _write(lambda result: {**_document(result), "sizing": {"need": "much"}}, tmp_path / "odd", made.result)
     assert run_cli(["report", "--from", str(path), "--text", "-"]) == 2
     assert "neither a throughput nor a limit" in capsys.readouterr().err
 
@@ -166,3 +169,12 @@ def test_a_need_is_measured_over_disks_and_depths() -> None:
     assert [axis.knob.key for axis in sizing_axes(given, job, {"stripe_width": 2})] == ["qd", "bs"]
     alone = replace(job, targets=job.targets[:1])
     assert [axis.text for axis in sizing_axes((), alone, {"qd": 8})] == []
+
+
+def test_the_screen_has_the_answer_beside_the_curves() -> None:
+    result = _sweep()
+    group = SimpleNamespace(order=SimpleNamespace(whole=sized(Need.parse(ASK[2]))), results=[result])
+    text = unwrapped("\n".join(study_lines(cast(SessionGroup, group), TARGETS)))
+    assert text.startswith("[Sizing: 90k IOPS, p99<=2.6ms]")
+    assert ANSWER in text
+    assert "[Sweep" not in text

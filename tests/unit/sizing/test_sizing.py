@@ -107,11 +107,11 @@ def test_what_was_not_measured_is_not_known() -> None:
 
 def test_a_depth_of_all_disks_together_is_not_taken_for_that_of_each() -> None:
     load = DiskLaw().measured((1, 2, 4), noise=0.0)
-    together = {
-        disks: tuple(replace(trial, in_flight=trial.in_flight / disks) for trial in trials)
-        for disks, trials in load.trials.items()
-    }
-    found = size_load(replace(load, trials=together), Need.parse("30k IOPS"))
+    together = tuple(
+        (disks, tuple(replace(trial, in_flight=trial.in_flight / disks) for trial in trials))
+        for disks, trials in load.widths
+    )
+    found = size_load(replace(load, widths=together), Need.parse("30k IOPS"))
     assert found.verdict is SizeVerdict.UNKNOWN
     assert [width.problem[21:26].strip() for width in found.widths] == ["", "50 %", "25 %"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from collectors.advice.measured import answer_sections
+from collectors.reports.documents.sizing import sizing_section
 from collectors.reports.formats.text import section_lines
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.replacing import replace
+from engine.sizing.outcome import SizedSweep
 from engine.sweep.plan import rough_time
 from engine.sweep.presets.plans import PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize, Preset
@@ -59,10 +61,12 @@ def preset_plan(preset: Preset, job: JobSpec, permissions: Permissions | None) -
 
 
 def study_lines(group: SessionGroup, targets: tuple[str, ...]) -> list[str]:
-    """Write the tables of the study of what was measured up to now; empty before the first measurement."""
+    """Write what all parts say together, of what was measured up to now; empty before the first measurement."""
     if group.order.whole is None or not any(curve.trials for each in group.results for curve in each.curves):
         return []
-    return list(section_lines(answer_sections([group.order.whole(group.results, targets)])))
+    whole = group.order.whole(group.results, targets)
+    is_sized = isinstance(whole, SizedSweep)
+    return list(section_lines([sizing_section(whole.need, whole.sizings)] if is_sized else answer_sections([whole])))
 
 
 def measurable(job: JobSpec) -> JobSpec:
