@@ -12,12 +12,12 @@ import pytest
 from collectors.advice.measured import answer_sections
 from engine.errors import UsageError
 from engine.job.knobs import Knobs
-from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
 from engine.replacing import replace
 from engine.study.trial_file import TrialFile
 from engine.sweep.axes import parse_axis
 from engine.sweep.knee import Answer, Shape
-from engine.sweep.plan import SweepPlan
+from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.presets.factors import FACTORS
 from engine.sweep.presets.outcome import PresetOutcome
 from engine.sweep.presets.plans import PresetPlan, plan_preset
@@ -44,10 +44,12 @@ def _slower(block_bytes: int) -> float:
     return (SERVICE_S + block_bytes / BYTES_PER_S) / (SERVICE_S + 8192 / BYTES_PER_S)
 
 
-def _iops(knobs: Knobs, servers: int, thread_iops: float) -> float:
-    """So many servers on each disk, whose time grows with the block, and a limit of each thread of the engine."""
+def _iops(curve: Curve, servers: int, thread_iops: float, port_iops: float) -> float:
+    """So many servers on each disk, whose time grows with the block, and limits of each engine thread and each port."""
+    knobs, ports = curve.knobs, next((value for knob, value in curve.values if knob.key == "controllers"), 1)
     service_s = SERVICE_S + knobs.block_sizes[0] / BYTES_PER_S
-    return min(knobs.stripe_width * min(knobs.queue_depth, servers) / service_s, knobs.threads * thread_iops)
+    of_disks = knobs.stripe_width * min(knobs.queue_depth, servers) / service_s
+    return min(of_disks, knobs.threads * thread_iops, ports * port_iops)
 
 
 def _outcome(
@@ -55,6 +57,7 @@ def _outcome(
     servers: int,
     *,
     thread_iops: float = math.inf,
+    port_iops: float = math.inf,
     noise: float = 0.004,
     drift: float = 0.0,
     seed: int = 1,
@@ -64,7 +67,9 @@ def _outcome(
     trials: list[list[Trial]] = [[] for _ in sweep.curves]
     points = ROUNDS * len(sweep.curves)
     for at, curve in enumerate(curve for number in range(ROUNDS) for curve in sweep.in_round(number)):
-        iops = _iops(curve.knobs, servers, thread_iops) * math.exp(chance.gauss(0, noise)) * (1 + drift * at / points)
+        iops = (
+            _iops(curve, servers, thread_iops, port_iops) * math.exp(chance.gauss(0, noise)) * (1 + drift * at / points)
+        )
         latency_ns = curve.knobs.stripe_width * curve.knobs.queue_depth / iops * 1e9
         trials[curve.index].append(_trial(curve.knobs, iops, latency_ns, at * 7.0))
     unfitted = Answer(Shape.UNKNOWN, "")
@@ -153,6 +158,54 @@ def test_each_step_of_an_axis_is_a_row() -> None:
         ("queue depth", "4", "8"),
         ("queue depth", "8", "16"),
     ]
+
+
+def _on_ports(monkeypatch: pytest.MonkeyPatch, *counts: int) -> JobSpec:
+    """Make a job over targets of HBA ports, so many of each."""
+    port_of = {f"/dev/p{port}d{disk}": f"host{port}" for port, count in enumerate(counts) for disk in range(count)}
+    monkeypatch.setattr("engine.sweep.setting_axis.port_of", lambda node: port_of.get(node, ""))
+    return JobSpec(targets=tuple(map(TargetSpec, port_of)))
+
+
+def test_controllers_are_a_factor_over_the_same_number_of_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan(job=_on_ports(monkeypatch, 4, 4))
+    assert not any("controllers" in remark for remark in plan.remarks)
+    sweep = plan.plans[0]
+    used = {
+        dict((knob.key, value) for knob, value in curve.values)["controllers"]: [
+            target.path for target in sweep.job_at(curve).targets[: curve.knobs.stripe_width]
+        ]
+        for curve in sweep.curves
+        if curve.knobs == sweep.curves[0].knobs
+    }
+    assert used == {1: ["/dev/p0d0", "/dev/p0d1"], 2: ["/dev/p0d0", "/dev/p1d0"]}
+    found = _signs(_outcome(plan, 16, port_iops=20_000.0))
+    assert found["controllers"] == pytest.approx((57, 57, -36, -36), abs=3)
+    assert found["disks"] == pytest.approx((0, 0, 100, 100), abs=3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ((8,), "all targets are on host0"),
+        ((4, 3), "it takes 4 targets on each of two, and one has 3"),
+    ],
+)
+def test_controllers_that_are_no_factor_are_said_with_the_reason(
+    counts: tuple[int, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan(job=_on_ports(monkeypatch, *counts))
+    assert f"the number of controllers is no factor: {why}" in plan.remarks
+    assert "controllers" not in {axis.knob.key for axis in plan.plans[0].axes}
+
+
+def test_what_has_no_controller_or_several_paths_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "the number of controllers is no factor: scratch files are on one" in _plan().remarks
+    _on_ports(monkeypatch, 1)
+    unknown = _plan(job=JobSpec(targets=(TargetSpec("/dev/x"),)))
+    assert any("no HBA port is known of /dev/x" in remark for remark in unknown.remarks)
+    lun = _plan(job=JobSpec(targets=(TargetSpec.lun((PathSpec("/dev/a"), PathSpec("/dev/b"))),)))
+    assert any("the targets have several paths" in remark for remark in lun.remarks)
 
 
 def test_a_tunable_that_varies_is_a_factor(monkeypatch: pytest.MonkeyPatch) -> None:
