@@ -172,7 +172,7 @@ def test_controllers_are_a_factor_over_the_same_number_of_disks(monkeypatch: pyt
     assert not any("controllers" in remark for remark in plan.remarks)
     sweep = plan.plans[0]
     used = {
-        dict((knob.key, value) for knob, value in curve.values)["controllers"]: [
+        {knob.key: value for knob, value in curve.values}["controllers"]: [
             target.path for target in sweep.job_at(curve).targets[: curve.knobs.stripe_width]
         ]
         for curve in sweep.curves
