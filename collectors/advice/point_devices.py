@@ -41,6 +41,7 @@ def point_document(devices: RunDevices | None) -> dict[str, object] | None:
         **{name: [_row(name, one) for one in _most_loaded(rows)] for name, rows in tables.items()},
         "left_out": sum(max(len(rows) - MOST_ROWS, 0) for rows in tables.values()),
         "cpu_users": cpu_users_document(devices.cpu_users),
+        **({} if devices.connections is None else {"connections": devices.connections}),
         **state_document(devices),
     }
 

@@ -19,6 +19,7 @@ from collectors.registry import get_field, subject_of
 from collectors.reports.report import row_document
 from collectors.reports.run_events import KINDS
 from collectors.subject import Averages, Interval, interval_s
+from collectors.tables.nfs.connections import used_connections
 from collectors.topology.below import Descent, Users, rows_below
 from engine.events import Event
 from engine.hostfs.storage import loop_storage_numbers
@@ -65,6 +66,8 @@ class RunDevices(Struct, frozen=True, eq=False):
     """How many devices and files the host swaps to."""
     swaps: Users = field(default_factory=dict)
     """Those above each disk, by key."""
+    connections: int | None = None
+    """Connections to NFS servers that carried I/Os of the mounts of the targets; None without such a mount."""
 
 
 class RunSamples:
@@ -153,6 +156,7 @@ class RunSamples:
                 self._cpu_limit,
                 len(self._swaps),
                 swaps.disks,
+                used_connections(self._first, self._last, load.targets),
             )
 
     @property

@@ -19,7 +19,7 @@ def storage_numbers(fd: int, procfs: Path = Path("/proc")) -> tuple[int, ...]:
     number = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
     if os.major(number):
         return (number,)
-    mount = _mount_of(fd, procfs)
+    mount = mount_of(fd, procfs)
     return () if mount is None else tuple(sorted(devices_of(mount) or _upper_devices(mount)))
 
 
@@ -38,7 +38,7 @@ def loop_storage_numbers(sysfs: Path, name: str) -> tuple[int, ...]:
         os.close(fd)
 
 
-def _mount_of(fd: int, procfs: Path) -> MountEntry | None:
+def mount_of(fd: int, procfs: Path = Path("/proc")) -> MountEntry | None:
     """Find the mount by which a file was opened (mnt_id in /proc/PID/fdinfo, first field of mountinfo, proc(5))."""
     lines = (read_text(procfs / "self" / "fdinfo" / str(fd)) or "").splitlines()
     numbers = [line.split()[1] for line in lines if line.startswith("mnt_id:")]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError, UsageError
+from engine.hostfs.mounts import MountEntry
+from engine.hostfs.storage import mount_of
 from engine.job.spec import JobSpec
 from engine.job.target_text import format_target
 from engine.sweep.plan import Curve, SweepPlan
@@ -16,7 +19,8 @@ from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Tunable, TunedKind
 
-_OF_TARGETS = {TunedKind.DISK, TunedKind.SUBSYSTEM}
+_OF_DISKS = {TunedKind.DISK, TunedKind.SUBSYSTEM}
+_OF_TARGETS = {*_OF_DISKS, TunedKind.NFS_CLIENT}
 _OF_HOST = "host"
 """Scope of the tunables of the host."""
 
@@ -75,8 +79,7 @@ class SweepTuning:
     def _open(self) -> HeldChanges:
         if self._held is None:
             with KernelTree(self._root) as tree:
-                of_targets = any(tunable.subject in _OF_TARGETS for tunable, _ in _values(self._plan))
-                self._scopes = (_OF_HOST, *(_scopes(Host(tree), self._plan.job) if of_targets else ()))
+                self._scopes = (_OF_HOST, *_scopes(Host(tree), self._plan))
             self._held = HeldChanges(self._root) if self._given is None else self._given
         return self._held
 
@@ -99,7 +102,41 @@ def _values(plan: SweepPlan) -> Iterator[tuple[Tunable, str]]:
             yield from ((axis.knob.tunable, value) for value in axis.values)
 
 
-def _scopes(host: Host, job: JobSpec) -> Sequence[str]:
+def _scopes(host: Host, plan: SweepPlan) -> Sequence[str]:
+    """Name what the tunables of a plan are of, among the disks and mounts of its targets."""
+    kinds = {tunable.subject for tunable, _ in _values(plan)}
+    mounts = _mounts(plan.job) if TunedKind.NFS_CLIENT in kinds else []
+    return list(dict.fromkeys([*mounts, *(_disks(host, plan.job) if kinds & _OF_DISKS else [])]))
+
+
+def _mounts(job: JobSpec) -> list[str]:
+    """Name the NFS mounts of the targets."""
+    found = []
+    for target in job.targets:
+        for node in target.nodes or (None,):
+            mount = None if node is None else _mount_at(node)
+            if mount is None or not mount.filesystem.startswith("nfs"):
+                shown = format_target(target) if node is None else safe_text(node)
+                raise RefusedError(f"--vary tune.: {shown} is not on NFS: name files of an NFS mount with --target")
+            found.append(f"nfs:{mount.point}")
+    return found
+
+
+def _mount_at(path: str) -> MountEntry | None:
+    """Find the mount of a file, or of the folder in which it will be."""
+    for each in (Path(path), Path(path).parent):
+        try:
+            fd = os.open(each, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            return mount_of(fd)
+        finally:
+            os.close(fd)
+    return None
+
+
+def _disks(host: Host, job: JobSpec) -> list[str]:
     """Name the disks of the targets; a map with all its paths."""
     found: list[str] = []
     for target in job.targets:
@@ -110,4 +147,4 @@ def _scopes(host: Host, job: JobSpec) -> Sequence[str]:
                 raise RefusedError(f"--vary tune.: {safe_text(node)} is no device: name the disk that it is on")
             disk = host.disk(node)
             found.append(f"lun:{disk.name}" if disk.is_map(host.tree) else disk.name)
-    return list(dict.fromkeys(found))
+    return found

@@ -8,7 +8,17 @@ from engine.config import DEFAULT_SCRATCH_BYTES
 from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec
 from engine.replacing import replace
-from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DETAIL, DIRECTION, MB_PER_S, MEMORY, MODE, THREADS
+from engine.sweep.presets.figures import (
+    BLOCK,
+    CONNECTIONS,
+    CPU_PER_GB,
+    DETAIL,
+    DIRECTION,
+    MB_PER_S,
+    MEMORY,
+    MODE,
+    THREADS,
+)
 from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyTable, list_table
 
@@ -51,7 +61,9 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     down, rows = (DIRECTION, THREADS, BLOCK), (*_PUBLISHED.values(), _PLANNED)
     title, values = "throughput, host CPU per GB and share of memory by mode", (MB_PER_S, CPU_PER_GB, MEMORY)
     decides = Pivot(title, down, MODE, values, _HEADS, _published, rows)
-    return decides.table(points), list_table("every point", (DIRECTION, MODE, THREADS, BLOCK, MEMORY, *DETAIL), points)
+    return decides.table(points), list_table(
+        "every point", (DIRECTION, MODE, THREADS, BLOCK, MEMORY, CONNECTIONS, *DETAIL), points
+    )
 
 
 def _remarks(job: JobSpec, host: HostSize) -> tuple[str, ...]:

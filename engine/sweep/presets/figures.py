@@ -81,6 +81,11 @@ def _controllers(point: PresetPoint) -> float | None:
     return float(sum(isinstance(rate, int | float) and rate > 0 for rate in rates)) or None
 
 
+def _connections(point: PresetPoint) -> float | None:
+    count = (point.trial.devices or {}).get("connections")
+    return float(count) if isinstance(count, int) else None
+
+
 def _note(point: PresetPoint) -> str:
     if not point.trial.ios:
         return "no I/O completed: give a longer --runtime"
@@ -89,6 +94,8 @@ def _note(point: PresetPoint) -> str:
 
 BLOCK = StudyFigure(StudyColumn("block", "block"), lambda point: format_blocks(point.knobs.blocks))
 DISKS = StudyFigure(StudyColumn("disks", "disks"), lambda point: float(point.knobs.stripe_width))
+CONNECTIONS = StudyFigure(StudyColumn("connections", "connections"), _connections)
+"""Connections to NFS servers that carried the load; the studies call them flows."""
 CONTROLLERS = StudyFigure(StudyColumn("controllers", "controllers"), _controllers)
 """HBA ports that carried the load."""
 HOSTS = StudyFigure(StudyColumn("hosts", "hosts"), lambda point: float(hosts_of(point)))

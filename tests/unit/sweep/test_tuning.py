@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LunscopeError, UsageError
+from engine.hostfs.mounts import MountEntry
 from engine.job.spec import JobSpec, TargetSpec
 from engine.replacing import replace
+from engine.sweep import tuning
 from engine.sweep.axes import parse_axis
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.tuning import SweepTuning
 from engine.tune.held import HeldChanges
 from engine.tune.journal import Journal
+from engine.tune.planned_writes import TunePlan
+from engine.tune.tunable import Tunable
 from tests.fake_kernel import FakeKernel
 from tests.unit.tune.hosts import make_host
 
@@ -74,6 +79,7 @@ def test_values_are_set_between_points_and_restored(kernel: FakeKernel) -> None:
         ("tune.iopolicy=numa,round-robin", "/dev/sda", "nothing in this scope has it"),
         ("tune.io.max.rbps=1000,2000", "/dev/sda", "it is of a cgroup and device"),
         ("tune.nr_requests=32,64", "/tmp/file", "no device: name the disk"),
+        ("tune.nfs.transports=1,2", "/tmp/file", "/tmp/file is not on NFS: name files of an NFS mount"),
         ("tune.nr_requests=32,64", "/dev/nosuchdisk", "no such disk"),
     ],
 )
@@ -88,3 +94,18 @@ def test_a_read_only_file_is_refused_before_it_begins(kernel: FakeKernel) -> Non
     (kernel.sysfs / "block/sda/queue/nr_requests").chmod(0o444)
     with pytest.raises(LunscopeError, match="read-only: the driver cannot change it"):
         tuning_of(plan_of("tune.nr_requests=32,64"), kernel).check()
+
+
+def test_transports_are_those_of_the_mounts_of_the_targets(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    mount = MountEntry(0, "/mnt/four", "nfs4", "server:/", "rw", "", "")
+    monkeypatch.setattr(tuning, "mount_of", lambda _fd: mount)
+    asked = list[tuple[str, ...]]()
+
+    class Held(HeldChanges):
+        def plan(self, scopes: Sequence[str], settings: Mapping[Tunable, str]) -> TunePlan:  # noqa: ARG002
+            asked.append(tuple(scopes))
+            return super().plan(("host",), {})
+
+    plan = plan_of("tune.nfs.transports=1,2,4", path="/tmp")
+    SweepTuning(plan, kernel.sysfs, Held(kernel.sysfs, Journal(kernel.sysfs.parent / "state"))).check()
+    assert asked == [("host", "nfs:/mnt/four")] * 3
