@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +19,15 @@ from engine.job.spec import JobSpec, TargetSpec
 from engine.replacing import replace
 from engine.running.control import LoadControl
 from tests.app.isolation_states import ALL, StillIsolation, with_isolation
-from tests.app.point_rows import point_grid, points_shown
+from tests.app.point_rows import point_grid, points_shown, shown_sweep
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.sweep.asked_isolation import asked_isolation
-from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.state import SweepPhase
 
 SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
-
-
-def _shown(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
-    async def run(pilot: Pilot[None]) -> None:
-        await play(pilot, source, 3)
-        await pilot.press(*keys)
-        screen = pilot.app.screen
-        assert isinstance(screen, SweepScreen)
-        screen.refresh_view()
-        await pilot.pause()
-
-    return run
 
 
 async def _until_said(pilot: Pilot[None], text: str) -> None:
@@ -51,14 +38,14 @@ async def _until_said(pilot: Pilot[None], text: str) -> None:
 def test_large_window(count: int, control: LoadControl, snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=5))
     app = make_app(source, control, sweep=StillIsolation(control, count))
-    assert snap_compare(app, terminal_size=LARGE, run_before=_shown(source, *("cc" if count == ALL else "")))
+    assert snap_compare(app, terminal_size=LARGE, run_before=shown_sweep(source, *("cc" if count == ALL else "")))
 
 
 def test_small_window_in_ascii(control: LoadControl, snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=5))
     settings = replace(FROZEN, theme="lunscope-ansi", glyphs="ascii")
     app = make_app(source, control, settings=settings, sweep=StillIsolation(control, ALL))
-    assert snap_compare(app, terminal_size=SMALL, run_before=_shown(source))
+    assert snap_compare(app, terminal_size=SMALL, run_before=shown_sweep(source))
 
 
 @pytest.mark.slow
@@ -117,7 +104,7 @@ async def test_cursor_follows_what_is_measured_until_it_is_moved(control: LoadCo
 
 
 @pytest.mark.slow
-async def test_any_windows_are_shown(control: LoadControl) -> None:
+async def test_any_windows_areshown_sweep(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = StillIsolation(control)
     async with on_stage(make_app(source, control, sweep=session)) as pilot:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, TargetSpec
@@ -17,6 +16,7 @@ from engine.rate_search.plan import RatePoint
 from engine.replacing import replace
 from engine.running.control import LoadControl, LoadState
 from engine.study.points import StudyPoints
+from tests.app.point_rows import shown_sweep
 from tests.app.rate_states import StillRates, searched_plan, searched_trials, step_plan, with_search
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
@@ -27,7 +27,6 @@ from tui.screens.shared.chooser import Chooser
 from tui.screens.shared.dialogs import Dialog
 from tui.screens.sweep.rate_rows import RateState, curve_figures
 from tui.screens.sweep.rates import RateBody
-from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.session import StudySession
 from tui.sweep.state import StudyState, SweepPhase
 
@@ -35,22 +34,6 @@ SnapCompare = Callable[..., bool]
 SMALL, LARGE = SIZES
 ALL = 10_000
 ENDED: dict[str, Any] = {"phase": SweepPhase.ENDED, "ended": "complete", "now": None}
-
-
-def _shown(source: ListSource, *keys: str, position: int = 3) -> Callable[[Pilot[None]], Awaitable[None]]:
-    async def run(pilot: Pilot[None]) -> None:
-        if isinstance(source, ListRecording):
-            await pilot.press("9")
-            await rewind_to(pilot, source, position)
-        else:
-            await play(pilot, source, position)
-        await pilot.press(*keys)
-        screen = pilot.app.screen
-        assert isinstance(screen, SweepScreen)
-        screen.refresh_view()
-        await pilot.pause()
-
-    return run
 
 
 # ------------------------------------------------------------------------------------------------ pictures
@@ -61,7 +44,7 @@ def test_views_of_a_small_window(view: str, keys: str, control: LoadControl, sna
     source = ListSource(make_samples(count=5))
     changes: dict[str, Any] = ENDED if view == "answer" else {}
     app = make_app(source, control, sweep=StillRates(control, ALL if changes else 30, **changes))
-    assert snap_compare(app, terminal_size=SMALL, run_before=_shown(source, *keys))
+    assert snap_compare(app, terminal_size=SMALL, run_before=shown_sweep(source, *keys))
 
 
 @pytest.mark.parametrize("count", [30, ALL])
@@ -69,14 +52,14 @@ def test_large_window(count: int, control: LoadControl, snap_compare: SnapCompar
     source = ListSource(make_samples(count=5))
     changes: dict[str, Any] = ENDED if count == ALL else {}
     app = make_app(source, control, sweep=StillRates(control, count, **changes))
-    assert snap_compare(app, terminal_size=LARGE, run_before=_shown(source))
+    assert snap_compare(app, terminal_size=LARGE, run_before=shown_sweep(source))
 
 
 def test_small_window_in_ascii(control: LoadControl, snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=5))
     settings = replace(FROZEN, theme="lunscope-ansi", glyphs="ascii")
     app = make_app(source, control, settings=settings, sweep=StillRates(control, 30))
-    assert snap_compare(app, terminal_size=SMALL, run_before=_shown(source, "v"))
+    assert snap_compare(app, terminal_size=SMALL, run_before=shown_sweep(source, "v"))
 
 
 def test_closed_and_open_loop_are_in_one_plot(control: LoadControl, snap_compare: SnapCompare) -> None:
@@ -84,7 +67,7 @@ def test_closed_and_open_loop_are_in_one_plot(control: LoadControl, snap_compare
     closed = StillSession(control, 100, phase=SweepPhase.ENDED, ended="complete")
     app = make_app(source, control, sweep=closed)
     app.app_state.sweeps.add(group_of(StillRates(control, ALL, **ENDED)))
-    assert snap_compare(app, terminal_size=LARGE, run_before=_shown(source))
+    assert snap_compare(app, terminal_size=LARGE, run_before=shown_sweep(source))
 
 
 # ------------------------------------------------------------------------------------------------ states and keys
@@ -142,7 +125,7 @@ def test_classes_agree_with_the_bounds() -> None:
 
 
 @pytest.mark.slow
-async def test_any_windows_and_combinations_are_shown(control: LoadControl) -> None:
+async def test_any_windows_and_combinations_areshown_sweep(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     plan = searched_plan("p99<=5ms", curves=[("bs=4k", Knobs(queue_depth=4)), ("bs=64k", Knobs(queue_depth=8))])
     session = StillRates(control, 40, plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,18 @@ from engine.running.control import LoadControl, LoadState
 from engine.statistics.batch_means import StopRule
 from engine.study.order import Study
 from engine.sweep.axes import parse_axis
-from engine.sweep.plan import SweepPlan, make_plan
+from engine.sweep.plan import make_plan
 from engine.sweep.points import Point
 from engine.sweep.presets.plans import plan_preset
 from engine.sweep.presets.preset import HostSize
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.runner import SweepRunner
-from tests.app.point_rows import point_grid, points_shown
+from tests.app.point_rows import point_grid, points_shown, shown_sweep
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, type_name, until
 from tests.app.sweep_states import JOB, StillSession, swept_plan, with_sweep
 from tests.app.taken import SnapCompare, assert_pictures
 from tui.load.load_controller import LoadController
-from tui.screens.sweep.curves import CurvesBody
-from tui.screens.sweep.screen import SweepScreen
 from tui.sweep.session import StudySession
 from tui.sweep.state import SweepPhase
 
@@ -43,32 +41,6 @@ PATIENCE_S = 60.0
 # ------------------------------------------------------------------------------------------------ pictures
 
 
-def shown(source: ListSource, *keys: str, position: int = 3) -> Callable[[Pilot[None]], Awaitable[None]]:
-    async def run(pilot: Pilot[None]) -> None:
-        if isinstance(source, ListRecording):
-            await pilot.press("9")
-            await rewind_to(pilot, source, position)
-        else:
-            await play(pilot, source, position)
-        await pilot.press(*keys)
-        await until(pilot, lambda: _answered(pilot))
-        screen = pilot.app.screen
-        assert isinstance(screen, SweepScreen)
-        screen.refresh_view()
-        await pilot.pause()
-
-    return run
-
-
-def _answered(pilot: Pilot[None]) -> bool:
-    """Whether all curves were fitted, which a thread does beside the screen."""
-    screen = pilot.app.screen
-    state = screen.shown.state() if isinstance(screen, SweepScreen) else None
-    if state is None or not isinstance(state.plan, SweepPlan):
-        return state is not None
-    return None not in screen.query_one(CurvesBody).answers(state)
-
-
 VIEWS = [("table", ""), ("plot", "v"), ("map", "vv"), ("targets", "vvvcc"), ("answer", "vvvv")]
 
 
@@ -76,7 +48,7 @@ VIEWS = [("table", ""), ("plot", "v"), ("map", "vv"), ("targets", "vvvcc"), ("an
 def test_views_of_a_small_window(view: str, keys: str, control: LoadControl, snap_compare: SnapCompare) -> None:
     source = ListSource(make_samples(count=5))
     app = make_app(source, control, sweep=StillSession(control, 100 if view == "targets" else 10))
-    assert snap_compare(app, terminal_size=SMALL, run_before=shown(source, *keys))
+    assert snap_compare(app, terminal_size=SMALL, run_before=shown_sweep(source, *keys))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +63,7 @@ def test_large_window(
 ) -> None:
     source = ListSource(make_samples(count=5))
     app = make_app(source, control, sweep=StillSession(control, count, **changes))
-    assert snap_compare(app, terminal_size=LARGE, run_before=shown(source, *("c", "c") * (count > 50)))
+    assert snap_compare(app, terminal_size=LARGE, run_before=shown_sweep(source, *("c", "c") * (count > 50)))
 
 
 @pytest.mark.parametrize("keys", ["", "v", "vv"])
@@ -99,12 +71,12 @@ def test_small_window_in_ascii(keys: str, control: LoadControl, snap_compare: Sn
     source = ListSource(make_samples(count=5))
     settings = replace(FROZEN, theme="lunscope-ansi", glyphs="ascii")
     app = make_app(source, control, settings=settings, sweep=StillSession(control))
-    assert snap_compare(app, terminal_size=SMALL, run_before=shown(source, *keys))
+    assert snap_compare(app, terminal_size=SMALL, run_before=shown_sweep(source, *keys))
 
 
 async def test_replay(snap_compare: SnapCompare) -> None:
     source = ListRecording(with_sweep(make_samples(count=40), 12))
-    await assert_pictures(make_app(source), SIZES, shown(source, position=15), snap_compare)
+    await assert_pictures(make_app(source), SIZES, shown_sweep(source, position=15), snap_compare)
 
 
 # ------------------------------------------------------------------------------------------------ states and keys

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,8 @@ from engine.aio import AioEngine, AioTarget
 from engine.backend.protocol import LoadBackend, LoadSettings
 from engine.job.spec import Backend, BlockShare, Knobs
 from tests import needs
+
+Driven = TypeVar("Driven", bound=LoadBackend)
 
 BACKENDS = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO]
 """Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
@@ -55,15 +57,21 @@ def make_engine(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **setti
 
 
 @contextmanager
-def running(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> Iterator[LoadBackend]:
-    """Run a load for as long as the block lasts."""
-    engine = make_engine(backend, targets, knobs, **settings)
+def driven(engine: Driven) -> Iterator[Driven]:
+    """Run an engine for as long as the block lasts."""
     engine.start()
     try:
         yield engine
     finally:
         assert engine.stop(), "I/Os did not come back"
         assert engine.fault == ""
+
+
+@contextmanager
+def running(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> Iterator[LoadBackend]:
+    """Run a load for as long as the block lasts."""
+    with driven(make_engine(backend, targets, knobs, **settings)) as engine:
+        yield engine
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
 from tests import needs
+from tests.kernel.backends import driven
 
 MIB = 1 << 20
 SIZE_BYTES = 8 * MIB
@@ -84,12 +85,8 @@ def opened_lun(
 def running_lun(backend: str, lun: LoadTarget, knobs: Knobs, **settings: Any) -> Iterator[LoadEngine]:
     """Drive one target for as long as the block lasts, and see that the books of its paths balance in the end."""
     engine = LoadEngine([lun], knobs, LoadSettings(backend="uring" if backend == "uring" else "threads", **settings))
-    engine.start()
-    try:
+    with driven(engine):
         yield engine
-    finally:
-        assert engine.stop(), "I/Os did not come back"
-        assert engine.fault == ""
     paths, targets = engine.path_counters(), engine.counters()
     assert (paths[:, :8].sum(axis=0)[[0, 1, 4, 5]] == targets[0, [0, 1, 4, 5]]).all()
     assert (paths[:, PATH_IN_FLIGHT] == 0).all()

@@ -28,7 +28,7 @@ from engine.verify.journal import journal_path
 from engine.verify.run_result import VerifiedTarget, final_passes, verified_so_far
 from tests import needs
 from tests.kernel import forked_command
-from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventually, ios, knobs_of, opened
+from tests.kernel.backends import READS, WRITES, OpenFile, driven, empty_file, eventually, ios, knobs_of, opened
 from tests.kernel.conftest import Storage
 from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, opened_lun, running_lun
 from tests.kernel.test_path_loss import limit
@@ -63,12 +63,8 @@ def verified(
             backend="uring" if backend == "uring" else "threads", journals=[journal] * len(targets), **settings
         ),
     )
-    engine.start()
-    try:
+    with driven(engine):
         yield engine
-    finally:
-        assert engine.stop(), "I/Os did not come back"
-        assert engine.fault == ""
 
 
 def found_by(engine: _native.LoadEngine, count: int = 1) -> tuple[VerifiedTarget, ...]:
