@@ -134,8 +134,6 @@ class JobSpec:
     """Edges of a histogram of response times that is reported, ascending."""
     priorities: tuple[IoPriority, ...] = ()
     """I/O priorities of shares of the I/Os; the first that fits counts, other I/Os have that of the process."""
-    cpus: tuple[int, ...] = ()
-    """Processors that the threads that do I/O run on; empty: all that the process may use."""
     rate_min: RateFloor | None = None
     """The load is ended as failed when its rate falls below."""
     give_up_s: float = DEFAULT_GIVE_UP_S
@@ -147,6 +145,8 @@ class JobSpec:
     verify: bool = False
     """Whether every write says what it is, and reads and a final pass check it (engine/verify)."""
     name: str = "job"
+    cpus: tuple[int, ...] = ()
+    """Processors that the threads that do I/O run on; empty: all that the process may use."""
 
     @property
     def has_end(self) -> bool:
