@@ -35,6 +35,7 @@ def switching() -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
+        CPU.write_text("1")
 
 
 def main(device: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.guest import BOOTS, run_in_guest
+from tests.lab.guest import BOOTS, run_in_guest, run_one_by_one
 
 PANIC = "echo 'Kernel panic - not syncing: IO-APIC + timer does not work' >&2; exit 125\n"
 
@@ -53,4 +53,14 @@ def test_a_script_that_failed_is_not_run_again(boots: Path, ends: str) -> None:
     """Even by a panic of the guest's kernel, once the script has begun."""
     with pytest.raises(AssertionError):
         run(boots, 0, ends)
+    assert booted(boots) == 1
+
+
+def test_scripts_that_share_a_guest_end_each_by_itself(boots: Path) -> None:
+    (boots / "panics").write_text("0")
+    scripts = ["echo fine", "echo odd; exit 3", "echo cut; kill -9 $$", "echo never"]
+    ended = run_one_by_one("none", scripts)
+    assert [(ended[script].status, ended[script].printed) for script in scripts[:2]] == [(0, "fine\n"), (3, "odd\n")]
+    assert all(ended[script].status for script in scripts[2:])
+    assert ended[scripts[2]].printed == "cut\n"
     assert booted(boots) == 1

@@ -12,23 +12,28 @@ from collectors.model import MISSING
 from tests import needs
 from tests.kernel.block_events import by_chance_us
 from tests.lab.count_exactly import BYTES, READS, WRITES
-from tests.lab.guest import KERNELS, run_in_guest
+from tests.lab.guest import KERNELS
 
 pytestmark = [
     needs.guest,
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the guest has Python 3.11, whose packages are needed"),
 ]
 
 Rows = dict[str, dict[str, int]]
 
 
-def counted(topology: str, kernel: str, devices: str, *options: str) -> tuple[Rows, list[str]]:
-    """Rows of the tracer, and the kernel names of the devices driven; `devices` is for the shell."""
-    script = (
+def counting(devices: str) -> str:
+    """Script that drives devices, which are words for the shell, and counts."""
+    return (
         f"devices=$(echo {devices}); python3 -m tests.lab.count_exactly $devices;"
         'for device in $devices; do echo "driven $(basename $(readlink -f $device))"; done'
     )
-    lines = run_in_guest(topology, script, "--kernel", kernel, *options).splitlines()
+
+
+def counted(printed: str) -> tuple[Rows, list[str]]:
+    """Rows of the tracer, and the kernel names of the devices driven."""
+    lines = printed.splitlines()
     document: dict[str, Any] = next(json.loads(line) for line in lines if line.startswith("{"))
     assert document["refusal"] == ""
     lost = {name: count for name, count in document["losses"].items() if name not in {"requeued", "unstamped"}}
@@ -57,35 +62,36 @@ def check(row: dict[str, int]) -> None:
         assert row["busy_ns"] <= service_ns or row["others"]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_an_nvme_disk_of_its_own(kernel: str) -> None:
+OWN_NVME = "/dev/$(basename $(dirname $(grep -l LABNVME1 /sys/class/nvme/*/serial)))n1"
+
+
+@pytest.mark.guest("nvme-mp", counting(OWN_NVME))
+def test_an_nvme_disk_of_its_own(printed: str) -> None:
     """The controller whose subsystem has no other; its disk has no paths."""
-    rows, (name,) = counted(
-        "nvme-mp", kernel, "/dev/$(basename $(dirname $(grep -l LABNVME1 /sys/class/nvme/*/serial)))n1"
-    )
+    rows, (name,) = counted(printed)
     check(rows[name])
     assert rows[name]["queue_read_ns"] > 0
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_scsi_disks_without_multipath(kernel: str) -> None:
-    rows, names = counted("scsi-mp", kernel, "/dev/sda /dev/sdb", "-e", "MPATH=none")
+@pytest.mark.guest("scsi-mp", counting("/dev/sda /dev/sdb"), "-e", "MPATH=none")
+def test_scsi_disks_without_multipath(printed: str) -> None:
+    rows, names = counted(printed)
     for name in names:
         check(rows[name])
     assert not any(name.startswith("dm-") for name in rows)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_hidden_paths_count_what_the_head_was_given(kernel: str) -> None:
-    rows, (head,) = counted("nvme-mp", kernel, "$(ls -d /dev/nvme*n1 | head -1)")
+@pytest.mark.guest("nvme-mp", counting("$(ls -d /dev/nvme*n1 | head -1)"))
+def test_hidden_paths_count_what_the_head_was_given(printed: str) -> None:
+    rows, (head,) = counted(printed)
     assert head not in rows
     paths = [row for name, row in rows.items() if name.startswith("nvme") and "c" in name and name.endswith("n1")]
     check({name: sum(row[name] for row in paths) for name in paths[0]})
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_map_and_its_paths_count_the_same(kernel: str) -> None:
-    rows, (name,) = counted("scsi-mp", kernel, "/dev/mapper/mpatha")
+@pytest.mark.guest("scsi-mp", counting("/dev/mapper/mpatha"))
+def test_a_map_and_its_paths_count_the_same(printed: str) -> None:
+    rows, (name,) = counted(printed)
     check(rows[name])
     paths = [row for disk, row in rows.items() if disk.startswith("sd")]
     for column in ("reads", "writes", "read_bytes", "write_bytes"):
@@ -94,17 +100,28 @@ def test_a_map_and_its_paths_count_the_same(kernel: str) -> None:
     assert sum(row["service_read_ns"] for row in paths) <= rows[name]["service_read_ns"]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_disks_without_requests_are_timed(kernel: str) -> None:
-    rows, names = counted("stack", kernel, "/dev/md1 /dev/mapper/stripe /dev/mapper/cdata")
+@pytest.mark.guest("stack", counting("/dev/md1 /dev/mapper/stripe /dev/mapper/cdata"))
+def test_disks_without_requests_are_timed(printed: str) -> None:
+    rows, names = counted(printed)
     for name in names:
         check(rows[name])
         assert rows[name]["queue_read_ns"] == rows[name]["unstamped"] == 0
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_null_blk_counts_in_either_mode(kernel: str) -> None:
-    rows, names = counted("null-blk", kernel, "/dev/nullb0 /dev/nullb1 /dev/nullb2")
+@pytest.mark.guest("stack", counting("/dev/vg/linear"))
+def test_a_volume_and_the_stripe_it_is_on_count_the_same(printed: str) -> None:
+    """The stripe (md raid0) sends bios themselves on: before Linux 5.14 they complete as those of the disks below."""
+    rows, (name,) = counted(printed)
+    check(rows[name])
+    for column in ("reads", "writes", "read_bytes", "write_bytes"):
+        assert rows["md0"][column] == rows[name][column]
+    assert rows["md0"]["in_flight_now"] == rows["md0"]["lost_in_driver_ns"] == 0
+    assert 0 < rows["md0"]["service_read_ns"] <= rows[name]["service_read_ns"]
+
+
+@pytest.mark.guest("null-blk", counting("/dev/nullb0 /dev/nullb1 /dev/nullb2"))
+def test_null_blk_counts_in_either_mode(printed: str) -> None:
+    rows, names = counted(printed)
     assert len(names) == 3
     for name in names:
         check(rows[name])
@@ -113,10 +130,20 @@ def test_null_blk_counts_in_either_mode(kernel: str) -> None:
     assert slow["service_read_ns"] / slow["reads"] > 2e6
 
 
-@pytest.mark.parametrize("cpus", [("--cpus", "1"), ("--append", "possible_cpus=128")], ids=["one", "many-possible"])
-def test_one_cpu_and_many_that_may_come_count_the_same(cpus: tuple[str, str]) -> None:
+def with_cpus(*options: str) -> pytest.MarkDecorator:
+    return pytest.mark.guest("null-blk", counting("/dev/nullb0 /dev/nullb1"), "--kernel", KERNELS[0], *options)
+
+
+@pytest.mark.parametrize(
+    "_cpus",
+    [
+        pytest.param("1", marks=with_cpus("--cpus", "1"), id="one"),
+        pytest.param("2", marks=with_cpus("--append", "possible_cpus=128"), id="many-possible"),
+    ],
+)
+def test_one_cpu_and_many_that_may_come_count_the_same(printed: str, _cpus: str) -> None:
     """Sums are kept by CPU: of those that there are, and of those that a virtual machine may get."""
-    rows, names = counted("null-blk", KERNELS[0], "/dev/nullb0 /dev/nullb1", *cpus)
+    rows, names = counted(printed)
     for name in names:
         check(rows[name])
 
@@ -127,11 +154,10 @@ BUSY = 0.01
 """A program that is held up on its way to the root makes busy time longer, by less than it was held up."""
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_ios_that_interrupt_each_other_are_those_of_the_event_log(kernel: str) -> None:
+@pytest.mark.guest("null-blk", "python3 -m tests.lab.exact_truth /dev/nullb1")
+def test_ios_that_interrupt_each_other_are_those_of_the_event_log(printed: str) -> None:
     """Timers end the I/Os of this device while the programs of others run: nothing is counted twice or not at all."""
-    lines = run_in_guest("null-blk", "python3 -m tests.lab.exact_truth /dev/nullb1", "--kernel", kernel).splitlines()
-    typed, raw = (json.loads(line) for line in lines if line.startswith("{"))
+    typed, raw = (json.loads(line) for line in printed.splitlines() if line.startswith("{"))
     assert (typed["form"][0], raw["form"][0]) == (True, False)
     for document in (typed, raw):
         compare(document)
@@ -168,22 +194,26 @@ def compare(document: dict[str, Any]) -> None:
         assert document["seen"]["in_driver_peak"] >= MISSING
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_cpu_that_goes_and_comes_leaves_every_sum_as_it_is(kernel: str) -> None:
-    lines = run_in_guest("null-blk", "python3 -m tests.lab.exact_hotplug /dev/nullb1", "--kernel", kernel).splitlines()
-    document = next(json.loads(line) for line in lines if line.startswith("{"))
+@pytest.mark.guest("null-blk", "python3 -m tests.lab.exact_hotplug /dev/nullb1")
+def test_a_cpu_that_goes_and_comes_leaves_every_sum_as_it_is(printed: str) -> None:
+    document = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
     assert document["came"] > 1
     compare(document)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_locked_memory_that_is_limited_is_raised_or_named(kernel: str) -> None:
-    """Before Linux 5.11 maps and programs count as such: too little for any, for the maps, or for the programs."""
+def doctor_with(*limits_kb: int) -> str:
+    """What doctor says of exact time, with the right to raise the limit, and without it for each of these limits."""
     check = "from collectors.doctor import exact_time; found = exact_time(Path('/proc'), Path('/sys'))"
     doctor = f'python3 -c "from pathlib import Path; {check}; print(found.found, found.fix)"'
     without_right = "setpriv --inh-caps=-sys_resource --bounding-set=-sys_resource"
-    limited = f"for kb in 0 1024 8192; do (ulimit -l $kb; {without_right} {doctor}); done"
-    raised, *found = run_in_guest("null-blk", f"ulimit -l 64; {doctor}; {limited}", "--kernel", kernel).splitlines()
+    limited = f"for kb in {' '.join(map(str, limits_kb))}; do (ulimit -l $kb; {without_right} {doctor}); done"
+    return f"ulimit -l 64; {doctor}; {limited}"
+
+
+@pytest.mark.guest("null-blk", doctor_with(0, 1024, 8192))
+def test_locked_memory_that_is_limited_is_raised_or_named(printed: str) -> None:
+    """Before Linux 5.11 maps and programs count as such: too little for any, for the maps, or for the programs."""
+    raised, *found = printed.splitlines()
     assert "tier exact" in raised
     assert len(found) == 3
     assert all("tier exact" in one or "locked memory" in one for one in found), found
