@@ -9,8 +9,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,37 @@ def with_a_disk_that_vanishes() -> dict[str, object]:
     return {"under_way": under_way, "gone": gone, "losses": tracer.losses()}
 
 
+NULL_DISKS = Path("/sys/kernel/config/nullb")
+
+
+@contextmanager
+def null_disk(name: str) -> Iterator[str]:
+    """Make a disk of that name where the kernel lets such disks be named; its number is the lowest that is free."""
+    folder = NULL_DISKS / name
+    folder.mkdir()
+    before = set(Path("/sys/block").iterdir())
+    try:
+        (folder / "power").write_text("1")
+        (made,) = set(Path("/sys/block").iterdir()) - before
+        yield made.name
+    finally:
+        folder.rmdir()
+
+
+def with_a_number_used_again() -> list[dict[str, object]]:
+    """Two disks, of which the second gets the number and the queue of the first: name, number, whether it is known."""
+    found: list[dict[str, object]] = []
+    with closing(_native.BlockTracer()) as tracer:
+        for name in ("first", "second"):
+            with null_disk(name) as disk:
+                tracer.read()
+                read(f"/dev/{disk}")
+                tracer.read()
+                number = Path("/sys/block", disk, "dev").read_text()
+                found.append({"disk": disk, "number": number, "is_known": disk in tracer.names()})
+    return found
+
+
 WITHOUT_MEMORY = (
     *("env", "HOME=/tmp"),
     *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
@@ -148,6 +179,7 @@ def main(device: str) -> None:
         "cpu": with_a_cpu_less(device),
         "clock": with_a_stepping_clock(device),
         "vanished": with_a_disk_that_vanishes(),
+        "again": with_a_number_used_again(),
         "locked": locked_down(),
     }
     sys.stdout.write(json.dumps(document) + "\n")

@@ -70,6 +70,14 @@ def test_a_disk_that_vanishes_with_ios_in_flight_leaves_none_behind(found: dict[
     assert gone["busy_ns"] <= longest_ns or not found["fetch"]
 
 
+def test_a_disk_that_gets_the_number_of_another_has_its_own_name(found: dict[str, Any]) -> None:
+    first, second = found["again"]
+    if first["disk"] == "first":
+        assert first["number"] == second["number"]
+    assert first["is_known"]
+    assert second["is_known"]
+
+
 def test_a_kernel_that_is_locked_down_is_named_and_the_next_tier_serves(found: dict[str, Any]) -> None:
     locked = found["locked"]
     assert locked["doctor"]["status"] == "missing"

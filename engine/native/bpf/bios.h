@@ -40,6 +40,16 @@ static __always_inline u64 first_sector(struct bio *bio, u32 bytes)
 	return READ(bio, bi_iter.bi_sector) - (bytes > left ? bytes - left : 0) / 512;
 }
 
+#define UNKNOWN_SECTOR (~0ull)
+
+/* Some drivers send the bio itself on to a disk below, and the kernel names that one when it completes. */
+static __always_inline bool are_sent_on(void)
+{
+	struct control *c = the_control();
+
+	return c && c->bios_are_sent_on;
+}
+
 static __always_inline int complete_bio(u64 *context, bool again)
 {
 	struct request_queue *queue = (void *)ARGUMENT(context, 0);
@@ -49,19 +59,21 @@ static __always_inline int complete_bio(u64 *context, bool again)
 	struct io_set *set;
 	struct io *io;
 
-	if (READ(queue, mq_ops))
+	if (READ(queue, mq_ops) && !are_sent_on())
 		return 0;
 	f.now = bpf_ktime_get_ns();
 	key = key_of(bio);
 	set = set_of(key);
 	io = set ? find(set, key) : 0;
 	/* Parts that were split off complete too, but only the whole was queued. */
-	if (!io)
+	if (!io || !(io->state & IO_BIO))
 		return 0;
 	if (again)
 		count(COUNT_RESCUED);
 	f.operation = READ(bio, bi_opf) & OP_MASK;
 	f.sector = first_sector(bio, io->bytes);
+	if (are_sent_on() && device_of(queue, disk_of_bio(bio)) != io->state >> IO_DEVICE_SHIFT)
+		f.sector = UNKNOWN_SECTOR;
 	f.bio = bio;
 	if (take_out(io, &f))
 		account(&f);

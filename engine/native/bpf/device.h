@@ -45,49 +45,55 @@ static __always_inline bool is_multipath_head(bool has_requests, const struct na
 	return !has_requests && text[0] == 'n' && text[1] == 'v' && text[2] == 'm' && text[3] == 'e';
 }
 
-static __always_inline u32 new_device(u32 number, bool head, const struct name *name)
+static __always_inline u32 new_device(u32 number, const struct name *name)
 {
 	struct control *c = the_control();
-	u32 index = 0, *other;
+	u32 index = 0, nobody = 0, *other;
 	struct identity *identity;
 
 	if (!c)
 		return 0;
-	if (head) {
-		bpf_map_update_elem(&numbers, &number, &index, BPF_NOEXIST);
-		return 0;
-	}
 	index = take_number(&c->next_device, NOT_NOW);
 	if (index == NOT_NOW)
 		return NOT_NOW;
 	identity = bpf_map_lookup_elem(&identities, &index);
 	if (!identity) {
 		__sync_fetch_and_add(&c->next_device, -1);
+		bpf_map_update_elem(&numbers, &number, &nobody, BPF_NOEXIST);
 		count(LOSS_UNTRACKED);
 		return 0;
 	}
 	if (bpf_map_update_elem(&numbers, &number, &index, BPF_NOEXIST)) {
-		/* Another CPU was first; this place stays empty. */
+		/* Another CPU was first, or what this interrupt has interrupted is at it; this place stays empty. */
 		other = bpf_map_lookup_elem(&numbers, &number);
-		return other ? *other : 0;
+		return other ? *other : NOT_NOW;
 	}
 	write_identity(identity, number, name);
 	return index;
+}
+
+/* What a queue's id stands for, until the interval ends: another disk may get the same id and number, such as an NVMe disk
+ * in the place of another. */
+static __always_inline u64 cached_until_next(u32 number)
+{
+	return (u64)number << 16 | (epoch_now() & 0xffff);
 }
 
 static __noinline u32 look_up_device(u32 number, u32 id, const char *disk_name, bool has_requests)
 {
 	u64 *cached = bpf_map_lookup_elem(&queues, &id);
 	struct name name = {};
-	u32 *known, index;
+	u32 *known, index = 0;
 
 	bpf_probe_read_kernel_str(&name, sizeof(name), disk_name);
-	known = bpf_map_lookup_elem(&numbers, &number);
-	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(has_requests, &name), &name);
+	if (!is_multipath_head(has_requests, &name)) {
+		known = bpf_map_lookup_elem(&numbers, &number);
+		index = known ? known_device(*known, number, &name) : new_device(number, &name);
+	}
 	if (index == NOT_NOW)
 		return 0;
 	if (cached)
-		*cached = (u64)number << 32 | index;
+		*cached = cached_until_next(number) << 16 | index;
 	return index;
 }
 
@@ -102,8 +108,8 @@ static __always_inline u32 device_of(struct request_queue *queue, struct gendisk
 	id = READ(queue, id);
 	number = (u32)READ(disk, major) << 20 | (u32)READ(disk, first_minor);
 	cached = bpf_map_lookup_elem(&queues, &id);
-	if (cached && (u32)(*cached >> 32) == number && number)
-		return (u32)*cached;
+	if (cached && *cached >> 16 == cached_until_next(number) && number)
+		return *cached & 0xffff;
 	return look_up_device(number, id, disk->disk_name, READ(queue, mq_ops));
 }
 

@@ -222,7 +222,9 @@ struct control {
 	u32 process_generation; /* grows when places of processes are taken away */
 	u32 without_busy; /* set by user space: built WITHOUT_FETCH, neither busy time nor peaks are counted */
 	u64 tag_timing_since_ns; /* waits for tags that began before are not timed; 0: none is */
-	u64 unused_1[3];
+	u32 bios_are_sent_on; /* set by user space: there is a disk without requests that may send bios on to others */
+	u32 unused_0;
+	u64 unused_1[2];
 	u64 tag_sleeps;          /* times that a submitter slept for a tag, counted where the kernel has an event for it */
 	u64 unused_2[7];
 };

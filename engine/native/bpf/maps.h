@@ -35,7 +35,7 @@ SHARED_ARRAY(processes, struct process);
 SHARED_ARRAY(process_sums, struct process_sums);
 SHARED_ARRAY(sums_of, struct own); /* by place of a process and shard */
 
-/* Device number to index in `devices`; 0: known and not tracked. */
+/* Device number to index in `devices`; 0: there was no place for it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -43,7 +43,7 @@ struct {
 	__type(value, u32);
 } numbers SEC(".maps");
 
-/* The same by the queue's id, which needs no hash: number << 32 | index. */
+/* The same by the queue's id, which needs no hash: number << 32 | low bits of the epoch << 16 | index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

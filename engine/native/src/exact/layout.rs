@@ -261,7 +261,10 @@ pub struct Control {
     pub without_busy: AtomicU32,
     /// Waits for tags that began before (`CLOCK_MONOTONIC`) are not timed; 0: none is.
     pub tag_timing_since_ns: AtomicU64,
-    unused_1: [u64; 3],
+    /// Set by user space: there is a disk without requests that may send bios on to others.
+    pub bios_are_sent_on: AtomicU32,
+    unused_0: u32,
+    unused_1: [u64; 2],
     /// Times that a submitter slept for a tag, where the kernel has an event for it.
     pub tag_sleeps: AtomicU64,
     unused_2: [u64; 7],

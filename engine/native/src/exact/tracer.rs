@@ -108,6 +108,9 @@ impl Tracer {
             .into_iter()
             .partition(|disk| is_empty(disk));
         self.empty = empty;
+        let sent_on = filled.iter().any(|disk| sends_bios_on(disk));
+        let control = self.maps.control();
+        control.bios_are_sent_on.store(u32::from(sent_on), Release);
         self.watch_bios(!filled.is_empty())
     }
 
@@ -222,7 +225,35 @@ fn bio_based(sysfs: &Path) -> Vec<PathBuf> {
     disks.map(|disk| disk.path()).collect()
 }
 
+/// Whether a disk without requests may send the bios that it gets to the disks that it is made of, as md before Linux 6.3 and
+/// bcache without a cache do. Device mapper makes bios of its own.
+fn sends_bios_on(disk: &Path) -> bool {
+    let parts = fs::read_dir(disk.join("slaves"));
+    !disk.join("dm").exists() && parts.is_ok_and(|mut parts| parts.next().is_some())
+}
+
 /// A disk that is gone counts as empty.
 fn is_empty(disk: &Path) -> bool {
     fs::read_to_string(disk.join("size")).map_or(true, |size| size.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_that_are_made_of_others_send_bios_on_but_for_maps() {
+        let root = std::env::temp_dir().join(format!("lunscope-bios-{}", std::process::id()));
+        for folder in [
+            "md0/slaves/sda",
+            "dm-0/slaves/sda",
+            "dm-0/dm",
+            "zram0/slaves",
+        ] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let found = ["md0", "dm-0", "zram0", "none"].map(|disk| sends_bios_on(&root.join(disk)));
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(found, [true, false, false, false]);
+    }
 }
