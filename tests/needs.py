@@ -62,6 +62,12 @@ def _fuse() -> str:
     return "" if probe.returncode == 0 else probe.stderr.strip()
 
 
+def _memory_group() -> str:
+    from tests.kernel import memory_group
+
+    return memory_group.refusal()
+
+
 def _device_mapper() -> str:
     if os.geteuid() != 0:
         return "not root"
@@ -88,6 +94,7 @@ tmux = _need("tmux", _tool("tmux"))
 chromium = _need("chromium", _tool("chromium"))
 fuse = _need("FUSE in a mount namespace", _fuse)
 law_files = _need("FUSE and a C compiler", lambda: _fuse() or _tool("cc")())
+memory_group = _need("a control group with a limit of memory", _memory_group)
 device_mapper = _need("device mapper", _device_mapper)
 swap = _need("swap", _swap)
 

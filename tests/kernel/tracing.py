@@ -70,11 +70,20 @@ TYPES = "/sys/kernel/btf/vmlinux"
 
 def sysfs_without_types(root: Path) -> str:
     """Make a folder like /sys, but without the description of the kernel's types, and return it."""
-    (root / "kernel").mkdir(parents=True)
-    for real, copy, left_out in (("/sys", root, "kernel"), ("/sys/kernel", root / "kernel", "btf")):
+    return sysfs_without(root, "kernel/btf")
+
+
+def sysfs_without(root: Path, left_out: str) -> str:
+    """Make a folder like /sys, but without what is at a path below it, and return it."""
+    real, copy = Path("/sys"), root
+    copy.mkdir(parents=True)
+    for name in left_out.split("/"):
         for entry in os.scandir(real):
-            if entry.name != left_out:
+            if entry.name != name:
                 (copy / entry.name).symlink_to(entry.path)
+        real, copy = real / name, copy / name
+        if copy != root / left_out:
+            copy.mkdir()
     return str(root)
 
 

@@ -71,7 +71,7 @@ fn fix(errno: i32) -> &'static str {
     match errno {
         libc::EPERM | libc::EACCES => ": run as root, or with CAP_BPF and CAP_PERFMON",
         libc::EMFILE | libc::ENFILE => ": raise ulimit -n",
-        libc::ENOMEM => ": free memory, or ask for fewer histograms",
+        libc::ENOMEM => ": free memory, or raise the limit of the control group (memory.max)",
         _ => "",
     }
 }

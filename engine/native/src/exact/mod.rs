@@ -14,6 +14,7 @@ mod layout;
 mod loading;
 mod mapping;
 mod maps;
+mod memory;
 mod process_places;
 mod processes;
 mod programs;

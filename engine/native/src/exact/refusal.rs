@@ -4,9 +4,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::failure::Failure;
 use super::form::Form;
 use super::loading::lock_more;
+use super::memory;
 use super::programs::tracepoints;
+use super::sizes::{HISTOGRAMS, Sizes};
 use super::types::Types;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -18,6 +21,7 @@ pub fn refusal(procfs: &Path, sysfs: &Path) -> String {
     let refused = kernel_refusal(sysfs)
         .or_else(|| rights(procfs))
         .or_else(bpf_call)
+        .or_else(|| memory::refusal(procfs, sysfs, Sizes::of_host(sysfs, HISTOGRAMS).bytes()))
         .or_else(|| programs(sysfs));
     refused.unwrap_or_default()
 }
@@ -89,7 +93,7 @@ fn bpf_call() -> Option<String> {
             "the kernel maps no BPF arrays into memory (BPF_F_MMAPABLE): the exact tier needs Linux 5.5 or newer"
                 .to_owned()
         }
-        _ => format!("bpf(): {error}"),
+        _ => Failure::loading("bpf()", &error).to_string(),
     })
 }
 

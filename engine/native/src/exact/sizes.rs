@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering::Release;
 use super::layout::{Control, EPOCHS, LOCK_OF_POOLS, NESTED, PENDING_OF_CPU, SLOW_OF_CPU};
 use super::shards::Shards;
 
+/// Devices that have all four histograms unless another number is asked for.
+pub const HISTOGRAMS: u32 = 3000;
 /// Slots for devices that are added later, beside a sixteenth of those there are.
 const SPARE_DEVICES: u32 = 256;
 /// Devices are numbered by 16 bits in the table of I/Os in flight.
@@ -81,6 +83,13 @@ impl Sizes {
         control.epoch.store(1, Release);
     }
 
+    /// Memory that the maps take in the kernel.
+    pub fn bytes(&self) -> u64 {
+        let maps = self.of_maps().into_iter();
+        maps.map(|(map, entries)| u64::from(entries) * bytes_of(map))
+            .sum()
+    }
+
     /// Maps by name with their number of entries.
     pub fn of_maps(&self) -> [(&'static str, u32); 19] {
         let of_cpus = |each: usize| self.cpus * u32::try_from(each).unwrap_or(u32::MAX);
@@ -99,7 +108,7 @@ impl Sizes {
                 u32::try_from(LOCK_OF_POOLS + 1).unwrap_or(u32::MAX),
             ),
             ("identities", self.devices),
-            // Multipath heads are known, too, but not tracked.
+            // Those without a place are known, too.
             ("numbers", self.devices + self.devices / 4),
             ("queues", self.devices * 2 + 1024),
             ("groups", self.groups),
@@ -111,6 +120,22 @@ impl Sizes {
             ("process_sums", sums),
             ("sums_of", self.shards.number << self.process_bits),
         ]
+    }
+}
+
+/// Bytes of an entry; the hash of numbers has what the kernel adds, too: `struct htab_elem` and a bucket.
+fn bytes_of(map: &str) -> u64 {
+    match map {
+        "devices" | "counts" | "under_way" => 128,
+        "cells" => 256,
+        "cell_of" | "touched" | "queues" | "sums_of" | "locks" => 8,
+        "identities" => 40,
+        "numbers" => 96,
+        "groups" | "octaves" | "pending" | "processes" => 64,
+        "slow_ios" => 112,
+        "asides" => 528,
+        "places" | "process_sums" => 448,
+        _ => 0,
     }
 }
 
@@ -137,11 +162,8 @@ mod tests {
         fs::write(folder.join("devices/system/cpu/possible"), "0-15\n").unwrap();
         fs::write(folder.join("devices/system/cpu/online"), "0-15\n").unwrap();
         let sizes = Sizes::of_host(&folder, 3000);
-        let total: u64 = sizes
-            .of_maps()
-            .iter()
-            .map(|(map, entries)| u64::from(*entries) * bytes_of(map))
-            .sum();
+        let total = sizes.bytes();
+        let unknown = sizes.of_maps().into_iter().find(|map| bytes_of(map.0) == 0);
         let octaves = sizes
             .of_maps()
             .iter()
@@ -153,22 +175,7 @@ mod tests {
         assert_eq!(sizes.shards.number, 16);
         assert!(octaves >= 1000 * 16 * 4 * 6);
         assert!(total <= 64_000_000, "{total}");
-    }
-
-    /// Bytes of an entry; the hash of numbers has what the kernel adds, too: `struct htab_elem` and a bucket.
-    fn bytes_of(map: &str) -> u64 {
-        match map {
-            "devices" | "counts" | "under_way" => 128,
-            "cells" => 256,
-            "cell_of" | "touched" | "queues" | "sums_of" | "locks" => 8,
-            "identities" => 40,
-            "numbers" => 96,
-            "groups" | "octaves" | "pending" | "processes" => 64,
-            "slow_ios" => 112,
-            "asides" => 528,
-            "places" | "process_sums" => 448,
-            other => panic!("{other}"),
-        }
+        assert!(unknown.is_none());
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::reader::{TraceReader, table};
 use crate::exact::counters::COLUMNS;
 use crate::exact::failure::Failure;
 use crate::exact::maps;
+use crate::exact::sizes::HISTOGRAMS;
 use crate::exact::tracer::Tracer;
 use crate::exact::view::View;
 use crate::load::system::lock::lock;
@@ -57,7 +58,7 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3000, process_idle_s = 60.0, fetch = true),
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = HISTOGRAMS, process_idle_s = 60.0, fetch = true),
         text_signature = "(sysfs='/sys', *, histograms=3000, process_idle_s=60.0, fetch=True)"
     )]
     fn new(
