@@ -16,10 +16,12 @@ from collectors.advice.finding import FindingKind, in_order
 from collectors.advice.state_rules import DeviceStates, state_findings
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE, full_refusal
+from collectors.sampling.reading_settings import TYPES_VARIABLE
 from collectors.topology.scanner import read_topology
 from engine import _native
 from engine.errors import LunscopeError, words_of
 from engine.hostfs.kernel_files import read_number, read_text
+from engine.text import safe_text
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
@@ -29,8 +31,7 @@ def exact_time(procfs: Path, sysfs: Path) -> Check:
         return _attached(sysfs)
     if helper_path().is_socket():
         return _by_helper(helper_path())
-    found, _, fix = refusal.partition(": ")
-    return Check("exact time", Status.MISSING, found, fix)
+    return Check("exact time", Status.MISSING, *_with_fix(refusal))
 
 
 def _attached(sysfs: Path) -> Check:
@@ -38,7 +39,7 @@ def _attached(sysfs: Path) -> Check:
     try:
         tracer = _native.BlockTracer(str(sysfs))
     except OSError as error:
-        return Check("exact time", Status.MISSING, words_of(error))
+        return Check("exact time", Status.MISSING, *_with_fix(words_of(error)))
     took_ms = 1e3 * (time.monotonic() - started_s)
     typed, fetch = tracer.form()
     tracer.close()
@@ -48,6 +49,25 @@ def _attached(sysfs: Path) -> Check:
         return Check("exact time", Status.OK, found)
     lacks = "but for busy time and peaks in the driver, as the kernel has no atomic operations with results (BPF_FETCH)"
     return Check("exact time", Status.LIMITED, f"{found} {lacks}", "Linux 5.12 or newer; until then these are sampled")
+
+
+def _with_fix(refusal: str) -> tuple[str, str]:
+    """Take apart what the core says: what is missing, and after the last colon the fix."""
+    found, _, fix = refusal.rpartition(": ")
+    return (found, fix) if found else (fix, "")
+
+
+def kernel_types(sysfs: Path, named_by: str) -> Check:
+    """Say which description of the kernel's types (BTF) exact time reads, and what named it."""
+    try:
+        path, is_own = _native.kernel_types(str(sysfs))
+    except OSError as error:
+        return Check("kernel types", Status.MISSING, *_with_fix(words_of(error)))
+    named = os.environ.get(TYPES_VARIABLE, "")
+    if not is_own:
+        return Check("kernel types", Status.OK, f"{safe_text(path)}, named by {named_by}")
+    unused = f"; {safe_text(named)}, named by {named_by}, is not needed" if named else ""
+    return Check("kernel types", Status.OK, f"{safe_text(path)}, the kernel's own{unused}")
 
 
 def _by_helper(path: Path) -> Check:
@@ -82,11 +102,18 @@ class Check:
 _MOST_NAMES = 5
 
 
-def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
-    """Run every check; none changes anything and none raises."""
+def examine(procfs: Path, sysfs: Path, types_named_by: str = TYPES_VARIABLE) -> tuple[Check, ...]:
+    """Run every check; none changes anything and none raises.
+
+    Args:
+        procfs: where it is mounted.
+        sysfs: where it is mounted.
+        types_named_by: option, variable or setting that put a file in TYPES_VARIABLE, if there is any.
+    """
     checks: tuple[Callable[[], Check], ...] = (
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
+        lambda: kernel_types(sysfs, types_named_by),
         lambda: exact_time(procfs, sysfs),
         lambda: _tag_wait(procfs, sysfs),
         lambda: _throttle_wait(procfs, sysfs),
@@ -108,9 +135,9 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
 
 
 def _has_tracepoint(sysfs: Path, name: str) -> bool:
-    """Whether the kernel's type information knows a tracepoint, whose names it holds as plain text."""
+    """Whether the description of the kernel's types knows a tracepoint, whose names it holds as plain text."""
     try:
-        return f"\0btf_trace_{name}\0".encode() in (sysfs / "kernel/btf/vmlinux").read_bytes()
+        return f"\0btf_trace_{name}\0".encode() in Path(_native.kernel_types(str(sysfs))[0]).read_bytes()
     except OSError:
         return False
 

@@ -47,6 +47,7 @@ __all__ = [
     "host_cpu_ns",
     "is_sysfs",
     "journal_facts",
+    "kernel_types",
     "percentiles",
     "read_attributes",
     "read_only_ring_refusal",
@@ -411,6 +412,13 @@ class BlockTracer(TraceReader):
         """
     def close(self) -> None:
         """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
+
+def kernel_types(sysfs: str = "/sys") -> tuple[str, bool]:
+    """Path of the description of the kernel's types, and whether it is the kernel's own.
+
+    Raises:
+        OSError: there is none, or the file that LUNSCOPE_BTF names has not the types of this kernel; with the fix.
+    """
 
 def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys", *, rights: bool = True) -> str:
     """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the fix; empty if it can.

@@ -16,6 +16,8 @@ SECTIONS = frozenset({"aliases", "exact_time", "fabric_counters"})
 LONGEST_ALIAS = 64
 TIERS = ("auto", "exact", "sampled", "kernel")
 """What may be asked for; "auto" is the best available."""
+TYPES_VARIABLE = "LUNSCOPE_BTF"
+"""Names the file with the kernel's types to the core (engine/native/src/exact/types.rs)."""
 LONGEST_ATTACH_S = 30.0
 """How long attaching may take where exact time is required, until it is given up."""
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -86,6 +86,11 @@ def hosts(folder: Path) -> dict[str, tuple[tuple[str, ...], str, str]]:
     }
 
 
+def checks(document: str) -> dict[str, dict[str, str]]:
+    """Checks of doctor by what they are of."""
+    return {check["id"]: check for check in json.loads(document)["checks"]}
+
+
 @pytest.mark.parametrize("missing", ["types", "lock", "files"])
 def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_path: Path) -> None:
     command, found, fix = hosts(tmp_path)[missing]
@@ -95,8 +100,7 @@ def test_what_is_missing_is_named_and_the_next_tier_serves(missing: str, tmp_pat
         ("report", "--tier", "exact", "0.2", "1"),
         ("report", "--json", "--all", "0.2", "1"),
     )
-    checks: list[dict[str, Any]] = json.loads(doctor.out)["checks"]
-    exact = next(check for check in checks if check["id"] == "exact time")
+    exact = checks(doctor.out)["exact time"]
     assert exact["status"] == "missing"
     sentence = f"{exact['found']}: {exact['mend']}"
     assert found in sentence
@@ -125,10 +129,35 @@ def test_types_that_the_kernel_lacks_are_named_by_setting_or_option(
     command = under("/sys/kernel/btf", tmp_path / "nothing")
     other = str(written(tmp_path, "other.btf", "no types"))
     verb = ("doctor", "--json")
-    by_setting, by_option, missing = run(command, verb, (*verb, "--btf", other), (*verb, "--btf", "/nowhere"))
-    checks = [json.loads(done.out)["checks"] for done in (by_setting, by_option)]
-    found, refused = (next(one["found"] for one in all_ if one["id"] == "exact time") for all_ in checks)
+    by_setting, by_option, missing, endless, in_text = run(
+        command,
+        verb,
+        (*verb, "--btf", other),
+        (*verb, "--btf", "/nowhere"),
+        (*verb, "--btf", "/dev/zero"),
+        ("doctor", "--btf", str(types)),
+    )
+    found, refused = (checks(done.out)["exact time"]["found"] for done in (by_setting, by_option))
     assert found.startswith("block tracepoints (raw, arguments without types) can be watched")
+    assert checks(by_setting.out)["kernel types"]["found"] == f"{types}, named by [exact_time] btf"
     assert other in refused
+    assert checks(by_option.out)["kernel types"] == {
+        "id": "kernel types",
+        "status": "missing",
+        "found": f"LUNSCOPE_BTF={other}: no types in BTF",
+        "mend": "name a file made by pahole or bpftool",
+    }
+    assert checks(endless.out)["kernel types"]["found"] == "LUNSCOPE_BTF=/dev/zero: not a regular file"
+    assert f"kernel types        {types}, named by --btf\n" in in_text.out
     assert (missing.code, missing.out) == (2, "")
     assert "/nowhere" in missing.err
+
+
+def test_types_that_are_named_beside_those_of_the_kernel_are_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUNSCOPE_BTF", "/etc/hostname")
+    by_variable, by_option = run(LUNSCOPE, ("doctor", "--json"), ("doctor", "--json", "--btf", "/etc/passwd"))
+    found = [checks(done.out)["kernel types"]["found"] for done in (by_variable, by_option)]
+    assert found == [
+        f"{TYPES}, the kernel's own; {file}, named by {by}, is not needed"
+        for file, by in (("/etc/hostname", "LUNSCOPE_BTF"), ("/etc/passwd", "--btf"))
+    ]

@@ -8,7 +8,7 @@ import click
 
 from collectors.doctor import Check, Status, examine
 from engine.strict_json import dump_json
-from tui.options.reading import root_options, tier_option
+from tui.options.reading import root_options, tier_option, types_named_by
 
 NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
 """The check that decides on a tier."""
@@ -25,7 +25,7 @@ def command(procfs: Path, sysfs: Path, *, as_json: bool, tier: str) -> int:
 
     With --tier it exits 1 if that tier is unavailable.
     """
-    checks = examine(procfs, sysfs)
+    checks = examine(procfs, sysfs, types_named_by())
     _show(checks, as_json=as_json)
     needed = NEEDED_FOR.get(tier, "")
     return int(any(check.id == needed and check.status is Status.MISSING for check in checks))

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from collectors.sampling.reading_settings import LONGEST_ATTACH_S, TIERS, ReadingSettings, load_reading_settings
+from collectors.sampling.reading_settings import (
+    LONGEST_ATTACH_S,
+    TIERS,
+    TYPES_VARIABLE,
+    ReadingSettings,
+    load_reading_settings,
+)
 from engine.replacing import replace
 from tui.process.standard_streams import say
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
-TYPES_VARIABLE = "LUNSCOPE_BTF"
-"""Names the file to the core (engine/native/src/exact/types.rs)."""
+_TYPES_NAMED_BY = "lunscope.types_named_by"
 _MOST_COST = "lunscope.most_cost_pct"
 PATIENCE_S = 3.0
 """How long a verb without a screen waits for exact counters before its first sample, unless they are required."""
@@ -50,10 +56,12 @@ def tier_option(verb: Verb) -> Verb:
 def btf_option(verb: Verb) -> Verb:
     """Add --btf to a verb; it, the variable or the setting is where the core looks for types that the kernel lacks."""
 
-    def keep(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    def keep(context: click.Context, option: click.Parameter, value: str | None) -> None:
         named = value or load_reading_settings().btf
         if named:
             os.environ[TYPES_VARIABLE] = named
+        is_option = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        context.meta[_TYPES_NAMED_BY] = "--btf" if is_option else TYPES_VARIABLE if value else "[exact_time] btf"
 
     option = click.option(
         "--btf",
@@ -66,6 +74,11 @@ def btf_option(verb: Verb) -> Verb:
         help="Types of exactly this kernel, for exact time where it has none of its own.",
     )
     return option(verb)
+
+
+def types_named_by() -> str:
+    """Return which option, variable or setting of the running verb names the file with the kernel's types, if any."""
+    return str(click.get_current_context().meta[_TYPES_NAMED_BY])
 
 
 def cost_option(verb: Verb) -> Verb:

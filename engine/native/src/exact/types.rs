@@ -1,7 +1,8 @@
 //! Finds the description of the kernel's types: its own, or a file that somebody names.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use aya::{Btf, Endianness};
@@ -11,6 +12,9 @@ use super::failure::Failure;
 
 /// Names the file where the kernel has no description of its own.
 const VARIABLE: &str = "LUNSCOPE_BTF";
+
+/// Types of kernels take some 10 MB.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// Slab caches whose objects are of one type each, as SYSFS/kernel/slab names them.
 const SLABS: [(&str, &str); 5] = [
@@ -37,7 +41,7 @@ impl Types {
     /// The error says why there is none, with the fix.
     pub fn of_host(sysfs: &Path) -> Result<Self, String> {
         let path = sysfs.join("kernel/btf/vmlinux");
-        match fs::read(&path) {
+        match read(&path) {
             Ok(content) => Ok(Self {
                 path,
                 content,
@@ -58,7 +62,12 @@ impl Types {
         };
         let path = PathBuf::from(path);
         let shown = format!("{VARIABLE}={}", path.display());
-        let content = fs::read(&path).map_err(|error| Failure::os(&shown, &error).to_string())?;
+        let content = read(&path).map_err(|error| {
+            format!(
+                "{}: name a file that can be read",
+                Failure::os(&shown, &error)
+            )
+        })?;
         let structures = SLABS.map(|(_, structure)| (STRUCT, structure));
         let found = btf_types::find(&content, &structures).ok_or_else(|| {
             format!("{shown}: no types in BTF: name a file made by pahole or bpftool")
@@ -95,6 +104,20 @@ impl Types {
     }
 }
 
+/// Reads a whole regular file: a pipe would block, and a device has no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let mut content = Vec::new();
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    file.take(MOST_BYTES).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// A structure that is of another size than the objects of its slab cache, if the kernel shows any.
 fn unlike(sysfs: &Path, sizes: impl Iterator<Item = Option<usize>>) -> Option<&'static str> {
     let there = |slab: &str| {
@@ -122,6 +145,16 @@ fn has_name(content: &[u8], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        let refused = read(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(refused.to_string(), "not a regular file");
+        assert_eq!(
+            read(Path::new("/")).unwrap_err().to_string(),
+            "not a regular file"
+        );
+    }
 
     #[test]
     fn a_name_is_found_whole() {

@@ -5,14 +5,17 @@ mod rpc;
 mod throttle;
 mod tracer;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
 use super::counters;
+use super::failure::Failure;
 use super::processes;
 use super::refusal::{kernel_refusal, refusal};
 use super::slowest;
+use super::types::Types;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TRACE_COLUMNS", counters::COLUMNS.to_vec())?;
@@ -22,7 +25,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tracer::BlockTracer>()?;
     module.add_class::<throttle::ThrottleTracer>()?;
     module.add_class::<rpc::NfsTracer>()?;
+    module.add_function(wrap_pyfunction!(kernel_types, module)?)?;
     module.add_function(wrap_pyfunction!(tracer_refusal, module)?)
+}
+
+#[pyfunction]
+#[pyo3(signature = (sysfs = PathBuf::from("/sys")), text_signature = "(sysfs='/sys')")]
+fn kernel_types(py: Python<'_>, sysfs: PathBuf) -> PyResult<(OsString, bool)> {
+    let found = py.detach(move || Types::of_host(&sysfs).map_err(Failure::missing));
+    Ok(found.map(|types| (types.path.into_os_string(), types.own))?)
 }
 
 #[pyfunction]
