@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.exact.begun_before import BegunBefore
 from collectors.exact.losses import LossReporter, tracer_table
 from collectors.exact.members import TracedGroups, TracedMembers
 from collectors.exact.processes import ProcessTables
@@ -129,9 +130,11 @@ class ExactCollector:
         disks: Callable[[], Rows],
         topology: Callable[[], Topology],
         procfs: str = "/proc",
+        in_flight: Callable[[], NDArray[np.uint64]] = lambda: np.zeros(0, np.uint64),
     ) -> None:
         self._supervisor = supervisor
         self._disks = disks
+        self._in_flight = in_flight
         self._topology = topology
         self._procfs = procfs
         self._session: _Session | None = None
@@ -160,7 +163,7 @@ class ExactCollector:
         if self._session is None or self._session.tracer is not tracer:
             self._session = _Session(tracer, self._tag_wait, self._procfs)
         try:
-            reading = self._session.read(self._disks(), self._topology())
+            reading = self._session.read(self._disks(), self._topology(), self._in_flight())
         except OSError as error:
             self._session = None
             self._supervisor.lose(words_of(error))
@@ -183,17 +186,19 @@ class _Session:
         self._groups = TracedGroups()
         self._processes = ProcessTables(procfs)
         self._losses = LossReporter()
+        self._begun_before = BegunBefore()
         self._bio_based: frozenset[str] | None = None
         self.counts_busy = True
         self._started_ns = time.monotonic_ns()
 
-    def read(self, disks: Rows, topology: Topology) -> Reading:
+    def read(self, disks: Rows, topology: Topology, in_flight: NDArray[np.uint64]) -> Reading:
         tracer = self.tracer
         self._follow_bio_based(topology)
         values, clock_ns = tracer.read(), time.monotonic_ns()
         if not self._members.is_current(tracer.generation, disks):
             self._members.update(tracer.generation, disks, tracer.names(), tracer.numbers(), values)
         trace = Table(TRACE, self._members.rows, self._members.of(values))
+        self._begun_before.add_to(trace, disks, in_flight, clock_ns)
         self.counts_busy = bool((trace.column("busy_ns") != MISSING).all())
         losses = tracer.losses()
         self._tag_wait.note_sleeps(losses.get("tag_sleeps"))

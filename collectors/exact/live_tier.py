@@ -8,6 +8,9 @@ from collections.abc import Callable
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collectors.model import Rows, Sample, Tier, Topology
 from collectors.sampling.reading_settings import LONGEST_ATTACH_S
 from engine.errors import LunscopeError
@@ -65,6 +68,7 @@ class LiveTier:
         topology: Callable[[], Topology],
         *,
         procfs: str = "/proc",
+        in_flight: Callable[[], NDArray[np.uint64]] = lambda: np.zeros(0, np.uint64),
         say: Callable[[str], None] = lambda _text: None,
         most_cost_pct: float = 0.0,
     ) -> None:
@@ -74,7 +78,7 @@ class LiveTier:
         self._governor = Governor(most_cost_pct)
         self._has_warned = False
         self._open_tracer = open_tracer
-        self._read_from = disks, topology, procfs
+        self._read_from = disks, topology, procfs, in_flight
         self._host_tier = HostTier()
         self._started = False
         self._making = threading.Lock()

@@ -89,6 +89,7 @@ class LiveSource:
             lambda: self._block.rows,
             self._topology,
             procfs=str(procfs),
+            in_flight=lambda: self._block.in_flight,
             say=say,
             most_cost_pct=(settings or ReadingSettings()).most_cost_pct,
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from collectors.exact.begun_before import READINGS
 from collectors.exact.collector import ExactCollector
 from collectors.exact.tracer import Tracer
 from collectors.exact.tracer_supervisor import TracerSupervisor
@@ -32,7 +33,13 @@ class Host:
         self.opened = threading.Semaphore(0)
         self.refusal = ""
         self.attachment = TracerSupervisor(self.open, first_pause_s=0.001)
-        self.collector = ExactCollector(self.attachment, lambda: self.disks, lambda: self.topology)
+        self.in_flight = [0, 0, 0]
+        self.collector = ExactCollector(
+            self.attachment,
+            lambda: self.disks,
+            lambda: self.topology,
+            in_flight=lambda: np.array(self.in_flight, np.uint64),
+        )
 
     def open(self) -> Tracer:
         self.opened.release()
@@ -75,6 +82,23 @@ def test_rows_have_the_keys_of_the_disk_table(host: Host) -> None:
     assert column(reading, "reads") == [5, 0]
     assert column(reading, "writes") == [0, 2]
     assert [event.text.partition(",")[0] for event in reading.events] == ["exact time: block tracepoints are watched"]
+
+
+def test_an_io_that_hangs_since_before_tracing_may_have_kept_the_disk_busy(host: Host) -> None:
+    """The kernel has it in flight at every reading; under load it has more than were seen to begin at some."""
+    host.start()
+    host.tracer.add("sda", 8, 0, reads=1, in_flight_now=1)
+    host.tracer.add("sdb", 8, 16, reads=1, in_flight_now=1)
+    host.in_flight = [2, 2, 0]
+    lost = [column(host.collector.read(), "lost_in_driver_ns") for _ in range(READINGS - 1)]
+    assert lost == [[0, 0]] * (READINGS - 1)
+    host.in_flight = [2, 1, 0]
+    first = column(host.collector.read(), "lost_in_driver_ns")
+    second = column(host.collector.read(), "lost_in_driver_ns")
+    host.in_flight = [1, 2, 0]
+    third = column(host.collector.read(), "lost_in_driver_ns")
+    assert 0 < first[0] < second[0] == third[0]
+    assert first[1] == third[1] == 0
 
 
 @pytest.mark.parametrize(("busy_ns", "counts"), [(0, True), (70, True), (int(MISSING), False)])

@@ -139,6 +139,15 @@ def test_an_idle_disk_is_known_to_be_idle() -> None:
     assert math.isnan(figures(frame)["max_ms"])
 
 
+def test_a_disk_whose_ios_hang_since_before_tracing_is_not_idle() -> None:
+    """Nobody saw them begin: the kernel has them in flight at both ends."""
+    hanging = [{"in_flight_now": 1}]
+    before, now = (traced_sample(at, Rows((), ()), disk_rows=SDA, disks=hanging) for at in (0, 1))
+    frame = derive(before, now)
+    assert figures(frame)["in_flight"] == 1.0
+    assert tier(frame, "busy_pct") is not Tier.EXACT
+
+
 def test_p999_needs_a_thousand_ios() -> None:
     few = [(0, 2, bucket_of(100 * US), 999)]
     before = traced_sample(0, SDA, {})

@@ -67,6 +67,11 @@ class BlockCollector:
         """Rows of the last table; the same object until a device is added or removed."""
         return self._members.rows
 
+    @property
+    def in_flight(self) -> NDArray[np.uint64]:
+        """I/Os in flight by the kernel's count, of the rows of the last table."""
+        return np.zeros(0, np.uint64) if self._table is None else self._table.column("in_flight_now")
+
     def rescan(self) -> None:
         """Read the identities of all devices again at the next tick."""
         self._urgent = True

@@ -138,8 +138,8 @@ def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known
 
 
 def _idle(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
-    """Rows without I/O in both the kernel's counters and the tracepoints."""
-    idle = ~(table.columns["iops"] > 0)
+    """Rows without I/O in both the kernel's counters and the tracepoints, which saw none begin that still hang."""
+    idle = ~(table.columns["iops"] > 0) & ~(table.columns["in_flight"] > 0)
     idle[sums.at] = False
     if level.disk_at is not None and rows.whole is not None:
         idle &= rows.whole[level.disk_at]
