@@ -55,6 +55,12 @@ def test_without_statistics_of_the_kernel_it_is_a_stated_figure_per_io() -> None
     assert "stated figure" in " ".join(looking_lines(cost))
 
 
+def test_statistics_that_the_kernel_kept_for_a_part_of_the_interval_are_left_out() -> None:
+    cost = cost_of(traced_at(0, 0), traced_at(1, 100_000, runs=200_000, time_ns=10_000_000))
+    assert not cost.is_measured
+    assert cost.ns_per_io == pytest.approx(ESTIMATED_NS)
+
+
 def test_a_tracer_that_began_in_the_interval_has_no_cost() -> None:
     cost = cost_of(traced_at(0, 0), traced_at(1, 100_000, started_ns=2))
     assert math.isnan(cost.programs_s)

@@ -15,14 +15,17 @@ ESTIMATED_NS = 300.0
 A stated figure: the kernel measured 200 to 440 ns, in medians, on two CPUs (docs/numbers.md, Exact time).
 """
 
+RUNS_OF_IO = 3
+"""Fewest runs of programs that an I/O takes: its begin, its end, and the second copy of what sees the end."""
+
 _COUNTED = ("reads", "writes", "others")
 
 
 def looking_of(previous: Sample | None, current: Sample, elapsed_s: float) -> Looking | None:
     """Compute the cost of an interval; None if its length is not known.
 
-    The kernel's statistics are used if its programs ran according to them (kernel.bpf_stats_enabled), which is never
-    turned on from here; else it is the number of I/Os times ESTIMATED_NS. NaN where tracing began or ended.
+    The kernel's statistics are used if by them programs ran for all I/Os (kernel.bpf_stats_enabled, which is never
+    turned on from here); else it is the number of I/Os times ESTIMATED_NS. NaN where tracing began or ended.
     """
     if previous is None or not elapsed_s > 0:
         return None
@@ -69,7 +72,7 @@ def _programs(previous: Sample, current: Sample) -> tuple[float, float, bool]:
         return np.nan, np.nan, False
     ios = max(0, _ios(current) - _ios(previous))
     runs, time_ns = (_increase(before, now, name) for name in ("program_runs", "program_time_ns"))
-    if runs and time_ns:
+    if time_ns and runs >= RUNS_OF_IO * ios:
         return float(ios), float(time_ns), True
     return float(ios), ios * ESTIMATED_NS, False
 

@@ -84,7 +84,6 @@ enum Link {
 
 struct Attached {
     part: Part,
-    program: &'static str,
     link: Link,
 }
 
@@ -135,11 +134,7 @@ impl Programs {
         }
         for (name, tracepoint) in part.programs() {
             let link = attach(&mut self.ebpf, name, tracepoint)?;
-            self.attached.push(Attached {
-                part,
-                program: name,
-                link,
-            });
+            self.attached.push(Attached { part, link });
         }
         Ok(())
     }
@@ -192,11 +187,11 @@ impl Programs {
         self.tag_sleeps.is_some()
     }
 
-    /// What the kernel says of all programs together.
+    /// What the kernel says of all programs together, those that are detached for now, too: sums never shrink.
     pub fn statistics(&self) -> Statistics {
-        self.attached
-            .iter()
-            .filter_map(|one| match self.ebpf.program(one.program)? {
+        self.ebpf
+            .programs()
+            .filter_map(|(_, program)| match program {
                 Program::BtfTracePoint(program) => program.fd().ok(),
                 Program::RawTracePoint(program) => program.fd().ok(),
                 _ => None,
