@@ -24,16 +24,17 @@ from collectors.sampling.programs import (
     Waits,
     no_slow_calls,
 )
+from collectors.sampling.reading_settings import LONGEST_ATTACH_S
 from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 
 Checked = TypeVar("Checked")
 
-ENTER_S = 5.0
-"""The helper attaches for its first reader, which takes some time."""
+ENTER_S = LONGEST_ATTACH_S - 5.0
+"""The helper attaches for its first reader; whoever requires exact time waits longer, and so gets the reason."""
 ANSWER_S = 2.0
 """Timeout of a complete answer."""
-FIRST_S = ENTER_S
+FIRST_S = 5.0
 """Timeout of the first waits or NFS calls, for which the helper may attach."""
 
 
