@@ -31,7 +31,12 @@ def port_of(node: str, sysfs: Path = _SYSFS) -> str:
 def takes_queue_depth(node: str, sysfs: Path = _SYSFS) -> bool:
     """Whether the disk of a device node has a queue depth of its own that this process may set."""
     disk = _disk_of(node, sysfs)
-    return disk is not None and os.access(disk.disk_folder / "device/queue_depth", os.W_OK)
+    file = None if disk is None else disk.disk_folder / "device/queue_depth"
+    try:
+        # Root may not write what has no write bit either (kernfs), though access(2) says so.
+        return file is not None and bool(file.stat().st_mode & 0o222) and os.access(file, os.W_OK)
+    except OSError:
+        return False
 
 
 def _disk_of(node: str, sysfs: Path) -> BlockDevice | None:
