@@ -29,6 +29,9 @@ def test_levels_are_cleared_apart_and_a_recording_has_the_same_totals(
 ) -> None:
     kernel = FakeKernel(tmp_path)
     FakeScsi(kernel, hosts=2, luns=1).build()
+    boot_id = kernel.procfs / "sys/kernel/random/boot_id"
+    boot_id.parent.mkdir(parents=True, exist_ok=True)
+    boot_id.write_text("this one\n")
     cleared, file = ClearedCounters(), tmp_path / "a.luns"
 
     def count(name: str, *values: int) -> None:
@@ -80,6 +83,18 @@ def test_levels_are_cleared_apart_and_a_recording_has_the_same_totals(
             graph.targets[1].name: (4, 4),
             "host": (24, 8),
         }
+    where = ["--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs)]
+    count("sda", 37, 8 * 37, 6, 48)
+    kernel.write_diskstats()
+    assert run_cli(["report", "-L", "-T", "--since", str(file), "--json", *where]) == 0
+    document = json.loads(capsys.readouterr().out)
+    rows = {row["name"] or row["level"]: (row["reads"], row["writes"]) for row in document["rows"]}
+    assert rows == {"sda": (7, 1), graph.targets[0].name: (7, 1), "host": (7, 1)}
+    boot_id.write_text("another\n")
+    assert run_cli(["report", "--since", str(file), *where]) == 2
+    assert "of another host or boot" in capsys.readouterr().err
+    assert run_cli(["report", "--since", str(file), "--from", str(file)]) == 2
+    assert "up to now" in capsys.readouterr().err
     assert run_cli(["report", "--from", str(file), "--since-mark", "sda"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("since 'before the change', ")

@@ -18,7 +18,7 @@ from collectors.model import Step, Tier
 from collectors.reports.formats.registry import formats
 from collectors.reports.page import report_of
 from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
-from collectors.reports.totals.since_mark import totals_document, totals_lines, totals_since
+from collectors.reports.totals.since_mark import TotalsReport, totals_document, totals_lines, totals_since, totals_up_to
 from collectors.sampling.schedule import SECOND_NS
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
@@ -85,6 +85,12 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
     metavar="NAME",
     help="Totals of each since a note or mark of the recording: its text, what it cleared, or last.",
 )
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Totals of each from the end of a recording of this host (lunscope record -o FILE --duration 1s) up to now.",
+)
 @click.option("--overwrite", is_flag=True, help=f"Replace the file of {format_options()} if it is such a report.")
 @tier_option
 @cost_option
@@ -99,6 +105,7 @@ def command(
     recording: Path | None,
     as_json: bool,
     since_mark: str | None,
+    since: Path | None,
     overwrite: bool,
     tier: str,
     interval: float | None,
@@ -120,7 +127,16 @@ def command(
             raise UsageError(
                 f"--since-mark adds up a recording: give --from FILE, and no interval, -R, -P or {format_options()}"
             )
-        _print_totals(SessionReader(recording), since_mark, tables, every=all_disks, as_json=as_json)
+        with SessionReader(recording) as reader:
+            totals = totals_since(reader, since_mark, tables or ("disks",), every=all_disks)
+            _print_totals(totals, reader, as_json=as_json)
+        return
+    if since is not None:
+        if recording is not None or wanted or interval is not None or split or distribution:
+            raise UsageError(f"--since adds up this host up to now: no --from, interval, -R, -P or {format_options()}")
+        with SessionReader(since) as reader, _live(1.0, procfs, sysfs, "kernel") as steps:
+            totals = totals_up_to(reader, next(steps).current, tables or ("disks",), every=all_disks)
+            _print_totals(totals, reader, as_json=as_json)
         return
     if wanted or overwrite:
         files = DocumentFiles(wanted, overwrite)
@@ -165,10 +181,9 @@ def _check_interval(reader: SessionReader, interval_s: float | None) -> None:
         raise UsageError(f"{name}: lasts {lasts_s:.3g} s, no interval of {interval_s:g} s: give a shorter one")
 
 
-def _print_totals(reader: SessionReader, mark: str, tables: tuple[str, ...], *, every: bool, as_json: bool) -> None:
-    """Print the totals of a recording since a mark."""
-    with reader:
-        report, notice = totals_since(reader, mark, tables or ("disks",), every=every), reader.notice
+def _print_totals(report: TotalsReport, reader: SessionReader, *, as_json: bool) -> None:
+    """Print totals, and what is said of the recording they begin in."""
+    notice = reader.notice
     if as_json:
         click.echo(dump_json(totals_document(report)))
     else:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from msgspec import Struct
 
-from collectors.model import Topology
+from collectors.model import Sample, Topology
 from collectors.paths.groups import lun_name, target_name
 from collectors.reports.totals.level import (
     WHOLE_HOST,
@@ -24,7 +24,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.time_format import iso_time
 from collectors.topology.ports import natural
 from engine.errors import UsageError
-from engine.events import Event
+from engine.events import Event, EventKind
 from engine.text import safe_text
 
 SCHEMA = "lunscope.totals/1"
@@ -53,18 +53,51 @@ def totals_since(reader: SessionReader, mark_name: str, tables: Sequence[str], *
         UsageError: there is no such mark, or a table has no totals.
         LunscopeError: no sample can be read.
     """
-    other = [table for table in tables if table not in _TABLES]
-    if other:
-        raise UsageError(f"--since-mark adds up disks, paths and ports; {other[0]} have no totals")
+    _check("--since-mark", tables)
     mark = find_mark(reader.events(), mark_name)
     first, last = reader.index_at(mark.time_ns), len(reader) - 1
     base, now = (reader.sample_at(index) if last >= 0 else None for index in (first, last))
     if base is None or now is None:
         raise UsageError(f"{reader.path}: the sample at the mark or the last one cannot be read")
-    subjects = [subject for table in tables for subject in _subjects(table, now.topology)] + [WHOLE_HOST]
+    subjects = _all_subjects(tables, now.topology)
     peaks = _largest(reader, first + 1, last, subjects)
     rows = [(one, level_totals(base, now, one, peak)) for one, peak in zip(subjects, peaks, strict=True)]
     return TotalsReport(mark, now.time_ns, tuple(row for row in rows if every or _did_anything(row[1])))
+
+
+def totals_up_to(reader: SessionReader, now: Sample, tables: Sequence[str], *, every: bool) -> TotalsReport:
+    """Add up what this host did from the last sample of a recording of it up to a sample of now.
+
+    Args:
+        reader: the recording.
+        now: sample of this host.
+        tables: as of `totals_since`.
+        every: also those without I/O.
+
+    Raises:
+        UsageError: it is of another host or boot, whose counters are others, or a table has no totals.
+        LunscopeError: its last sample cannot be read.
+    """
+    _check("--since", tables)
+    base = reader.sample_at(len(reader) - 1) if len(reader) else None
+    if base is None:
+        raise UsageError(f"{reader.path}: its last sample cannot be read")
+    boot = base.topology.host.boot_id
+    if not boot or boot != now.topology.host.boot_id:
+        raise UsageError(f"{reader.path}: of another host or boot, whose counters began anew: record it again")
+    rows = [(one, level_totals(base, now, one, None)) for one in _all_subjects(tables, now.topology)]
+    mark = Event(EventKind.NOTE, f"the end of {reader.path.name}", base.time_ns, base.monotonic_ns, {})
+    return TotalsReport(mark, now.time_ns, tuple(row for row in rows if every or _did_anything(row[1])))
+
+
+def _check(option: str, tables: Sequence[str]) -> None:
+    other = [table for table in tables if table not in _TABLES]
+    if other:
+        raise UsageError(f"{option} adds up disks, paths and ports; {other[0]} have no totals")
+
+
+def _all_subjects(tables: Sequence[str], topology: Topology) -> list[CountSubject]:
+    return [*(subject for table in tables for subject in _subjects(table, topology)), WHOLE_HOST]
 
 
 def _largest(reader: SessionReader, first: int, last: int, subjects: Sequence[CountSubject]) -> list[int | None]:
