@@ -30,6 +30,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LawFiles]:
         yield served
 
 
+@pytest.fixture
+def slow_files(tmp_path: Path) -> Iterator[LawFiles]:
+    """Four files so slow that a busy host does not change their law."""
+    with law_files(tmp_path, dict.fromkeys(DISKS, Law(3, 0.03))) as served:
+        yield served
+
+
 def _asked(files: LawFiles, *arguments: str) -> dict[str, Any]:
     targets = [word for name in DISKS for word in ("--target", files.path(name))]
     done = lunscope("sweep", *targets, "--tier", "kernel", "--json", *arguments, timeout_s=_MOST_S)
@@ -76,7 +83,7 @@ def test_other_needs_are_read_from_the_file(share: float, files: LawFiles, swept
 
 @pytest.mark.parametrize(
     ("need", "verdict"),
-    [("6000 IOPS", "beyond"), ("100 IOPS, mean<7ms", "impossible"), ("100 IOPS, p99.9<1s", "unknown")],
+    [("6000 IOPS", "beyond"), ("100 IOPS, mean<7ms", "impossible")],
 )
 def test_what_cannot_be_said_is_refused(
     need: str, verdict: str, files: LawFiles, swept: tuple[Path, dict[str, Any]]
@@ -86,13 +93,13 @@ def test_what_cannot_be_said_is_refused(
         assert (found["verdict"], found["size"]) == (verdict, None), found
 
 
-def test_factors_have_the_signs_of_the_law(files: LawFiles) -> None:
+def test_factors_have_the_signs_of_the_law(slow_files: LawFiles) -> None:
     """Beyond the knee, at 8 of each disk: more disks and striping double, more depth waits."""
-    (signs, _, _) = _asked(files, "--preset", "factors", "--runtime", "2s")["tables"]
+    (signs, _, _) = _asked(slow_files, "--preset", "factors", "--runtime", "2s")["tables"]
     rows = {row["factor"]: row for row in signs["rows"]}
     keys = ("iops_effect", "megabytes_per_s_effect", "mean_ms_effect", "average_peak_ms_effect")
     found = {name: [_sign(row[key]) for key in keys] for name, row in rows.items()}
-    with where_the_law_holds(files):
+    with where_the_law_holds(slow_files):
         assert found["disks"][:3] == pytest.approx([100, 100, 0], abs=6)
         assert found["striping"][:3] == pytest.approx([100, 100, -50], abs=6)
         assert found["queue depth"][:3] == pytest.approx([0, 0, 100], abs=6)

@@ -185,7 +185,8 @@ def command(
         return list_presets()
     if source is not None:
         options = {"--vary": vary, "--slo": slo, "--preset": preset, "--trials": trials, "--record": record}
-        others = {**options, "--open-loop": open_loop, "--target": knobs["target"], "JOB": job_file}
+        loads = {f"--{name.replace('_', '-')}": value for name, value in knobs.items()}
+        others = {**options, "--open-loop": open_loop, "JOB": job_file, **loads}
         return size_from_file(source, need, others, as_json=as_json)
     wanted = None if need is None else parse_need(need)
     read = read_work(job_file, sections, LoadOptions(**knobs))
