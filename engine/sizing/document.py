@@ -27,6 +27,7 @@ def _load(sizing: Sizing) -> Document:
         "load": sizing.load,
         "verdict": sizing.verdict.value,
         "text": sizing.words,
+        "need_iops": sizing.iops,
         "size": _size(sizing.size),
         "measured": [_width(each) for each in sizing.widths],
     }

@@ -82,6 +82,8 @@ class Sizing(Struct, frozen=True):
     """The answer, or why there is none and what to do."""
     size: DiskSize | None = None
     widths: tuple[WidthCapacity, ...] = ()
+    iops: float = 0.0
+    """I/Os per second that are needed, of I/Os of the size of this load."""
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -91,7 +93,7 @@ def size_load(load: DiskLoad, need: Need) -> Sizing:
     widths = tuple(_capacity(curve, need) for curve in curves.values())
     sizer = _Sizer(load, need, curves, widths)
     verdict, words, size = sizer.answer()
-    return Sizing(load.name, verdict, words, size, widths)
+    return Sizing(load.name, verdict, words, size, widths, need.iops_of(load.bytes_per_io))
 
 
 def _capacity(curve: DiskCurve, need: Need) -> WidthCapacity:

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from collectors.reports.documents.content import Block, Bullets, DocumentTable, Paragraph, Section
+from collectors.reports.documents.content import (
+    Block,
+    Bullets,
+    Charts,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    DrawnCurve,
+    Form,
+    Paragraph,
+    Section,
+)
 from collectors.reports.documents.json_values import figure
 from engine.sizing.need import Need
 from engine.sizing.size import Sizing, WidthCapacity
 
+_LEAST_DRAWN = 2
+"""Numbers of disks that make a curve."""
 _CLOSED = (
     "Measured in a closed loop, which issues an I/O when another completes; where I/Os arrive whatever completes they "
     "wait longer: the highest rate within a limit is searched with --slo and no --vary"
@@ -40,6 +53,25 @@ def _tables(need: Need, sizings: Sequence[Sizing]) -> Iterator[Block]:
         limits = f" within {need.limits_text}" if need.limits else ""
         rows = tuple(_row(width, metrics) for width in sizing.widths)
         yield DocumentTable(f"Highest throughput{limits} by number of disks{of}", head, rows)
+        yield from _charts(sizing)
+
+
+def _charts(sizing: Sizing) -> Iterator[Block]:
+    """Draw what the numbers of disks give beside the need, and the disks that do it."""
+    known = [(width.disks, width.iops, width.uncertainty) for width in sizing.widths if width.iops is not None]
+    if len(known) < _LEAST_DRAWN:
+        return
+    disks, iops, shares = zip(*known, strict=True)
+    low, high = (tuple(y * (1 + sign * u) for y, u in zip(iops, shares, strict=True)) for sign in (-1, 1))
+    curves = [DrawnCurve("measured", tuple(map(float, disks)), iops, Form.POINTS, low, high)]
+    last = float(disks[-1])
+    if sizing.size is not None:
+        last = max(last, float(sizing.size.disks))
+        found = (float(sizing.size.disks),), (sizing.size.most_iops,)
+        curves.append(DrawnCurve(f"{sizing.verdict}: {sizing.size.disks} disks", *found, Form.OPEN_POINTS))
+    curves.append(DrawnCurve("need", (float(disks[0]), last), (sizing.iops, sizing.iops)))
+    title = "Highest throughput within the limits over the number of disks"
+    yield Charts((DrawnChart(title, "1/s", tuple(curves), DrawnAxis.LOG, "disks"),), sizing.load)
 
 
 def _row(width: WidthCapacity, metrics: Sequence[str]) -> tuple[str, ...]:

@@ -155,6 +155,9 @@ def test_the_report_of_a_sweep_for_a_need_has_the_answer_again(
     path = _write(lambda result: {**_document(result), "sizing": {"need": ASK[2]}}, tmp_path / "sized", made.result)
     assert run_cli(["report", "--from", str(path), "--text", "-"]) == 0
     assert ANSWER in unwrapped(capsys.readouterr().out)
+    drawn = tmp_path / "sized.html"
+    assert run_cli(["report", "--from", str(path), "--html", str(drawn)]) == 0
+    assert all(f"</i>{name} " in drawn.read_text() for name in ("measured", "found: 4 disks", "need"))
     path = _write(lambda result: {**_document(result), "sizing": {"need": "much"}}, tmp_path / "odd", made.result)
     assert run_cli(["report", "--from", str(path), "--text", "-"]) == 2
     assert "neither a throughput nor a limit" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import tui.commands.sweep as verb
 import tui.headless.sweep as headless
 from engine.study.order import StudyOrder
 from engine.sweep.plan import SweepPlan
+from engine.sweep.runner import SweepResult
 
 TERMINAL = SimpleNamespace(isatty=lambda: True)
 
@@ -92,3 +93,34 @@ def test_jobs_in_which_several_knobs_turn_are_refused(axes: tuple[str, ...], tmp
     path = _job(tmp_path, text, "a.toml")
     done = CliRunner().invoke(verb.command, [str(path), *axes, "--headless"], standalone_mode=False)
     assert "in which one knob turns at most" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("given", "axes"),
+    [((), "qd=1..128 x stripe_width=1,2"), (("--vary", "qd=1,8", "--stripe-width", "2"), "qd=1,8")],
+)
+def test_a_need_is_a_sweep_over_disks_and_depths(
+    given: tuple[str, ...], axes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[StudyOrder] = []
+
+    def measure(order: StudyOrder, _watching: Any, *, as_json: bool) -> int:
+        seen.append(order)
+        return int(as_json)
+
+    monkeypatch.setattr(headless, "measure_order", measure)
+    monkeypatch.setattr(headless, "go_on_in_child", lambda: None)
+    targets = [word for name in "ab" for word in ("--target", str(tmp_path / name))]
+    CliRunner().invoke(
+        verb.command,
+        [*targets, "--need", "1k IOPS, p99<2ms", *given, "--headless"],
+        standalone_mode=False,
+        catch_exceptions=False,
+    )
+    (order,) = seen
+    plan = order.first.plan
+    assert isinstance(plan, SweepPlan)
+    assert " x ".join(axis.text for axis in plan.axes) == axes
+    assert order.whole is not None
+    sized = order.whole([SweepResult(plan, (), "stopped", (), 0.0)], ())
+    assert sized.need.text == "1k IOPS, p99<=2ms"
