@@ -68,6 +68,7 @@ class HostPaths:
         self._usage = UsageSnapshot(roots)
         self._maps: dict[str, dict[str, Number]] = {}
         self._members: dict[str, LunMembers] = {}
+        self._troubles: dict[tuple[str, str], str] = {}
 
     def plan(self, scopes: Sequence[str]) -> PathDrill:
         """Plan a drill of all paths of a scope.
@@ -139,6 +140,12 @@ class HostPaths:
 
     def trouble(self, disk: Disk, lun: LunMembers) -> str:
         """Say why a path carries no I/O of its LUN now; empty if it does as far as the kernel knows."""
+        key = disk.name, lun.map_name
+        if key not in self._troubles:
+            self._troubles[key] = self._trouble(disk, lun)
+        return self._troubles[key]
+
+    def _trouble(self, disk: Disk, lun: LunMembers) -> str:
         state = self._tree.read(f"{disk.folder}/device/state")
         if disk.is_type(self._tree, "scsi") and state != RUNNING:
             return f"it is {safe_text(state or 'gone')}"
@@ -261,16 +268,19 @@ class HostPaths:
 
     def _alone_open(self, disk: Disk) -> str:
         """Name a process that has a path open and no other one of its LUN."""
-        (lun,) = self.luns_of(disk)
         own = {part.number for part in on_disk(self._roots.sysfs / disk.folder)}
+        users = {process: numbers for process, numbers in self._open_devices.items() if numbers & own}
+        if not users:
+            return ""
+        (lun,) = self.luns_of(disk)
         others = {
             part.number
             for other in lun.members
             if other.name != disk.name and not self.trouble(other, lun)
             for part in on_disk(self._roots.sysfs / other.folder)
         }
-        for process, numbers in self._open_devices.items():
-            if numbers & own and not numbers & others:
+        for process, numbers in users.items():
+            if not numbers & others:
                 return f"it is open by {process_words(process)}, which has no other path of it"
         return ""
 
