@@ -188,7 +188,7 @@ def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> I
 
 def _why_lower(limit: int | None, path: Path) -> str:
     lower = limit is not None and path.queue_limit is not None and path.queue_limit < limit
-    return " (the target reported QUEUE FULL, unless somebody set it)" if lower and path.address.count(":") == 3 else ""
+    return " (the target reported QUEUE FULL, unless somebody set it)" if lower and path.is_scsi else ""
 
 
 def _named(path: Path, devices: Mapping[str, Device]) -> tuple[str, dict[str, str | int]]:

@@ -66,7 +66,7 @@ class LoadControl:
         self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
         self._permissions = Permissions()
-        """Of the load armed last."""
+        """Those of the load armed last."""
         self.failed_before = 0
         """Failed I/Os of loads that another one of the same measurement followed."""
 

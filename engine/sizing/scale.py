@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 _STEPS_PER_OCTAVE = 64
 _SHARPNESS = (1.0, 2.0, 5.0, 40.0)
-"""Of a bend, as of curves over a load: 40 is nearly a corner."""
+"""How sharp a bend is, as that of curves over a load: 40 is nearly a corner."""
 _POWERS = tuple(np.linspace(0, 1, 65).tolist())
 _FLOOR = 0.007
 """Standard error of what a number of disks gives, at the least: its curve over the depth is not the true one."""

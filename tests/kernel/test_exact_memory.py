@@ -16,7 +16,7 @@ pytestmark = [needs.tracer, needs.memory_group]
 DISKS = 19_200
 """Their maps take some 40 MB."""
 LIMIT_BYTES = 40 << 20
-"""Of these, as a process counts what it takes after it has joined the group only."""
+"""Limit in which they fit, as a process counts what it takes after it has joined the group only."""
 
 DOCTOR = """
 import json, os, sys

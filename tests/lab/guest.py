@@ -52,7 +52,7 @@ class Ended:
     status: int
     printed: str
     errors: str
-    """Of all scripts of the guest."""
+    """Errors of all scripts of the guest."""
 
 
 def _run(topology: str, script: str, *options: str, limit_s: float) -> subprocess.CompletedProcess[str]:

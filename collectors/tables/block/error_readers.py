@@ -45,7 +45,7 @@ class PathErrors:
 
     def take(self, graph: Graph) -> Table | None:
         """Read the counters of all paths; None if there are none."""
-        scsi = [path for path in graph.paths if path.address.count(":") == 3]
+        scsi = [path for path in graph.paths if path.is_scsi]
         nvme = [path for path in graph.paths if path.address.startswith("nvme")]
         values = np.concatenate((self._read(scsi, _SCSI, _SCSI_AT), self._read(nvme, _NVME, _NVME_AT)))
         counts = (values != MISSING).any(axis=1)

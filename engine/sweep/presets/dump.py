@@ -14,7 +14,7 @@ _BLOCK_BYTES = 1 << 20
 _FIGURES = (DISKS, DEPTH, BLOCK, MB_PER_S, SPREAD, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 _GAIN = StudyColumn("times_one_target", "x one target", 2)
 _TIME = StudyColumn("time_of_one_target", "time / one target", 2)
-"""Of the same bytes, as a dump has them."""
+"""A dump has the same bytes, whatever the targets."""
 
 
 def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:

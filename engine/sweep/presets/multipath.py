@@ -35,7 +35,7 @@ _BLOCK, _LARGE_BLOCK = "1k", "64k"
 _HEADS = ("1 KiB IOPS", "QD 4", "QD 8", "QD 16", "QD 32")
 _ROWS = tuple(_PUBLISHED.values())
 _PROCESSES = 32
-"""Of the study, each with an I/O outstanding."""
+"""The study had so many, each with an I/O outstanding."""
 _PATH_DEPTH = "tune.queue_depth"
 _PORTS, _PATHS = "ports", "paths"
 _CHARTS = {

@@ -124,7 +124,7 @@ def test_a_path_of_no_map_is_taken_by_its_scsi_state_and_restored(kernel: FakeKe
 def test_the_last_usable_path_is_refused_whatever_the_states(
     kernel: FakeKernel, tree: KernelTree, used: tuple[bool, ...], *, mapped: bool
 ) -> None:
-    """Of all states of four paths and all sets of paths: one is planned only if it leaves a usable path."""
+    """All states of four paths meet all sets of paths: one is planned only if it leaves a usable path."""
     if mapped:
         add_map(kernel, tree, **{name: "A" if usable else "F" for name, usable in zip(NAMES, used, strict=True)})
     else:
