@@ -127,7 +127,7 @@ BPF := $(CRATE)/bpf
 BPF_CLANG ?= clang-16
 BPF_STRIP ?= llvm-strip-16
 # Of the programs on block I/O a build for each form of src/exact/form.rs.
-BPF_OBJECTS := lunscope.bpf.o lunscope.raw.bpf.o lunscope.plain.bpf.o lunscope.raw.plain.bpf.o throttle.bpf.o rpc.bpf.o
+BPF_OBJECTS := lunscope.bpf.o lunscope.raw.bpf.o lunscope.plain.bpf.o lunscope.raw.plain.bpf.o throttle.bpf.o rpc.bpf.o freeze.bpf.o
 BPF_BUILT := $(addprefix $(CRATE)/target/,$(BPF_OBJECTS))
 $(CRATE)/target/lunscope.raw.bpf.o: BPF_FORM := -DRAW
 $(CRATE)/target/lunscope.plain.bpf.o: BPF_FORM := -DWITHOUT_FETCH

@@ -27,7 +27,7 @@ from collectors.model import (
     Tier,
     Topology,
 )
-from collectors.sampling.programs import NfsProgram, ThrottleProgram
+from collectors.sampling.programs import FreezeProgram, NfsProgram, ThrottleProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.reading_settings import ReadingSettings
 from engine.text import safe_text
@@ -78,6 +78,8 @@ class SampledHost(Struct, frozen=True):
     """Files and devices that the load of this process drives now, by path."""
     open_throttle: Callable[[], ThrottleProgram] | None = None
     """Attaches programs that time waits for limits, here or in the probe helper; None if none may be attached."""
+    open_freezes: Callable[[], FreezeProgram] | None = None
+    """Attaches programs that note when filesystems are frozen and thawed; None if none may be attached."""
     open_nfs: Callable[[], NfsProgram] | None = None
     """Attaches the program that times NFS calls; None if none may be attached."""
 

@@ -980,6 +980,28 @@ class NfsTracer:
         """Detach; may be called twice. All other calls raise ValueError afterwards."""
 
 @final
+class FreezeTracer:
+    """Programs on the kernel's freeze and thaw of filesystems that note when each began and ended; needs fentry."""
+
+    def __new__(cls, sysfs: str = "/sys") -> Self:
+        """Load and attach.
+
+        Raises:
+            OSError: the step that the kernel refused.
+        """
+    def read(self) -> list[tuple[str, int, int, int, int]]:
+        """Return the latest 64 freezes since the programs were attached, in no order.
+
+        Each is the name of the device as the filesystem has it, its major and minor, and begin and end in nanoseconds
+        of CLOCK_MONOTONIC; the end is 0 while it is frozen.
+
+        Raises:
+            ValueError: it is closed.
+        """
+    def close(self) -> None:
+        """Detach; may be called twice."""
+
+@final
 class ThrottleTracer:
     """Programs on the kernel's block throttle that time how long limits of control groups hold I/Os.
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from collectors.exact.probe.client import connect, connect_nfs, connect_throttle, helper_path
 from collectors.exact.tracer import Tracer
 from collectors.sampling.attached import FIRST_PAUSE_S, AttachedProgram
-from collectors.sampling.programs import NFS_PLACES, PLACES, NfsProgram, ThrottleProgram
+from collectors.sampling.programs import NFS_PLACES, PLACES, FreezeProgram, NfsProgram, ThrottleProgram
 from engine import _native
 from engine.errors import LunscopeError, words_of
 from engine.events import Event, EventKind
@@ -148,3 +148,15 @@ THROTTLE: ProgramSource[ThrottleProgram] = ProgramSource(_native.ThrottleTracer,
 """Times waits for the limits of control groups."""
 NFS_CALLS: ProgramSource[NfsProgram] = ProgramSource(_native.NfsTracer, NFS_PLACES, connect_nfs)
 """Times the calls of NFS clients."""
+
+
+def open_freezes(procfs: str, sysfs: str) -> FreezeProgram:
+    """Attach the programs that note when filesystems are frozen and thawed; the probe helper has none.
+
+    Raises:
+        LunscopeError: this host or this process's rights do not allow it.
+        OSError: the kernel refuses.
+    """
+    if refusal := _native.tracer_refusal(procfs, sysfs):
+        raise LunscopeError(refusal)
+    return _native.FreezeTracer(sysfs)

@@ -1,4 +1,7 @@
-"""Interfaces of the programs on NFS calls and on the block throttle, run by this process or by the probe helper."""
+"""Interfaces of the programs on NFS calls, the block throttle and frozen filesystems.
+
+This process runs them, or the probe helper those on NFS calls and the throttle.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,20 @@ class ThrottleProgram(Protocol):
 
     def losses(self) -> tuple[int, int]:
         """Count I/Os of groups beyond PLACES, and I/Os held beyond the room for them."""
+
+    def close(self) -> None:
+        """Detach."""
+
+
+Freeze = tuple[str, int, int, int, int]
+"""Name, major and minor of the device, begin and end in nanoseconds of CLOCK_MONOTONIC; the end is 0 while it lasts."""
+
+
+class FreezeProgram(Protocol):
+    """Programs on freeze and thaw; implemented by engine._native.FreezeTracer."""
+
+    def read(self) -> list[Freeze]:
+        """Return the latest freezes since the programs were attached."""
 
     def close(self) -> None:
         """Detach."""

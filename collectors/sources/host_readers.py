@@ -11,7 +11,7 @@ from collectors.all_subjects import SUBJECTS
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.model import Tier
 from collectors.paths.watch import PathWatch
-from collectors.sampling.programs import NfsProgram, ThrottleProgram
+from collectors.sampling.programs import FreezeProgram, NfsProgram, ThrottleProgram
 from collectors.sampling.reading import Collector
 from collectors.sampling.reading_settings import ReadingSettings
 from collectors.subject import SampledHost
@@ -55,11 +55,12 @@ class HostReaders(Struct, frozen=True):
         targets: Callable[[], Sequence[str]] = tuple,
         open_throttle: Callable[[], ThrottleProgram] | None,
         open_nfs: Callable[[], NfsProgram] | None,
+        open_freezes: Callable[[], FreezeProgram] | None = None,
     ) -> HostReaders:
         """Start all threads.
 
         `targets` are the paths that the load drives now; `open_throttle` attaches programs that time waits for limits,
-        `open_nfs` the one that times NFS calls.
+        `open_nfs` the one that times NFS calls, `open_freezes` those that note when filesystems are frozen.
         """
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
@@ -75,6 +76,7 @@ class HostReaders(Struct, frozen=True):
             targets=targets,
             open_throttle=open_throttle,
             open_nfs=open_nfs,
+            open_freezes=open_freezes,
         )
         readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
         collectors: tuple[Collector, ...] = (hotplug, inventory, TuneChangesCollector(sysfs), *readers)

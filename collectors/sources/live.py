@@ -170,7 +170,7 @@ class LiveSource:
     def _start(self) -> HostReaders:
         if self._host is None:
             # What these need can wait until the first screen is drawn.
-            from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE  # noqa: PLC0415
+            from collectors.exact.tracer_supervisor import NFS_CALLS, THROTTLE, open_freezes  # noqa: PLC0415
             from collectors.sources.host_readers import HostReaders  # noqa: PLC0415
 
             self._host = HostReaders.start(
@@ -181,6 +181,7 @@ class LiveSource:
                 targets=self._targets,
                 open_throttle=partial(THROTTLE.open, *self._roots) if self._exact.wanted else None,
                 open_nfs=partial(NFS_CALLS.open, *self._roots) if self._exact.wanted else None,
+                open_freezes=partial(open_freezes, *self._roots) if self._exact.wanted else None,
             )
             collectors: tuple[Collector, ...] = (
                 self._block,

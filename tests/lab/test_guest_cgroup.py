@@ -27,6 +27,12 @@ python3 -m tests.lab.count_groups
 python3 -m tui record -o /tmp/a.luns --duration 8s --tier kernel >&2
 kill $load
 python3 -m tui report -C --json --from /tmp/a.luns
+echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/few
+echo "30000 100000" > /sys/fs/cgroup/few/cpu.max
+drive="python3 -m tui run --headless --json -t /dev/nullb0 --mode buffered --threads 2 --runtime 3s --tier kernel"
+$drive
+(echo $BASHPID > /sys/fs/cgroup/few/cgroup.procs; exec $drive)
 """
 
 
@@ -85,9 +91,18 @@ def test_a_group_comes_and_goes(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_recording_says_that_the_group_is_at_its_limit(kernel: str) -> None:
-    intervals = [one["cgroups"] for one in documents(kernel) if one.get("schema")]
+    intervals = [one["cgroups"] for one in documents(kernel) if "cgroups" in one]
     assert len(intervals) > 2
     capped = [row for rows in intervals for row in rows if row["name"] == CAPPED]
     assert max(row["limit_pct"] or 0 for row in capped) > 80
     assert max(row["psi_some_pct"] or 0 for row in capped) > 20
     assert all(row["read_limit_per_s"] == 500 for row in capped)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_quota_of_processor_time_is_named_where_there_is_one(kernel: str) -> None:
+    free, limited = ({each["kind"]: each for each in one["findings"]} for one in documents(kernel) if "findings" in one)
+    assert "cpu_limit" not in free
+    assert limited["cpu_limit"]["about"] == ["/few"]
+    assert "may use 0.3 processors (cpu.max)" in limited["cpu_limit"]["text"]
+    assert "host_cpu" not in limited

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.model import Device, Frame, Rows, Sample, Table, Topology
+from collectors.model import MISSING, Device, Frame, Rows, Sample, Table, Topology
 from collectors.subject import Interval
 from collectors.tables.background.reader import BackgroundCollector, parse_mdstat
 from collectors.tables.background.schema import BACKGROUND
@@ -91,7 +91,7 @@ def test_what_ran_before_has_no_begin(tmp_path: Path) -> None:
 
 def sample(at_s: int, done_mb: int, sectors: int, slaves: tuple[str, ...] = ("sda", "sdb")) -> Sample:
     rows = Rows(("md1 check",), ("md1 check",))
-    work = Table(BACKGROUND, rows, np.array([[0, done_mb << 20, 1000 << 20, 2, 0]], np.uint64))
+    work = Table(BACKGROUND, rows, np.array([[0, done_mb << 20, 1000 << 20, 2, 0, int(MISSING)]], np.uint64))
     disks = raw.disks(Rows(("a", "b"), ("sda", "sdb")), {"read_sectors": sectors}, {"read_sectors": sectors})
     topology = Topology({"md1:9:1": Device("md1:9:1", "md1", "md", 9, 1, slaves=slaves)})
     return Sample(at_s * raw.SECOND_NS, at_s * raw.SECOND_NS, topology, {"background": work, "disk": disks})
@@ -106,6 +106,7 @@ def test_speed_time_left_and_share_of_the_disks() -> None:
     # Each of the two disks moved twice what the check read of it.
     assert table.value("share_pct", 0) == pytest.approx(50.0)
     assert set(table.columns) == {field.id for field in WORKS.fields}
+    assert np.isnan(table.value("lasts_s", 0))
 
 
 def test_a_member_and_the_array_say_what_runs_beneath() -> None:

@@ -13,10 +13,12 @@ from collectors.kernel.identity import storable_name
 from collectors.kernel.mapped_targets import MappedTargets
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
+from collectors.tables.background.freezes import FrozenFilesystems
 from collectors.tables.background.mapped_works import mapped_work
 from collectors.tables.background.schema import BACKGROUND, FILL, ArrayWork, work_of
 from engine.events import Event, EventKind
 from engine.hostfs.kernel_files import read_text
+from engine.replacing import replace
 
 _WORK = "check|resync|recovery|reshape"
 """As the kernel names it (drivers/md/md.c, status_resync); a repair reads resync."""
@@ -56,6 +58,7 @@ class BackgroundCollector:
         procfs: str = "/proc",
         disks: Callable[[], Table | None] = lambda: None,
         mapped: MappedTargets | None = None,
+        frozen: FrozenFilesystems | None = None,
     ) -> None:
         """Read nothing yet.
 
@@ -63,9 +66,10 @@ class BackgroundCollector:
             procfs: root of procfs.
             disks: the latest table of block counters, which names the devices.
             mapped: reader of the device mapper; None without the rights.
+            frozen: reader of frozen filesystems, likewise.
         """
         self._path = f"{procfs}/mdstat"
-        self._disks, self._mapped = disks, mapped
+        self._disks, self._mapped, self._frozen = disks, mapped, frozen
         self._rows = Rows((), ())
         self._since_s: dict[str, float] | None = None
 
@@ -73,13 +77,16 @@ class BackgroundCollector:
         """Read what is under way now, and what has begun and ended since the last time."""
         text = read_text(self._path)
         works = [*parse_mdstat(text or ""), *self._on_maps()]
-        events = tuple(self._events(works))
-        if text is None and not (works or events or len(self._rows)):
+        frozen, of_frozen = ([], []) if self._frozen is None else self._frozen.read()
+        events, shown = (*self._events(works), *of_frozen), [*map(self._lasting, works), *frozen]
+        if text is None and not (shown or events or len(self._rows)):
             return Reading()
-        return Reading({BACKGROUND.name: self._tabled(works)}, events=events)
+        return Reading({BACKGROUND.name: self._tabled(shown)}, events=events)
 
     def close(self) -> None:
-        """Close the control device of the device mapper."""
+        """Close the control device of the device mapper, and detach programs."""
+        if self._frozen is not None:
+            self._frozen.close()
         if self._mapped is not None:
             self._mapped.close()
 
@@ -89,6 +96,11 @@ class BackgroundCollector:
             states = self._mapped.states(_NO_DISKS if table is None else table.rows)
             yield from (work for target, status in states if (work := mapped_work(target, status)) is not None)
 
+    def _lasting(self, work: ArrayWork) -> ArrayWork:
+        """Add how long it has lasted, if it began after the first reading."""
+        since_s = (self._since_s or {}).get(work.key, 0.0)
+        return replace(work, lasts_ms=round(1e3 * (time.monotonic() - since_s))) if since_s else work
+
     def _tabled(self, works: Sequence[ArrayWork]) -> Table:
         keys = tuple(work.key for work in works)
         if keys != self._rows.keys:
@@ -96,7 +108,10 @@ class BackgroundCollector:
         values = [
             [
                 MISSING if count is None else count
-                for count in (int(each.waits), each.done_bytes, each.total_bytes, each.members, each.missing_members)
+                for count in (
+                    *(int(each.waits), each.done_bytes, each.total_bytes),
+                    *(each.members, each.missing_members, each.lasts_ms),
+                )
             ]
             for each in works
         ]

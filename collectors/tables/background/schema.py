@@ -17,6 +17,7 @@ BACKGROUND = Schema(
         Column("total_bytes", Kind.GAUGE),
         Column("members", Kind.GAUGE),
         Column("missing_members", Kind.GAUGE),
+        Column("lasts_ms", Kind.GAUGE),
     ),
 )
 """One row per work under way on an md array or a map, and per store that fills; the key is the name of the device and
@@ -46,6 +47,8 @@ class ArrayWork(Struct, frozen=True):
     total_bytes: int | None = None
     members: int | None = None
     missing_members: int | None = None
+    lasts_ms: int | None = None
+    """Time since its begin; None where that was before the first reading."""
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from collectors.model import FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject
 from collectors.tables.background.schema import BACKGROUND, work_of
+from collectors.tables.block.derive.layers import disks_below
 from collectors.tables.block.schema import DISK
 from engine.statistics.verdict import Better
 
@@ -45,13 +46,21 @@ _FIELDS: tuple[Field, ...] = (
     _work(
         "share_pct",
         "share",
-        "Part of the bytes of the array's disks that is this work; where the members are whole disks.",
+        "Part of the bytes of the array's disks that is this work; where it has them for itself.",
         Unit.PERCENT,
         source="/proc/mdstat and /proc/diskstats",
         better=Better.LOWER,
         hot=Thresholds(50, 90),
     ),
     _work("waits", "waits", "1 while work on another array with the same disks comes first.", Unit.COUNT, counts=True),
+    _work(
+        "lasts_s",
+        "lasts",
+        "Seconds since it began; missing where that was before the first reading.",
+        Unit.COUNT,
+        better=Better.LOWER,
+        digits=4,
+    ),
     _work("members", "disks", "Members of the array.", Unit.COUNT, counts=True),
     _work(
         "missing_members",
@@ -64,7 +73,7 @@ _FIELDS: tuple[Field, ...] = (
     ),
 )
 _GAUGES = ("waits", "members", "missing_members")
-_LATEST = ("done_now", "total_bytes", "share_pct", *_GAUGES)
+_LATEST = ("done_now", "total_bytes", "share_pct", "lasts_ms", *_GAUGES)
 
 
 def background_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
@@ -84,6 +93,7 @@ def background_sums(previous: Table | None, current: Table, elapsed_s: float) ->
         "done_now": instant(columns, current.values, "done_bytes"),
         "total_bytes": instant(columns, current.values, "total_bytes"),
         "share_pct": np.full(deltas.rows, np.nan),
+        "lasts_ms": instant(columns, current.values, "lasts_ms"),
         **{name: instant(columns, current.values, name) for name in _GAUGES},
     }
 
@@ -97,21 +107,22 @@ def background_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
         "bytes_per_s": speed,
         "left_min": ratio(left_bytes, speed) / 60.0,
         "share_pct": sums["share_pct"],
+        "lasts_s": sums["lasts_ms"] / 1e3,
         **{name: sums[name] for name in _GAUGES},
     }
 
 
 def _share_pct(interval: Interval, rows: Rows, done_bytes: Values, members: Values) -> Values:
-    """Compare what the members did for the work with all that they did, where each of them is a whole disk."""
+    """Compare what the members did for the work with all that they did, where it has them for itself."""
     found = np.full(len(rows), np.nan)
     disks = interval.now(DISK.name)
     if not len(rows) or disks is None or interval.previous is None:
         return found
     at = {name: row for row, name in enumerate(disks.rows.names)}
-    slaves = {device.name: device.slaves for device in interval.current.topology.devices.values()}
+    below = disks_below(interval.current.topology)
     before = aligned(interval.before(DISK.name), disks)
     for row, key in enumerate(rows.keys):
-        known = [at[name] for name in slaves.get(work_of(key)[0], ()) if name in at]
+        known = [at[name] for name in below.get(work_of(key)[0], ()) if name in at]
         if not members[row] > 0 or len(known) < members[row]:
             continue
         deltas = column_deltas(disks.schema.columns, before[known], disks.values[known], elapsed_s=interval.elapsed_s)
@@ -128,13 +139,16 @@ def _facts(key: str, topology: Topology) -> dict[str, object]:  # noqa: ARG001 -
 
 def _readers(host: SampledHost) -> tuple[Collector, ...]:
     from collectors.kernel.mapped_targets import MappedTargets  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.background.freezes import FrozenFilesystems  # noqa: PLC0415
     from collectors.tables.background.mapped_works import KINDS  # noqa: PLC0415
     from collectors.tables.background.reader import BackgroundCollector  # noqa: PLC0415
 
-    return (BackgroundCollector(host.procfs, host.disks, MappedTargets.of_host(host.sysfs, KINDS)),)
+    frozen = None if host.open_freezes is None else FrozenFilesystems(host.open_freezes)
+    mapped = MappedTargets.of_host(host.sysfs, KINDS)
+    return (BackgroundCollector(host.procfs, host.disks, mapped, frozen),)
 
 
-_COLUMNS = ("done_pct", "bytes_per_s", "left_min", "share_pct", "members", "missing_members")
+_COLUMNS = ("done_pct", "bytes_per_s", "left_min", "share_pct", "lasts_s", "members", "missing_members")
 
 WORKS = Subject(
     table="background",
@@ -149,7 +163,7 @@ WORKS = Subject(
     columns=_COLUMNS,
     report=Report(
         option="-M",
-        help="What runs beneath: check, resync, recovery of arrays, merges, how full thin pools and snapshots are.",
+        help="What runs beneath: check, resync, recovery of arrays, merges, freezes, how full thin pools are.",
         columns=_COLUMNS,
         split_columns=_COLUMNS,
         distribution_columns=_COLUMNS,

@@ -31,20 +31,32 @@ def layer_figures(disks: FrameTable, topology: Topology) -> dict[str, Values]:
 
 @lru_cache(maxsize=4)
 def _members(rows: Rows, topology: Topology) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of disks and of what each is built on, one pair per member.
+    """Rows of disks and of what each is built on, one pair per member."""
+    at = {device.name: rows.positions[key] for key, device in topology.devices.items() if key in rows.positions}
+    pairs = [
+        (at[name], at[member])
+        for name, members in disks_below(topology).items()
+        if name in at and all(member in at for member in members)
+        for member in members
+    ]
+    upper, member = np.array(pairs, np.intp).reshape(-1, 2).T
+    return upper, member
+
+
+@lru_cache(maxsize=4)
+def disks_below(topology: Topology) -> Mapping[str, tuple[str, ...]]:
+    """Name the disks that each device is built on and has for itself, so that it causes all of their I/Os.
 
     A disk belongs to one device alone if that is the only user of it and of its partitions. Then the I/Os of a
     partition are those of its disk.
     """
-    at = {device.name: rows.positions[key] for key, device in topology.devices.items() if key in rows.positions}
     disk_of, users = _disks(topology), _users(topology)
-    pairs: list[tuple[int, int]] = []
+    found = {}
     for device in topology.devices.values():
-        below = dict.fromkeys(disk_of.get(name, name) for name in _built_on(device))
-        if below and device.name in at and all(name in at and users[name] == {device.name} for name in below):
-            pairs += ((at[device.name], at[name]) for name in below)
-    upper, member = np.array(pairs, np.intp).reshape(-1, 2).T
-    return upper, member
+        below = tuple(dict.fromkeys(disk_of.get(name, name) for name in _built_on(device)))
+        if below and all(users[name] == {device.name} for name in below):
+            found[device.name] = below
+    return found
 
 
 def _built_on(device: Device) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ mod cells;
 mod counters;
 mod failure;
 mod form;
+mod freeze;
 mod grouping;
 mod healing;
 mod histograms;

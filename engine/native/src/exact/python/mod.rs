@@ -1,5 +1,6 @@
 //! The exact section of `engine/_native.pyi`.
 
+mod freeze;
 mod reader;
 mod rpc;
 mod throttle;
@@ -25,6 +26,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tracer::BlockTracer>()?;
     module.add_class::<throttle::ThrottleTracer>()?;
     module.add_class::<rpc::NfsTracer>()?;
+    module.add_class::<freeze::FreezeTracer>()?;
     module.add_function(wrap_pyfunction!(kernel_types, module)?)?;
     module.add_function(wrap_pyfunction!(tracer_refusal, module)?)
 }

@@ -71,7 +71,7 @@ fn enter(ebpf: &mut Ebpf, name: &str, function: &str, btf: &Btf) -> Result<(), F
         .map_err(|error| refused(function, &error))
 }
 
-fn leave(ebpf: &mut Ebpf, name: &str, function: &str, btf: &Btf) -> Result<(), Failure> {
+pub fn leave(ebpf: &mut Ebpf, name: &str, function: &str, btf: &Btf) -> Result<(), Failure> {
     let program: &mut FExit = ebpf
         .program_mut(name)
         .and_then(|program| program.try_into().ok())
