@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collectors.exact.tracer_supervisor import open_freezes
-from collectors.tables.background.freezes import FrozenFilesystems
+from collectors.tables.background.freezes import ATTACHED_AT, FrozenFilesystems
 from engine.events import Event
 from tests import needs
 from tests.kernel.conftest import Storage, run
@@ -49,10 +49,10 @@ def test_a_freeze_is_an_event_from_its_begin_to_its_end(storage: Storage) -> Non
 
 
 def _attach(frozen: FrozenFilesystems) -> None:
-    frozen.read()
+    for _ in range(ATTACHED_AT):
+        frozen.read()
     deadline_s = time.monotonic() + PATIENCE_S
     while frozen._attached.program is None:
-        frozen.read()
         if refusal := frozen._attached.refusal:
             pytest.skip(f"needs programs on functions of the kernel: {refusal}")
         assert time.monotonic() < deadline_s

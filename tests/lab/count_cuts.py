@@ -27,7 +27,7 @@ def main(device: str) -> None:
     """Trace with both while the disk is read."""
     tracer = _native.BlockTracer()
     subprocess.run(["udevadm", "settle"], check=True)
-    words = ["blktrace", "-d", device, "-a", "queue", "-o", "-"]
+    words = ["blktrace", "-d", device, "-o", "-"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as trace, opened(device) as disk:
         wait_for(Path("/sys/block", Path(device).name, "trace/enable"), "1")
         before = read_device(tracer, device)

@@ -23,12 +23,12 @@ echo "speed $(cat /sys/block/md1/md/sync_speed_max)"
 disks=$(pvs --noheadings -o pv_name | grep /dev/sd)
 lvcreate -qqy --type raid1 -m1 -L 100M --maxrecoveryrate 3M -n mirrored vg $disks >&2
 mkfs.ext4 -q /dev/vg/linear && mkdir /tmp/m && mount /dev/vg/linear /tmp/m
-python3 -m tui record -o /tmp/said.luns --duration 45 >&2 &
+python3 -m tui record -o /tmp/said.luns --duration 60 >&2 &
 until [ -s /tmp/said.luns ]; do sleep 0.2; done
 echo check > /sys/block/md1/md/sync_action
 cat > /tmp/watch.py <<END
 import re, subprocess, time
-for turn in range(60):
+for turn in range(80):
     found = re.search(r"check = .*[(]([0-9]+)/([0-9]+)", open("/proc/mdstat").read())
     if found:
         print("md", time.time(), *found.groups(), flush=True)
@@ -37,7 +37,7 @@ for turn in range(60):
     time.sleep(0.5)
 END
 python3 /tmp/watch.py &
-sleep 8
+sleep 20
 fsfreeze -f /tmp/m; sleep 20; fsfreeze -u /tmp/m
 wait
 echo "pool $(dmsetup status vg-pool-tpool | cut -d' ' -f6)"

@@ -6,30 +6,32 @@ import time
 from collections.abc import Callable
 
 from collectors.kernel.identity import storable_name
-from collectors.sampling.attached import FIRST_PAUSE_S, AttachedProgram
+from collectors.sampling.attached import LONGEST_PAUSE_S, AttachedProgram
 from collectors.sampling.programs import FreezeProgram
 from collectors.tables.background.schema import ArrayWork
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
+ATTACHED_AT = 5
+"""Reading that attaches."""
 _ACTION = "freeze"
 
 
 class FrozenFilesystems:
-    """Attaches the programs in a thread from the second reading on: a single one shows no work anyway."""
+    """Attaches the programs in a thread once a host is watched for a while: that takes 0.1 s of a processor."""
 
-    def __init__(self, open_program: Callable[[], FreezeProgram], first_pause_s: float = FIRST_PAUSE_S) -> None:
+    def __init__(self, open_program: Callable[[], FreezeProgram]) -> None:
         """Nothing is attached yet; `open_program` raises OSError or LunscopeError where it cannot attach."""
-        self._attached = AttachedProgram("freezes", open_program, first_pause_s)
-        self._was_read = False
+        self._attached = AttachedProgram("freezes", open_program, LONGEST_PAUSE_S)
+        self._readings = 0
         self._ended: dict[tuple[str, int], bool] = {}
         """Freezes by name and begin, and whether they have ended."""
 
     def read(self) -> tuple[list[ArrayWork], list[Event]]:
         """Return what is frozen now, and the begins and ends since the last reading, at the kernel's own times."""
-        if self._was_read:
+        self._readings += 1
+        if self._readings == ATTACHED_AT:
             self._attached.start()
-        self._was_read = True
         program, works, events = self._attached.program, list[ArrayWork](), list[Event]()
         found = [] if program is None else program.read()
         for kernel_name, _, _, began_ns, ended_ns in sorted(found, key=lambda each: each[3]):

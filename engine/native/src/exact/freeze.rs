@@ -15,7 +15,7 @@ use super::throttle::programs::leave;
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/freeze.bpf.o");
 
 const NAME_BYTES: usize = 32;
-/// The kernel's own encoding of device numbers (include/linux/kdev_t.h).
+/// The kernel's own encoding of device numbers (`include/linux/kdev_t.h`).
 const MINOR_BITS: u64 = 20;
 
 /// One freeze, as `bpf/freeze.h` lays it out.
@@ -98,7 +98,7 @@ mod tests {
         // SAFETY: plain atomic integers, for which zero is a value.
         let place: Place = unsafe { std::mem::zeroed() };
         assert_eq!(freeze(&place), None);
-        place.device.store(8 << 20 | 17, Relaxed);
+        place.device.store((8 << 20) + 17, Relaxed);
         for (byte, letter) in place.name.iter().zip(b"sdb1") {
             byte.store(*letter, Relaxed);
         }
