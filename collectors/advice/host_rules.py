@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
-from collectors.kernel.cpu_limits import PARTITION, CpuLimit
+from collectors.kernel.cpu_limits import CpuLimit, LimitKind
 from collectors.reports.run_devices import RunDevices
 from engine.text import safe_text
 
@@ -18,6 +18,8 @@ _WAITED_PCT = 10.0
 """Time in which some task waited for memory; likewise."""
 _STOPPED_PCT = 10.0
 """Periods in which a group was stopped: as many as there may be waits for a processor (engine/results/waiting.py)."""
+_INTERRUPTS_PCT = 80.0
+"""Time of one processor in interrupts: what else it does no longer fits beside them."""
 _ENTITLED_PCT = 95.0
 """Part of a capped entitlement: above it the hypervisor dispatches the partition later."""
 
@@ -25,8 +27,8 @@ _ENTITLED_PCT = 95.0
 def host_findings(devices: RunDevices) -> Iterator[Finding]:
     """Find what held a load up besides its devices."""
     yield from _paging(devices)
-    if devices.cpu_limit is not None:
-        yield from _cpu_limit(devices.cpu_limit)
+    for limit in devices.cpu_limits:
+        yield from _cpu_limit(limit)
 
 
 def _paging(devices: RunDevices) -> Iterator[Finding]:
@@ -86,30 +88,46 @@ def _of_host(devices: RunDevices, field_id: str) -> float:
 
 
 def _cpu_limit(limit: CpuLimit) -> Iterator[Finding]:
-    """Find a group that is stopped until its next period, or a partition that has used what it is entitled to."""
+    """Find a group that is stopped, a partition that has used what it is entitled to, one processor for interrupts."""
+    least, what, text, about = _WORDS[limit.kind]
+    if limit.share_pct < least:
+        return
+    evidence = (
+        Evidence(what, limit.share_pct, "%", "kernel"),
+        Evidence("processors admitted", limit.cpus, "", "kernel"),
+        Evidence("busiest processor", limit.busiest_pct, "%", "kernel"),
+    )
     admitted = f"{limit.cpus:g} processor{'' if limit.cpus == 1 else 's'}"
-    if limit.name == PARTITION:
-        is_reached, what = limit.share_pct >= _ENTITLED_PCT, "used of it"
-        text = (
-            f"the partition is capped at an entitlement of {admitted} and uses {limit.share_pct:.0f} % of it: raise "
-            "the entitlement, or uncap it"
-        )
-    else:
-        is_reached, what = limit.share_pct >= _STOPPED_PCT, "periods in which it was stopped"
-        text = (
-            f"the control group {limit.name} may use {admitted} (cpu.max) and is stopped in {limit.share_pct:.0f} % of "
-            "the periods: the load waits for its quota, not for the storage; raise the quota, or use another group"
-        )
-    if is_reached:
-        evidence = (
-            Evidence(what, limit.share_pct, "%", "kernel"),
-            Evidence("processors admitted", limit.cpus, "", "kernel"),
-            Evidence("busiest processor", limit.busiest_pct, "%", "kernel"),
-        )
-        yield Finding(
-            FindingKind.CPU_LIMIT,
-            Confidence.LIKELY,
-            text,
-            tuple(each for each in evidence if not math.isnan(each.value)),
-            (limit.name,),
-        )
+    yield Finding(
+        FindingKind.CPU_LIMIT,
+        Confidence.LIKELY,
+        text.format(name=safe_text(limit.name), admitted=admitted, share=f"{limit.share_pct:.0f} %"),
+        tuple(each for each in evidence if not math.isnan(each.value)),
+        (safe_text(limit.name) or about,),
+    )
+
+
+_WORDS = {
+    LimitKind.GROUP: (
+        _STOPPED_PCT,
+        "periods in which it was stopped",
+        "the control group {name} may use {admitted} (cpu.max) and is stopped in {share} of the periods: the load "
+        "waits for its quota, not for the storage; raise the quota, or use another group",
+        "",
+    ),
+    LimitKind.PARTITION: (
+        _ENTITLED_PCT,
+        "used of its entitlement",
+        "the partition is capped at an entitlement of {admitted} and uses {share} of it: raise the entitlement, or "
+        "uncap it",
+        "partition",
+    ),
+    LimitKind.INTERRUPTS: (
+        _INTERRUPTS_PCT,
+        "its time in interrupts",
+        "{name} spends {share} of its time in interrupts: spread them over the other processors "
+        "(irqbalance, /proc/irq/*/smp_affinity, more queues)",
+        "",
+    ),
+}
+"""From which share on it is said, what the share is, the sentence, and what it is about where it has no name."""

@@ -1,4 +1,4 @@
-"""What limits the processor time of this process: quotas of its control groups, the entitlement of a Power partition.
+"""What limits the processor time of this process: quotas of its groups, the entitlement of a partition, interrupts.
 
 Documentation/scheduler/sched-bwc.rst; /proc/ppc64/lparcfg (arch/powerpc/platforms/pseries/lparcfg.c).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,22 +17,33 @@ from collectors.kernel.identity import storable_name
 from engine.hostfs.kernel_files import read_text
 from engine.text import whole_number
 
-PARTITION = "partition"
 _V1_FOLDERS = ("cpu,cpuacct", "cpu")
-_ALL, _IDLE = slice(0, 8), slice(3, 5)
-"""Fields of a processor in proc_stat(5): all but guest times, which are part of others; idle and iowait."""
+_ALL, _IDLE, _INTERRUPTS = slice(0, 8), slice(3, 5), slice(5, 7)
+"""Fields of a processor in proc_stat(5): all but guest times, which are in others; idle, iowait; irq, softirq."""
+
+
+class LimitKind(Enum):
+    """What sets a limit."""
+
+    GROUP = auto()
+    """A control group with a quota."""
+    PARTITION = auto()
+    """A capped partition of a Power host."""
+    INTERRUPTS = auto()
+    """The processor that serves the most interrupts."""
 
 
 class CpuLimit(Struct, frozen=True):
     """One limit, and how much it held back between two moments."""
 
+    kind: LimitKind
     name: str
-    """Control group, or PARTITION."""
+    """Path of the control group, name of the processor; empty for a partition."""
     cpus: float
     """Processors that it admits."""
     share_pct: float
-    """Periods in which the group was stopped, as its quota was used up; of a partition, how much it used of what it
-    is entitled to."""
+    """Periods in which the group was stopped, as its quota was used up; what a partition used of its entitlement; time
+    that the processor spent in interrupts."""
     busiest_pct: float = math.nan
     """How busy the busiest processor was; NaN where that is not known."""
 
@@ -53,50 +65,68 @@ class _Partition(Struct, frozen=True):
     ticks_per_s: int
 
 
+class _Ticks(Struct, frozen=True):
+    """How one processor spent its time."""
+
+    busy: int
+    interrupts: int
+    total: int
+
+    def less(self, earlier: _Ticks) -> _Ticks:
+        return _Ticks(self.busy - earlier.busy, self.interrupts - earlier.interrupts, self.total - earlier.total)
+
+    @property
+    def busy_pct(self) -> float:
+        return 100.0 * self.busy / self.total
+
+    @property
+    def interrupts_pct(self) -> float:
+        return 100.0 * self.interrupts / self.total
+
+
 class CpuLimits(Struct, frozen=True):
     """All limits of this process, as counted so far."""
 
     taken_ns: int
     quotas: Mapping[str, _Quota]
     partition: _Partition | None
-    busy: Mapping[str, tuple[int, int]]
-    """Ticks of each processor: busy ones, and all."""
+    ticks: Mapping[str, _Ticks]
+    """Of each processor."""
 
     @classmethod
     def now(cls, procfs: str = "/proc", sysfs: str = "/sys") -> CpuLimits:
         """Read them; what this kernel does not have is missing."""
         return cls(time.monotonic_ns(), dict(_quotas(procfs, sysfs)), _partition(procfs), dict(_processors(procfs)))
 
-    def since(self, earlier: CpuLimits) -> CpuLimit | None:
-        """Return the limit that held back most since; None where this process has none."""
-        busiest = self._busiest_pct(earlier)
-        found = [
-            CpuLimit(name, cpus, min(share, 100.0), busiest)
-            for name, cpus, share in (*self._throttled(earlier), *self._entitled(earlier))
-        ]
-        return max(found, key=lambda limit: limit.share_pct, default=None)
+    def since(self, earlier: CpuLimits) -> tuple[CpuLimit, ...]:
+        """Return what each limit held back since: of the group that did most, of the partition, of interrupts."""
+        spent = {
+            cpu: now.less(before)
+            for cpu, now in self.ticks.items()
+            if (before := earlier.ticks.get(cpu)) is not None and now.total > before.total
+        }
+        busiest = max((each.busy_pct for each in spent.values()), default=math.nan)
+        found = max(self._throttled(earlier), key=lambda each: each[2], default=None)
+        limits = [] if found is None else [CpuLimit(LimitKind.GROUP, *found, busiest)]
+        limits += (CpuLimit(LimitKind.PARTITION, "", *each, busiest) for each in self._entitled(earlier))
+        most = max(spent, key=lambda cpu: spent[cpu].interrupts_pct, default=None)
+        if most is not None and len(spent) > 1:
+            limits.append(CpuLimit(LimitKind.INTERRUPTS, most, 1.0, spent[most].interrupts_pct, busiest))
+        return tuple(limits)
 
     def _throttled(self, earlier: CpuLimits) -> Iterator[tuple[str, float, float]]:
         for path, quota in self.quotas.items():
             before = earlier.quotas.get(path)
             if before is not None and quota.periods > before.periods:
                 stopped = max(quota.throttled - before.throttled, 0)
-                yield path, quota.cpus, 100.0 * stopped / (quota.periods - before.periods)
+                yield path, quota.cpus, min(100.0 * stopped / (quota.periods - before.periods), 100.0)
 
-    def _entitled(self, earlier: CpuLimits) -> Iterator[tuple[str, float, float]]:
+    def _entitled(self, earlier: CpuLimits) -> Iterator[tuple[float, float]]:
         now, before = self.partition, earlier.partition
         if now is not None and before is not None and now.used_ticks >= before.used_ticks:
             possible = (self.taken_ns - earlier.taken_ns) / 1e9 * now.ticks_per_s * now.cpus
             if possible > 0:
-                yield PARTITION, now.cpus, 100.0 * (now.used_ticks - before.used_ticks) / possible
-
-    def _busiest_pct(self, earlier: CpuLimits) -> float:
-        shares = [
-            100.0 * (busy - earlier.busy[cpu][0]) / (total - earlier.busy[cpu][1])
-            for cpu, (busy, total) in self.busy.items()
-            if cpu in earlier.busy and total > earlier.busy[cpu][1]
-        ]
-        return max(shares, default=math.nan)
+                yield now.cpus, min(100.0 * (now.used_ticks - before.used_ticks) / possible, 100.0)
 
 
 def _quotas(procfs: str, sysfs: str) -> Iterator[tuple[str, _Quota]]:
@@ -146,9 +176,9 @@ def _partition(procfs: str) -> _Partition | None:
     return None
 
 
-def _processors(procfs: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _processors(procfs: str) -> Iterator[tuple[str, _Ticks]]:
     for line in (read_text(f"{procfs}/stat") or "").splitlines():
         name, *words = line.split()
         if name.startswith("cpu") and name != "cpu":
             ticks = [whole_number(word) or 0 for word in words[_ALL]]
-            yield name, (sum(ticks) - sum(ticks[_IDLE]), sum(ticks))
+            yield name, _Ticks(sum(ticks) - sum(ticks[_IDLE]), sum(ticks[_INTERRUPTS]), sum(ticks))

@@ -60,8 +60,8 @@ class RunDevices(Struct, frozen=True, eq=False):
     """The highest limit of commands that each path had during the run, by key."""
     host: FrameTable | None = None
     """CPU, memory and paging of the host over the run."""
-    cpu_limit: CpuLimit | None = None
-    """The limit of this process that held back most; None without any."""
+    cpu_limits: tuple[CpuLimit, ...] = ()
+    """What limits the processor time of this process, and how much it held back."""
     swap_areas: int = 0
     """How many devices and files the host swaps to."""
     swaps: Users = field(default_factory=dict)
@@ -83,7 +83,7 @@ class RunSamples:
         self._cpu_before: ProcessTimes | None = None
         self._cpu_users: tuple[CpuUser, ...] = ()
         self._limits_before: CpuLimits | None = None
-        self._cpu_limit: CpuLimit | None = None
+        self._cpu_limits: tuple[CpuLimit, ...] = ()
         self._swaps: tuple[SwapArea, ...] = ()
         self._first: Sample | None = None
         self._last: Sample | None = None
@@ -96,7 +96,7 @@ class RunSamples:
             self._begun_ns = now_ns
             self._clear()
             self._cpu_before, self._cpu_users = before, ()
-            self._limits_before, self._cpu_limit, self._swaps = limits, None, ()
+            self._limits_before, self._cpu_limits, self._swaps = limits, (), ()
 
     def end(self) -> None:
         """Add no more samples."""
@@ -105,7 +105,7 @@ class RunSamples:
             if self._cpu_before is not None:
                 self._cpu_users = after.users_since(self._cpu_before, os.cpu_count() or 1)
             if self._limits_before is not None:
-                self._cpu_limit = limits.since(self._limits_before)
+                self._cpu_limits = limits.since(self._limits_before)
             self._swaps = swaps
             self._begun_ns = self._cpu_before = self._limits_before = None
 
@@ -153,7 +153,7 @@ class RunSamples:
                 self._cpu_users,
                 dict(self._former_limits),
                 _host(self._first, self._last),
-                self._cpu_limit,
+                self._cpu_limits,
                 len(self._swaps),
                 swaps.disks,
                 used_connections(self._first, self._last, load.targets),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.cpu_limits import PARTITION, CpuLimit, CpuLimits
+from collectors.kernel.cpu_limits import CpuLimit, CpuLimits, LimitKind
 from engine.replacing import replace
 
 LPARCFG = """lparcfg 1.9
@@ -51,10 +51,9 @@ def test_the_group_that_is_stopped_most_of_the_time_is_the_limit(tmp_path: Path)
     put(root / "a.slice/b.service/cpu.max", "20000 100000\n")
     put(root / "a.slice/b.service/cpu.stat", "usage_usec 1\nnr_periods 100\nnr_throttled 40\nthrottled_usec 7\n")
     before = read(tmp_path)
-    assert before.since(before) is None
+    assert before.since(before) == ()
     put(root / "a.slice/b.service/cpu.stat", "usage_usec 1\nnr_periods 200\nnr_throttled 130\nthrottled_usec 7\n")
-    limit = read(tmp_path).since(before)
-    assert limit is not None
+    (limit,) = read(tmp_path).since(before)
     assert (limit.name, limit.cpus, limit.share_pct) == ("/a.slice/b.service", 0.2, 90.0)
     assert math.isnan(limit.busiest_pct)
 
@@ -68,18 +67,17 @@ def test_a_quota_of_cgroup_v1(tmp_path: Path, folder: str) -> None:
     put(group / "cpu.stat", "nr_periods 10\nnr_throttled 0\nthrottled_time 0\n")
     before = read(tmp_path)
     put(group / "cpu.stat", "nr_periods 20\nnr_throttled 1\nthrottled_time 5\n")
-    found = read(tmp_path).since(before)
-    assert found is not None
+    (found,) = read(tmp_path).since(before)
     assert (found.name, found.cpus, found.share_pct) == ("/g", 1.5, 10.0)
     put(group / "cpu.cfs_quota_us", "-1\n")
-    assert read(tmp_path).since(before) is None
+    assert read(tmp_path).since(before) == ()
 
 
 @pytest.mark.parametrize("text", ["", "0::", "x", "0::/../..", "0::/\ud800"])
 def test_groups_that_are_not_there_are_no_limit(tmp_path: Path, text: str) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(text, errors="surrogateescape" if text.isascii() else "surrogatepass")
-    assert read(tmp_path).since(read(tmp_path)) is None
+    assert read(tmp_path).since(read(tmp_path)) == ()
 
 
 def test_a_capped_partition_that_uses_its_entitlement(tmp_path: Path) -> None:
@@ -87,8 +85,9 @@ def test_a_capped_partition_that_uses_its_entitlement(tmp_path: Path) -> None:
     put(tmp_path / "proc/stat", "cpu  9 9\ncpu0 100 0 0 100 0 0 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0 0 0\nintr 7\n")
     put(tmp_path / "proc/ppc64/lparcfg", LPARCFG.format(capped=1, purr=1_000))
     before = read(tmp_path)
-    put(tmp_path / "proc/stat", "cpu  9 9\ncpu0 190 0 0 110 0 0 0 0 0 0\ncpu1 0 0 0 300 0 0 0 0 0 0\n")
+    put(tmp_path / "proc/stat", "cpu  9 9\ncpu0 120 0 0 110 0 10 60 0 0 0\ncpu1 0 0 0 300 0 0 0 0 0 0\n")
     put(tmp_path / "proc/ppc64/lparcfg", LPARCFG.format(capped=1, purr=1_000 + 2 * 512_000_000 * 49 // 100))
-    assert read(tmp_path, 2.0).since(before) == CpuLimit(PARTITION, 0.5, 98.0, 90.0)
+    interrupts = CpuLimit(LimitKind.INTERRUPTS, "cpu0", 1.0, 70.0, 90.0)
+    assert read(tmp_path, 2.0).since(before) == (CpuLimit(LimitKind.PARTITION, "", 0.5, 98.0, 90.0), interrupts)
     put(tmp_path / "proc/ppc64/lparcfg", LPARCFG.format(capped=0, purr=9_000_000_000))
-    assert read(tmp_path, 2.0).since(before) is None
+    assert read(tmp_path, 2.0).since(before) == (interrupts,)

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, in_order
 from collectors.advice.host_rules import host_findings
-from collectors.kernel.cpu_limits import PARTITION, CpuLimit
+from collectors.kernel.cpu_limits import CpuLimit, LimitKind
 from collectors.model import Device, FrameTable, Rows, Topology
 from collectors.reports.run_devices import RunDevices
 
@@ -24,7 +24,7 @@ def devices(
     moved: float = 100 * MIB,
     swaps: dict[str, list[str]] | None = None,
     areas: int = 1,
-    limit: CpuLimit | None = None,
+    limits: tuple[CpuLimit, ...] = (),
 ) -> RunDevices:
     figures = {"swap_in_bytes_per_s": paged / 2, "swap_out_bytes_per_s": paged / 2, "psi_memory_some_pct": waited}
     host = FrameTable(Rows(("host",), ("host",)), {name: np.array([value]) for name, value in figures.items()})
@@ -32,7 +32,7 @@ def devices(
     topology = Topology({KEY: Device(KEY, "sda", "disk", 8, 0)})
     tables = {"disks": disks}
     return RunDevices(
-        1.0, 2, topology, tables, {"disks": {}}, host=host, cpu_limit=limit, swap_areas=areas, swaps=swaps or {}
+        1.0, 2, topology, tables, {"disks": {}}, host=host, cpu_limits=limits, swap_areas=areas, swaps=swaps or {}
     )
 
 
@@ -62,8 +62,8 @@ def test_paging_elsewhere_counts_where_tasks_wait_for_memory() -> None:
         devices(math.nan, waited=90.0),
         devices(0.5 * MIB, waited=90.0, swaps={KEY: ["/dev/sda3"]}),
         devices(2 * MIB, swaps={KEY: ["/dev/sda3"]}),
-        devices(limit=CpuLimit("/a", 0.2, 3.0)),
-        devices(limit=CpuLimit(PARTITION, 2.0, 80.0)),
+        devices(limits=(CpuLimit(LimitKind.GROUP, "/a", 0.2, 3.0), CpuLimit(LimitKind.INTERRUPTS, "cpu0", 1.0, 30.0))),
+        devices(limits=(CpuLimit(LimitKind.PARTITION, "", 2.0, 80.0),)),
     ],
     ids=["none", "elsewhere", "not counted", "little", "small share", "seldom stopped", "partition with room"],
 )
@@ -72,12 +72,15 @@ def test_without_evidence_nothing_is_said(calm: RunDevices) -> None:
 
 
 def test_a_group_without_quota_left_and_a_capped_partition() -> None:
-    (group,) = host_findings(devices(limit=CpuLimit("/a", 0.2, 98.0, 55.0)))
+    (group,) = host_findings(devices(limits=(CpuLimit(LimitKind.GROUP, "/a", 0.2, 98.0, 55.0),)))
     assert (group.kind, group.confidence, group.about) == (FindingKind.CPU_LIMIT, Confidence.LIKELY, ("/a",))
     assert "/a may use 0.2 processors (cpu.max) and is stopped in 98 % of the periods" in group.text
     assert Evidence("busiest processor", 55.0, "%", "kernel") in group.evidence
-    (partition,) = host_findings(devices(limit=CpuLimit(PARTITION, 1.0, 99.0)))
+    limits = (CpuLimit(LimitKind.PARTITION, "", 1.0, 99.0), CpuLimit(LimitKind.INTERRUPTS, "cpu3", 1.0, 92.0))
+    partition, interrupts = host_findings(devices(limits=limits))
     assert "capped at an entitlement of 1 processor and uses 99 % of it" in partition.text
+    assert (partition.about, interrupts.about) == (("partition",), ("cpu3",))
+    assert "cpu3 spends 92 % of its time in interrupts" in interrupts.text
 
 
 def test_who_has_used_up_a_quota_does_not_wait_for_other_work() -> None:
