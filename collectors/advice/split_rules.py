@@ -15,6 +15,8 @@ _LEAST_IOPS = 20.0
 """Requests per second: of fewer nothing is said."""
 _CUT = 1.05
 """Requests per I/O: from here on more than one I/O in twenty is cut."""
+_CLEARLY_CUT = 1.25
+"""Likewise, where the limit cannot be named: more than one in four, as write-back has large I/Os now and then."""
 _NEAR = 0.05
 """Share by which the size of a request may differ from the limit that made it, and bytes below from those above."""
 _PAGE_KB = 4
@@ -64,7 +66,9 @@ def split_findings(device: Device, devices: Collection[Device], figures: Figures
     if not parts >= _CUT or not iops >= _LEAST_IOPS:
         return
     cut = _Cut(iops, parts, figures(device.key, "bytes_per_s") / iops / 1024, "exact")
-    yield _named(device, cut, (device,)) or _one_of(device, cut)
+    found = _named(device, cut, (device,))
+    if found is not None or parts >= _CLEARLY_CUT:
+        yield found or _one_of(device, cut)
 
 
 def _cut_above(device: Device, devices: Collection[Device], figures: Figures) -> Iterator[Finding]:

@@ -199,7 +199,15 @@ def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str
     assert finding.command == command
 
 
-@pytest.mark.parametrize("changed", [{"parts_per_io": 1.02}, {"parts_per_io": float("nan")}, {"iops": 0.0}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"parts_per_io": 1.02},
+        {"parts_per_io": 1.2, "bytes_per_s": 1e6},
+        {"parts_per_io": float("nan")},
+        {"iops": 0.0},
+    ],
+)
 def test_whole_ios_and_few_ones_are_no_finding(changed: dict[str, float]) -> None:
     host = topology(device("vda", max_sectors_kb=128, max_hw_sectors_kb=1280))
     assert FindingKind.SPLIT not in found(DeviceStates(host, figures("vda", CUT | changed)))
