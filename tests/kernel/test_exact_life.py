@@ -190,3 +190,17 @@ def test_an_io_that_takes_long_is_not_taken_for_lost(storage: Storage, tracer: _
     assert after["in_flight_now"] == 0
     assert after["service_max_ns"] > 0.2e9
     assert np.uint64(2**64 - 1) == tracer.oldest()[row_of(tracer, upper)]
+
+
+@needs.mkfs_ext4
+def test_a_disk_with_an_io_that_hangs_since_before_tracing_is_not_idle(
+    storage: Storage, tracer: _native.BlockTracer
+) -> None:
+    """Nobody saw it begin, so that busy time is that of the next tier."""
+    report = (sys.executable, "-m", "tui", "report", "--json", "--all", "--tier", "exact", "0.2", "2")
+    with write_in_driver(storage, tracer) as device:
+        done = subprocess.run(report, capture_output=True, text=True, check=True)
+    disks = [disk for line in done.stdout.splitlines() for disk in json.loads(line)["disks"]]
+    mine = [disk for disk in disks if disk["name"] == device.removeprefix("/dev/")]
+    assert [disk["in_flight"] for disk in mine] == [1.0, 1.0]
+    assert all(disk["tiers"].get("busy_pct") != "exact" for disk in mine)
