@@ -47,7 +47,8 @@ def test_target_ports_are_their_paths_together() -> None:
             # Programs are attached while the first intervals pass, and a group that is made then has no busy time yet.
             if target["tiers"].get("busy_pct") == "exact" and all(path["tiers"]["busy_pct"] == "exact" for path in own):
                 exact += 1
-                assert target["busy_pct"] == pytest.approx(sum(path["busy_pct"] for path in own), rel=0.02)
+                busy_pct = sum(path["busy_pct"] for path in own)
+                assert target["busy_pct"] == pytest.approx(busy_pct, rel=0.02, abs=0.13), "two I/Os are on their way"
         (host,) = document["whole_host"]
         assert host["iops"] == pytest.approx(sum(path["iops"] for path in document["paths"]), rel=1e-6)
         assert host["iops"] == pytest.approx(sum(port["iops"] for port in document["hbas"]), rel=1e-6)
