@@ -48,7 +48,7 @@ def test_target_ports_are_their_paths_together() -> None:
             if target["tiers"].get("busy_pct") == "exact" and all(path["tiers"]["busy_pct"] == "exact" for path in own):
                 exact += 1
                 busy_pct = sum(path["busy_pct"] for path in own)
-                assert target["busy_pct"] == pytest.approx(busy_pct, rel=0.02, abs=0.13), "two I/Os are on their way"
+                assert target["busy_pct"] == pytest.approx(busy_pct, rel=0.05, abs=0.13), "read one after the other"
         (host,) = document["whole_host"]
         assert host["iops"] == pytest.approx(sum(path["iops"] for path in document["paths"]), rel=1e-6)
         assert host["iops"] == pytest.approx(sum(port["iops"] for port in document["hbas"]), rel=1e-6)
