@@ -25,7 +25,7 @@ _HEX = re.compile(r"0x[0-9a-f]{1,8}")
 """atomic_t as scsi_sysfs.c prints it."""
 
 
-class Phase(StrEnum):
+class DrillPhase(StrEnum):
     """Parts of a drill."""
 
     BEFORE = "before"
@@ -119,9 +119,9 @@ class DrillMeter:
 
     def __init__(self, tree: KernelTree, luns: Sequence[DrilledLun]) -> None:
         self._tree, self._luns = tree, luns
-        self._phase = Phase.BEFORE
+        self._phase = DrillPhase.BEFORE
         self._meters: dict[str, PhaseMeter] = {}
-        self._figures: dict[tuple[str, Phase], PhaseFigures] = {}
+        self._figures: dict[tuple[str, DrillPhase], PhaseFigures] = {}
         self._errors = self._read_errors()
         self.read()
 
@@ -137,7 +137,7 @@ class DrillMeter:
             else:
                 meter.add(now)
 
-    def begin(self, phase: Phase) -> None:
+    def begin(self, phase: DrillPhase) -> None:
         """End one phase and begin the next at the last reading; a pause goes on in it."""
         self._note()
         self._phase = phase
@@ -154,7 +154,7 @@ class DrillMeter:
                 self._figures[name, self._phase] = figures
 
     @property
-    def all_figures(self) -> Mapping[tuple[str, Phase], PhaseFigures]:
+    def all_figures(self) -> Mapping[tuple[str, DrillPhase], PhaseFigures]:
         """What each LUN, by name, did in each phase that is over."""
         return self._figures
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from engine.background_call import BackgroundCall
-from engine.drill.measure import DrillMeter, Phase, PhaseFigures, read_counters
+from engine.drill.measure import DrillMeter, DrillPhase, PhaseFigures, read_counters
 from engine.drill.paths import DrilledLun, HostPaths, PathDrill
 from engine.errors import RefusedError, StoppedError, words_of
 from engine.job.sizes import format_duration
@@ -45,7 +45,7 @@ class DrillResult(Struct, frozen=True):
     """What happened."""
 
     drill: PathDrill
-    figures: Mapping[tuple[str, Phase], PhaseFigures]
+    figures: Mapping[tuple[str, DrillPhase], PhaseFigures]
     path_errors: Mapping[str, int]
     """I/Os that failed on paths that were taken, where SCSI counts them; a map sends them again by another path."""
     ending: str
@@ -55,7 +55,7 @@ class DrillResult(Struct, frozen=True):
     problems: tuple[str, ...]
     """What was not restored."""
 
-    def of(self, lun: DrilledLun, phase: Phase) -> PhaseFigures | None:
+    def of(self, lun: DrilledLun, phase: DrillPhase) -> PhaseFigures | None:
         """Return what a LUN did in a phase; None where that is not known."""
         return self.figures.get((lun.name, phase))
 
@@ -196,7 +196,7 @@ class DrillRun:
             lambda: make_change(self._tree, drill.plan, settings, duration_s=offline_s, journal=self._journal),
             "offline",
         )
-        self._read_until(call, meter, drill, OFFLINE, Phase.OFFLINE)
+        self._read_until(call, meter, drill, OFFLINE, DrillPhase.OFFLINE)
         change = call.result()
         self._say(
             f"{'; '.join(change.record.summary)} for {format_duration(offline_s)}; Ctrl-C brings them back at once"
@@ -220,14 +220,14 @@ class DrillRun:
 
     def _restore(self, drill: PathDrill, meter: DrillMeter, change: TunableChange) -> ChangeRecord:
         call = BackgroundCall(change.end, "online")
-        self._read_until(call, meter, drill, RUNNING, Phase.AFTER)
+        self._read_until(call, meter, drill, RUNNING, DrillPhase.AFTER)
         record = call.result()
         if not record.left:
             self._say("the paths are back")
         return record
 
     def _read_until(
-        self, call: BackgroundCall[Any], meter: DrillMeter, drill: PathDrill, state: str, phase: Phase
+        self, call: BackgroundCall[Any], meter: DrillMeter, drill: PathDrill, state: str, phase: DrillPhase
     ) -> None:
         """Read until a call has returned; the phase begins where the first path has the state, or with the return."""
         begun = False

@@ -73,7 +73,7 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
         assert origins["alerts.rules"] == ("1", Origin.DEFAULT)
         app.settings.alerts = AlertService(AlertSettings(), (parse_rule("disks iops>9"),), ("/bin/true",))
         origins = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
-        assert origins["alerts.rules"] == ("1", Origin.OPTION)
+        assert origins["alerts.rules"] == ("2", Origin.OPTION)
         assert origins["alerts.command"] == ("/bin/true", Origin.OPTION)
         assert origins["--record"] == ("nothing", Origin.DEFAULT)
         assert "is from the settings file" in screen_text(pilot)

@@ -10,7 +10,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from collectors.reports.documents.content import DocumentTable, Paragraph, Section
-from engine.drill.measure import Phase, PhaseFigures
+from engine.drill.measure import DrillPhase, PhaseFigures
 from engine.drill.paths import DrilledLun, HostPaths
 from engine.drill.run import DrillResult, DrillRun, require_answers
 from engine.errors import LunscopeError
@@ -149,10 +149,10 @@ def _section(result: DrillResult) -> Section:
 
 def _rows(result: DrillResult, lun: DrilledLun) -> Iterator[tuple[str, ...]]:
     every = len(lun.left) + len(lun.taken)
-    before = result.of(lun, Phase.BEFORE)
-    for phase in Phase:
-        paths = f"{len(lun.left)} of {every}" if phase is Phase.OFFLINE else f"{every}"
-        name = safe_text(lun.name) if phase is Phase.BEFORE else ""
+    before = result.of(lun, DrillPhase.BEFORE)
+    for phase in DrillPhase:
+        paths = f"{len(lun.left)} of {every}" if phase is DrillPhase.OFFLINE else f"{every}"
+        name = safe_text(lun.name) if phase is DrillPhase.BEFORE else ""
         found = result.of(lun, phase)
         if found is None:
             yield name, paths, phase, *("-" for _ in range(5))
@@ -180,7 +180,7 @@ def _document(result: DrillResult, command_status: int | None) -> dict[str, Any]
                 "name": safe_text(lun.name),
                 "paths": len(lun.left) + len(lun.taken),
                 "paths_left": len(lun.left),
-                **{str(phase): _figures(result.of(lun, phase)) for phase in Phase},
+                **{str(phase): _figures(result.of(lun, phase)) for phase in DrillPhase},
             }
             for lun in result.drill.luns
         ],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.drill.measure import Counters, Phase, PhaseMeter
+from engine.drill.measure import Counters, DrillPhase, PhaseMeter
 from engine.drill.paths import DrilledLun, HostPaths
 from engine.drill.run import DrillResult, DrillRun, only_drill
 from engine.errors import LunscopeError, RefusedError, StoppedError
@@ -122,11 +122,11 @@ def test_a_drill_measures_its_phases_and_ends_with_its_time(host: Host4) -> None
     result = host.run(wait, offline_s=0.3)
     assert (result.ending, result.lost, result.problems) == ("", "", ())
     (lun,) = result.drill.luns
-    for phase in Phase:
+    for phase in DrillPhase:
         figures = result.of(lun, phase)
         assert figures is not None
         assert figures.ios > 0
-    offline = result.of(lun, Phase.OFFLINE)
+    offline = result.of(lun, DrillPhase.OFFLINE)
     assert offline is not None
     assert offline.duration_s >= 0.29
     assert result.path_errors == {"sda": 5}
