@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
-import re
-import statistics
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import needs
-from tests.lab.guest import KERNELS, run_in_guest
 
-pytestmark = needs.guest
+pytestmark = [needs.guest, pytest.mark.timeout(3600), pytest.mark.usefixtures("kernel")]
 
 CHECK = """
 echo 10000 > /sys/block/md1/md/sync_speed_max
-python3 -m tui report -M --json 1 12 > /tmp/said &
-until [ -s /tmp/said ]; do sleep 0.2; done
-echo check > /sys/block/md1/md/sync_action
-sleep 4
-cat /proc/mdstat
-wait
-cat /tmp/said
+python3 -m tests.lab.follow_check md1 /tmp/check.luns
+python3 -m tui report -M --json --from /tmp/check.luns
 """
 
 SCRIPT = """
@@ -36,9 +32,9 @@ python3 -m tests.lab.count_cuts /dev/$disk
 """
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_mirror_writes_twice_and_a_member_with_a_smaller_limit_cuts(kernel: str) -> None:
-    lines = run_in_guest("stack", SCRIPT, "--kernel", kernel).splitlines()
+@pytest.mark.guest("stack", SCRIPT)
+def test_a_mirror_writes_twice_and_a_member_with_a_smaller_limit_cuts(printed: str) -> None:
+    lines = printed.splitlines()
     rows = {row["name"]: row for row in json.loads([line for line in lines if line.startswith("{")][-1])["disks"]}
     (disk,) = (line.split()[1] for line in lines if line.startswith("disk "))
     array, member = rows["md1"], rows[disk]
@@ -54,17 +50,29 @@ def test_a_mirror_writes_twice_and_a_member_with_a_smaller_limit_cuts(kernel: st
     assert member["whole_per_s"] == pytest.approx(array["writes_per_s"] + member["reads_per_s"], rel=0.05)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_check_is_as_far_as_the_kernel_says(kernel: str) -> None:
-    lines = run_in_guest("stack", CHECK, "--kernel", kernel).splitlines()
-    told = [found for line in lines if (found := re.search(r"check = *([0-9.]+)%.*speed=([0-9]+)K/sec", line))]
-    rows = [row for line in lines if line.startswith("{") for row in json.loads(line)["background"]]
+@pytest.mark.guest("stack", CHECK)
+def test_a_check_is_as_far_and_as_fast_as_the_kernel_says(printed: str) -> None:
+    documents: list[dict[str, Any]] = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    (followed,) = (document for document in documents if "told" in document)
+    told_ns, told_bytes = zip(*followed["told"], strict=True)
+    rows = [row for document in documents for row in document.get("background", ())]
     # The thin pool of the topology is there, too: how full it is.
     assert {row["name"].split()[1] for row in rows} == {"check", "fill"}
-    rows = [row for row in rows if row["name"] == "md1 check"]
-    done = [row["done_pct"] for row in rows]
-    # Between two readings, a second apart, the kernel was as far as it said.
-    assert min(done) - 0.5 <= float(told[0][1]) <= max(done) + 0.5
-    speeds = [row["bytes_per_s"] for row in rows if row["bytes_per_s"]]
-    assert statistics.median(speeds) == pytest.approx(10_000 * 1024, rel=0.2)
-    assert all(row["share_pct"] is None or row["share_pct"] > 90 for row in rows)
+    checks = [row for row in rows if row["name"] == "md1 check"]
+    read = [
+        (sampled_ns, done_bytes, row)
+        for (sampled_ns, done_bytes), row in zip(followed["recorded"], checks, strict=True)
+        if told_ns[0] <= sampled_ns <= told_ns[-1]
+    ]
+    whole_bytes = read[-1][1] - read[0][1]
+    assert len(read) > 5
+    assert whole_bytes > 20 << 20
+    # What was read is between what the kernel said just before and just after.
+    for sampled_ns, done_bytes, _ in read:
+        after = bisect.bisect_left(told_ns, sampled_ns)
+        low, high = told_bytes[max(after - 1, 0)], told_bytes[min(after + 1, len(told_ns) - 1)]
+        assert low - 0.02 * whole_bytes <= done_bytes <= high + 0.02 * whole_bytes
+    moved = [row["bytes_per_s"] * (now - before) / 1e9 for (before, *_), (now, _, row) in itertools.pairwise(read)]
+    first, last = np.interp([read[0][0], read[-1][0]], told_ns, told_bytes)
+    assert sum(moved) == pytest.approx(last - first, rel=0.02)
+    assert all(row["share_pct"] is None or row["share_pct"] > 90 for row in checks)

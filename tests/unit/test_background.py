@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,9 +90,13 @@ def test_what_ran_before_has_no_begin(tmp_path: Path) -> None:
     assert [event.text for event in reader.read().events] == ["md1: check ended"]
 
 
-def sample(at_s: int, done_mb: int, sectors: int, slaves: tuple[str, ...] = ("sda", "sdb")) -> Sample:
+def sample(
+    at_s: int, done_mb: int, sectors: int, slaves: tuple[str, ...] = ("sda", "sdb"), sampled_ns: int = int(MISSING)
+) -> Sample:
     rows = Rows(("md1 check",), ("md1 check",))
-    work = Table(BACKGROUND, rows, np.array([[0, done_mb << 20, 1000 << 20, 2, 0, int(MISSING)]], np.uint64))
+    work = Table(
+        BACKGROUND, rows, np.array([[0, done_mb << 20, 1000 << 20, 2, 0, int(MISSING), sampled_ns]], np.uint64)
+    )
     disks = raw.disks(Rows(("a", "b"), ("sda", "sdb")), {"read_sectors": sectors}, {"read_sectors": sectors})
     topology = Topology({"md1:9:1": Device("md1:9:1", "md1", "md", 9, 1, slaves=slaves)})
     return Sample(at_s * raw.SECOND_NS, at_s * raw.SECOND_NS, topology, {"background": work, "disk": disks})
@@ -107,6 +112,25 @@ def test_speed_time_left_and_share_of_the_disks() -> None:
     assert table.value("share_pct", 0) == pytest.approx(50.0)
     assert set(table.columns) == {field.id for field in WORKS.fields}
     assert np.isnan(table.value("lasts_s", 0))
+
+
+def test_the_speed_is_over_the_time_between_the_readings_of_the_progress() -> None:
+    first, second = (
+        sample(0, 100, 0, sampled_ns=7 * raw.SECOND_NS),
+        sample(2, 140, 2 * 40 * 2048, sampled_ns=11 * raw.SECOND_NS),
+    )
+    table = background_tables(Interval(first, second, 2.0), second.tables["background"])["background"]
+    assert table.value("bytes_per_s", 0) == 10 << 20
+
+
+def test_progress_bears_the_time_at_which_it_was_read(tmp_path: Path) -> None:
+    (tmp_path / "mdstat").write_text(CHECK)
+    before_ns = time.monotonic_ns()
+    table = BackgroundCollector(str(tmp_path)).read().tables[BACKGROUND.name]
+    (sampled_ns,) = (
+        int(value) for value in table.values[:, [column.id for column in BACKGROUND.columns].index("sampled_ns")]
+    )
+    assert before_ns <= sampled_ns <= time.monotonic_ns()
 
 
 def test_a_member_and_the_array_say_what_runs_beneath() -> None:

@@ -76,7 +76,8 @@ class BackgroundCollector:
     def read(self) -> Reading:
         """Read what is under way now, and what has begun and ended since the last time."""
         text = read_text(self._path)
-        works = [*parse_mdstat(text or ""), *self._on_maps()]
+        sampled_ns = time.monotonic_ns()
+        works = [*(replace(work, sampled_ns=sampled_ns) for work in parse_mdstat(text or "")), *self._on_maps()]
         frozen, of_frozen = ([], []) if self._frozen is None else self._frozen.read()
         events, shown = (*self._events(works), *of_frozen), [*map(self._lasting, works), *frozen]
         if text is None and not (shown or events or len(self._rows)):
@@ -94,7 +95,10 @@ class BackgroundCollector:
         table = self._disks()
         if self._mapped is not None:
             states = self._mapped.states(_NO_DISKS if table is None else table.rows)
-            yield from (work for target, status in states if (work := mapped_work(target, status)) is not None)
+            for target, status in states:
+                sampled_ns = time.monotonic_ns()
+                if (work := mapped_work(target, status)) is not None:
+                    yield replace(work, sampled_ns=sampled_ns)
 
     def _lasting(self, work: ArrayWork) -> ArrayWork:
         """Add how long it has lasted, if it began after the first reading."""
@@ -110,7 +114,7 @@ class BackgroundCollector:
                 MISSING if count is None else count
                 for count in (
                     *(int(each.waits), each.done_bytes, each.total_bytes),
-                    *(each.members, each.missing_members, each.lasts_ms),
+                    *(each.members, each.missing_members, each.lasts_ms, each.sampled_ns),
                 )
             ]
             for each in works

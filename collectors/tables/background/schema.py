@@ -18,11 +18,13 @@ BACKGROUND = Schema(
         Column("members", Kind.GAUGE),
         Column("missing_members", Kind.GAUGE),
         Column("lasts_ms", Kind.GAUGE),
+        Column("sampled_ns", Kind.COUNTER),
     ),
 )
 """One row per work under way on an md array or a map, and per store that fills; the key is the name of the device and
 of the work. `waits` is 1 while work on another array with the same disks comes first; bytes are those of one member:
-each reads or writes as many. Members are missing where that is not so, and of stores."""
+each reads or writes as many. Members are missing where that is not so, and of stores. `sampled_ns` is CLOCK_MONOTONIC
+when the progress was read: other tables of the sample come first, and work that is throttled moves by whole seconds."""
 
 
 def work_key(array: str, action: str) -> str:
@@ -49,6 +51,8 @@ class ArrayWork(Struct, frozen=True):
     missing_members: int | None = None
     lasts_ms: int | None = None
     """Time since its begin; None where that was before the first reading."""
+    sampled_ns: int | None = None
+    """CLOCK_MONOTONIC when the progress was read."""
 
     @property
     def key(self) -> str:

@@ -84,12 +84,16 @@ def background_tables(interval: Interval, current: Table) -> dict[str, FrameTabl
 
 
 def background_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
-    """Add up an interval, one value per work, NaN where missing; only `done_bytes` are additive over intervals."""
+    """Add up an interval, one value per work, NaN where missing; only `done_bytes` are additive over intervals.
+
+    Its length is the time between the two readings of the progress, where the recording has it.
+    """
     columns = current.schema.columns
     deltas = column_deltas(columns, aligned(previous, current), current.values, elapsed_s=elapsed_s)
+    own_s = deltas["sampled_ns"] / 1e9
     return {
         "done_bytes": deltas["done_bytes"],
-        "elapsed_s": np.full(deltas.rows, elapsed_s),
+        "elapsed_s": np.where(own_s > 0, own_s, elapsed_s),
         "done_now": instant(columns, current.values, "done_bytes"),
         "total_bytes": instant(columns, current.values, "total_bytes"),
         "share_pct": np.full(deltas.rows, np.nan),
