@@ -30,7 +30,7 @@ _WORDS = {each.word: each for each in Confidence}
 
 def point_document(devices: RunDevices | None) -> dict[str, object] | None:
     """Write the figures of a point; None if nothing was sampled."""
-    if devices is None:
+    if devices is None or not devices.elapsed_s > 0:
         return None
     found = figures_below(devices)
     tables = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}

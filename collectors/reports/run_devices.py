@@ -46,6 +46,7 @@ class RunDevices(Struct, frozen=True, eq=False):
     """Figures over a run, of everything below its targets; I/Os of others on these devices are included."""
 
     elapsed_s: float
+    """Time between the first and the last sample; 0 if there were not two, and only processors are known."""
     samples: int
     topology: Topology
     tables: Mapping[str, FrameTable]
@@ -128,13 +129,14 @@ class RunSamples:
             self._elapsed_s += elapsed_s
 
     def below(self, load: Stored, sysfs: Path, *, follow_files: bool = True) -> RunDevices | None:
-        """Figures of what is below the targets of a run; None if it was over before there were two samples.
+        """Figures of what is below the targets of a run; None if it was over before anything was known.
 
+        Processor time is known without samples, too: a load that is held up by its quota may have none.
         Without `follow_files` the files of loop devices are left alone: a storage that stalls might hold this up.
         """
         with self._lock:
             if not self._elapsed_s > 0:
-                return None
+                return self._without_samples()
             loop_storage = loop_storage_numbers if follow_files else _unknown_storage
             descent = Descent(self._topology, sysfs, loop_storage)
             found = descent.below(zip(load.targets, load.devices, strict=False))
@@ -158,6 +160,13 @@ class RunSamples:
                 swaps.disks,
                 used_connections(self._first, self._last, load.targets),
             )
+
+    def _without_samples(self) -> RunDevices | None:
+        if not (self._cpu_users or self._cpu_limits):
+            return None
+        return RunDevices(
+            0.0, self._samples, Topology(), {}, {}, cpu_users=self._cpu_users, cpu_limits=self._cpu_limits
+        )
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -207,7 +216,7 @@ def _kept(table: FrameTable, users: Users) -> FrameTable:
 
 def devices_document(devices: RunDevices | None) -> dict[str, object] | None:
     """Write the figures as in a line of `report --json`, with the targets above and the tier of each main figure."""
-    if devices is None:
+    if devices is None or not devices.elapsed_s > 0:
         return None
     return {
         "elapsed_s": round(devices.elapsed_s, 6),

@@ -7,6 +7,12 @@ import os
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
+from collectors.advice.finding import FindingKind
+from collectors.advice.of_state import findings_below
+from collectors.advice.point_devices import point_document
+from collectors.kernel.cpu_limits import CpuLimits
 from collectors.model import Device, Step, Topology
 from collectors.reports.documents.run import below_sections, run_report
 from collectors.reports.run_devices import RunDevices, RunSamples, devices_document
@@ -88,6 +94,24 @@ def test_with_less_than_two_samples_there_is_nothing() -> None:
     assert samples.below(about((NUMBER,)), Path("/nowhere")) is None
     assert devices_document(None) is None
     assert "Not sampled: the run was too short." in devices_text(None)
+
+
+def test_a_quota_is_known_without_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, read = tmp_path / "sys/fs/cgroup/few", CpuLimits.now
+    monkeypatch.setattr(
+        "collectors.reports.run_devices.CpuLimits.now", lambda: read(str(tmp_path / "proc"), str(tmp_path / "sys"))
+    )
+    files = {tmp_path / "proc/self/cgroup": "0::/few\n", group / "cpu.max": "30000 100000\n"}
+    for file, text in (files | {group / "cpu.stat": "nr_periods 10\nnr_throttled 5\n"}).items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    samples = observed((1.0, 0), (2.1, 1000))
+    (group / "cpu.stat").write_text("nr_periods 30\nnr_throttled 24\n")
+    samples.end()
+    devices = below(samples, (NUMBER,))
+    assert devices_document(devices) is point_document(devices) is None
+    (found,) = (each for each in findings_below(devices, None, ()) if each.kind is FindingKind.CPU_LIMIT)
+    assert found.about == ("/few",)
 
 
 def test_the_document_has_a_tier_for_each_main_figure_and_null_for_what_is_not_known() -> None:
