@@ -13,6 +13,7 @@ from collectors.model import MISSING
 from collectors.session.reader import SessionReader
 from collectors.tables.background.schema import BACKGROUND
 
+MDSTAT = Path("/proc/mdstat")
 PATIENCE_S, PERIOD_S = 60.0, 0.02
 SECONDS = 20
 Progress = list[tuple[int, int]]
@@ -23,7 +24,7 @@ def told(recorder: subprocess.Popen[bytes]) -> Progress:
     """Read what the kernel says until the recording ends; the time is that at the end of the reading."""
     found: Progress = []
     while recorder.poll() is None:
-        said = re.search(r"check = .*\((\d+)/\d+\)", Path("/proc/mdstat").read_text())
+        said = re.search(r"check = .*\((\d+)/\d+\)", MDSTAT.read_text())
         if said:
             found.append((time.monotonic_ns(), int(said[1]) << 10))
         time.sleep(PERIOD_S)
@@ -55,7 +56,8 @@ def main(array: str, file: str) -> None:
             time.sleep(0.05)
         Path(f"/sys/block/{array}/md/sync_action").write_text("check")
         witness = told(recorder)
-    sys.stdout.write(json.dumps({"told": witness, "recorded": recorded(file, f"{array} check")}) + "\n")
+    whole = int(Path(f"/sys/block/{array}/md/component_size").read_text()) << 10
+    sys.stdout.write(json.dumps({"told": witness, "whole": whole, "recorded": recorded(file, f"{array} check")}) + "\n")
 
 
 if __name__ == "__main__":

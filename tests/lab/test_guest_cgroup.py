@@ -103,6 +103,7 @@ def test_a_recording_says_that_the_group_is_at_its_limit(kernel: str) -> None:
 def test_a_quota_of_processor_time_is_named_where_there_is_one(kernel: str) -> None:
     free, limited = ({each["kind"]: each for each in one["findings"]} for one in documents(kernel) if "findings" in one)
     assert "cpu_limit" not in free
+    assert "cpu_limit" in limited, limited
     assert limited["cpu_limit"]["about"] == ["/few"]
     assert "may use 0.3 processors (cpu.max)" in limited["cpu_limit"]["text"]
     assert "host_cpu" not in limited

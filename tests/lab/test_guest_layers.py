@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import json
+import statistics
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,14 @@ def test_a_check_is_as_far_and_as_fast_as_the_kernel_says(printed: str) -> None:
     # The thin pool of the topology is there, too: how full it is.
     assert {row["name"].split()[1] for row in rows} == {"check", "fill"}
     checks = [row for row in rows if row["name"] == "md1 check"]
+    # The first sample of the recording has no interval.
+    assert len(followed["recorded"]) - len(checks) in {0, 1}
     read = [
         (sampled_ns, done_bytes, row)
-        for (sampled_ns, done_bytes), row in zip(followed["recorded"], checks, strict=True)
+        for (sampled_ns, done_bytes), row in zip(followed["recorded"][-len(checks) :], checks, strict=True)
         if told_ns[0] <= sampled_ns <= told_ns[-1]
     ]
+    assert all(row["done_pct"] == pytest.approx(100 * done / followed["whole"], abs=0.01) for _, done, row in read)
     whole_bytes = read[-1][1] - read[0][1]
     assert len(read) > 5
     assert whole_bytes > 20 << 20
@@ -75,4 +79,5 @@ def test_a_check_is_as_far_and_as_fast_as_the_kernel_says(printed: str) -> None:
     moved = [row["bytes_per_s"] * (now - before) / 1e9 for (before, *_), (now, _, row) in itertools.pairwise(read)]
     first, last = np.interp([read[0][0], read[-1][0]], told_ns, told_bytes)
     assert sum(moved) == pytest.approx(last - first, rel=0.02)
-    assert all(row["share_pct"] is None or row["share_pct"] > 90 for row in checks)
+    # Disks are read before, and the kernel does a second's part at once: of one interval the share is not exact.
+    assert statistics.median(row["share_pct"] for row in checks if row["share_pct"] is not None) > 90
