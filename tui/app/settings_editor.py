@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from collectors.alerts.alert_settings import DEFAULT_RULES
 from engine.replacing import replace
 from tui.app.appearance import SPANS_S
 from tui.app.sampling_choices import INTERVALS_S, TAG_WAIT_CHOICES, SamplingKeys
@@ -123,11 +124,12 @@ class SettingsEditor:
             return
         alerts = service.settings
         in_file = self._given("alerts")
-        only_given = bool(alerts.rules) and len(alerts.rules) == len(service.given_rules)
+        own = [rule for rule in alerts.rules if rule not in DEFAULT_RULES]
+        only_given = bool(own) and len(own) == len(service.given_rules)
         yield ShownSetting(
             "alerts.rules",
             f"{len(alerts.rules)}",
-            Origin.OPTION if only_given else in_file if alerts.rules else Origin.DEFAULT,
+            Origin.OPTION if only_given else in_file if own else Origin.DEFAULT,
             "Rules of alerts, listed with their state by the key of alerts. Read again when the file changes.",
             '[alerts.rules] with lines such as slow = "disks await_ms>20ms for 10s"; --alert',
         )
