@@ -70,7 +70,7 @@ async def test_values_have_their_origin(tmp_path: Path) -> None:
         assert origins["keys"] == ("1 changed", Origin.FILE)
         assert origins["aliases"] == ("1", Origin.FILE)
         assert origins["glyphs"] == ("auto", Origin.DEFAULT)
-        assert origins["alerts.rules"] == ("1", Origin.DEFAULT)
+        assert origins["alerts.rules"] == ("2", Origin.DEFAULT)
         app.settings.alerts = AlertService(AlertSettings(), (parse_rule("disks iops>9"),), ("/bin/true",))
         origins = {setting.name: (setting.value, setting.origin) for setting in app.editor.shown()}
         assert origins["alerts.rules"] == ("2", Origin.OPTION)
