@@ -32,7 +32,7 @@ def is_document(path: Path) -> bool:
     try:
         return read_head(path, 64).lstrip().startswith(b"{")
     except FileKindError as error:
-        raise UsageError(f"{safe_text(str(path))}: {error}: give a recording or a document of run --json") from None
+        raise UsageError(f"{safe_text(str(path))}: {error}: give a recording or what --json printed") from None
     except OSError as error:
         raise unusable(f"{safe_text(str(path))}: {words_of(error)}", error) from None
 

@@ -203,7 +203,7 @@ class PageSection:
         """Lines of one interval."""
         table = tables.get(self.table)
         if table is None:
-            yield f"{stamp} (no {self._subject.title}s known)"
+            yield f"{stamp} (no {self._subject.plural} known)"
             return
         layout = self._layout
         if layout is None or self._keys != table.rows.keys or self._since_header >= self._options.header_every:

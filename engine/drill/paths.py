@@ -103,12 +103,22 @@ class HostPaths:
             raise UsageError(f"{safe_text(', '.join(scopes))}: no path of a LUN: name a path, or port:host3")
         return found
 
+    def may_be_path(self, disk: Disk) -> bool:
+        """Whether a disk is of a kind that has paths: of SCSI or NVMe, or below a multipath map."""
+        if disk.is_type(self._tree, "scsi") or self._is_nvme(disk):
+            return True
+        return any(paths_of_map(self._tree, number) is not None for number in self._maps_over(disk).values())
+
+    @staticmethod
+    def _is_nvme(disk: Disk) -> bool:
+        return "/nvme/" in f"/{disk.folder}" or disk.name.startswith("nvme")
+
     def refusal(self, disk: Disk) -> str:
         """Say why a path cannot be taken offline and back, whatever other paths there are; empty if it can."""
         return next(iter(self._hidden), "") or self._refusal(disk)
 
     def _refusal(self, disk: Disk) -> str:
-        if "/nvme/" in f"/{disk.folder}" or disk.name.startswith("nvme"):
+        if self._is_nvme(disk):
             return "the kernel can only remove paths of NVMe, not take one offline and back"
         maps = self._maps_over(disk)
         if not maps and not disk.is_type(self._tree, "scsi"):

@@ -73,7 +73,7 @@ def parse_axis(text: str, others: Mapping[str, Knob] = NO_OTHERS) -> SweepAxis:
     knob = others.get(key.strip()) or _knob(text, key.strip(), others)
     key = knob.key
     if not equals or not values.strip():
-        raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
+        raise UsageError(f"--vary {text!r}: no values: write it like {_example(knob)}")
     if ".." not in values:
         return _list(text, knob, values)
     if isinstance(knob.kind, BlockSizes | ByteSize):
@@ -84,8 +84,24 @@ def parse_axis(text: str, others: Mapping[str, Knob] = NO_OTHERS) -> SweepAxis:
     if not isinstance(knob.kind, WholeNumber):
         raise UsageError(f"--vary {text!r}: a range is for whole numbers and sizes: list the values of {knob.key}")
     if match is None:
-        raise UsageError(f"--vary {text!r}: not a range: write both ends and nothing else, like {key}=1..256")
+        raise UsageError(f"--vary {text!r}: not a range: write both ends and nothing else, like {_whole_range(knob)}")
     return _range(text, knob, int(match[1]), int(match[2]))
+
+
+def _example(knob: Knob) -> str:
+    """Write an axis of a knob with values that it may have."""
+    kind = knob.kind
+    if isinstance(kind, BlockSizes | ByteSize):
+        return f"{knob.key}=4k..64k or {knob.key}=4k,64k"
+    if isinstance(kind, WholeNumber):
+        return f"{_whole_range(knob)} or {knob.key}={kind.least},{kind.least + 1},{kind.least + 3}"
+    return f"{knob.key}=VALUE,VALUE"
+
+
+def _whole_range(knob: Knob) -> str:
+    kind = knob.kind
+    assert isinstance(kind, WholeNumber)
+    return f"{knob.key}={kind.least}..{min(kind.most, 256)}"
 
 
 def _knob(text: str, key: str, others: Mapping[str, Knob]) -> Knob:

@@ -46,7 +46,11 @@ class SweepTuning:
             if tunable.subject not in {*_OF_TARGETS, TunedKind.HOST}:
                 raise UsageError(f"--vary tune.{tunable.id}: it is of a {tunable.subject}, not of targets: tune set it")
             try:
-                self._open().plan(self._scopes, {tunable: value})
+                held = self._open()
+            except LunscopeError as error:
+                raise type(error)(f"--vary tune.{tunable.id}: {error}") from None
+            try:
+                held.plan(self._scopes, {tunable: value})
             except LunscopeError as error:
                 raise type(error)(f"--vary tune.{error}") from None
 
@@ -117,7 +121,7 @@ def _mounts(job: JobSpec) -> list[str]:
             mount = None if node is None else _mount_at(node)
             if mount is None or not mount.filesystem.startswith("nfs"):
                 shown = format_target(target) if node is None else safe_text(node)
-                raise RefusedError(f"--vary tune.: {shown} is not on NFS: name files of an NFS mount with --target")
+                raise RefusedError(f"{shown} is not on NFS: name files of an NFS mount with --target")
             found.append(f"nfs:{mount.point}")
     return found
 
@@ -141,10 +145,10 @@ def _disks(host: Host, job: JobSpec) -> list[str]:
     found: list[str] = []
     for target in job.targets:
         if not target.nodes:
-            raise RefusedError(f"--vary tune.: {format_target(target)} is a scratch file: name disks with --target")
+            raise RefusedError(f"{format_target(target)} is a scratch file: name disks with --target")
         for node in target.nodes:
             if not node.startswith("/dev/"):
-                raise RefusedError(f"--vary tune.: {safe_text(node)} is no device: name the disk that it is on")
+                raise RefusedError(f"{safe_text(node)} is no device: name the disk that it is on")
             disk = host.disk(node)
             found.append(f"lun:{disk.name}" if disk.is_map(host.tree) else disk.name)
     return found

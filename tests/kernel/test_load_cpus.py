@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import LunscopeError, UsageError
+from engine.errors import UsageError, UsageError
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.validate import validate
 from engine.replacing import replace
@@ -38,7 +38,7 @@ def test_threads_run_where_they_were_told_to(control: LoadControl, backend: Back
 
 def test_processors_that_are_not_there_are_refused(control: LoadControl) -> None:
     job = JobSpec((TargetSpec(),), cpus=(0, 65535), size_bytes=1 << 20)
-    with pytest.raises(LunscopeError, match="--cpus: this process may not run on 65535"):
+    with pytest.raises(UsageError, match="--cpus: this process may not run on 65535"):
         control.arm(job, Permissions())
     with pytest.raises(UsageError, match="the aio engine does not drive processors of its own"):
         validate(replace(job, backend=Backend.AIO))

@@ -73,7 +73,7 @@ def test_no_path(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None
     assert run_cli(["report", "-L", "-H", "0.1", "1", *roots(kernel)]) == 0
     printed = capsys.readouterr().out
     assert "(no paths known)" in printed
-    assert "(no ports known)" in printed
+    assert "(no HBA ports known)" in printed
 
 
 def test_a_lun_with_one_path(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:

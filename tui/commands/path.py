@@ -11,7 +11,7 @@ from engine.errors import UsageError
 from engine.hostfs.kernel_files import Roots
 from engine.job.sizes import parse_duration
 from engine.strict_json import dump_json
-from engine.tune.scope import Host, scopes_or_all
+from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tui.commands.tune import WithCommand, arguments_of
 from tui.headless.path_drill import begin_drill, list_paths, plan_lines
@@ -31,9 +31,12 @@ def command(context: click.Context) -> None:
 @click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
 @root_options
 def list_command(scopes: tuple[str, ...], *, procfs: Path, sysfs: Path) -> None:
-    """List the paths of a scope, of the whole host without one: each with its LUNs and why it must stay, if it must."""
+    """List the paths of a scope, each with its LUNs and why it must stay, if it must.
+
+    Without a scope all disks of the host that may be paths: of SCSI, of NVMe, and those of multipath maps.
+    """
     with KernelTree(sysfs) as tree:
-        print_sections([list_paths(Host(tree), Roots(procfs, sysfs), scopes_or_all(scopes))])
+        print_sections([list_paths(Host(tree), Roots(procfs, sysfs), scopes)])
 
 
 @command.command("offline", cls=WithCommand, short_help="take paths offline for a time, and say what that did")

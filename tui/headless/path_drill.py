@@ -19,7 +19,7 @@ from engine.text import safe_text
 from engine.tune.disks import Disk
 from engine.tune.journal import Journal
 from engine.tune.record import names_text
-from engine.tune.scope import Host
+from engine.tune.scope import Host, scopes_or_all
 from engine.tune.tree import KernelTree
 from engine.tune.tunable import Target
 from tui.headless.signals import EndingSignals
@@ -37,13 +37,25 @@ class ShownDrill(Struct, frozen=True):
 
 
 def list_paths(host: Host, roots: Roots, scopes: Sequence[str]) -> Section:
-    """Make a table of paths: their LUNs, and whether each may be taken offline."""
+    """Make a table of paths: their LUNs, and whether each may be taken offline.
+
+    Without a scope disks of kinds that are never a path, as most of a host may be, are only counted.
+    """
     paths = HostPaths(host, roots)
+    chosen = paths.chosen(scopes_or_all(scopes))
+    shown = chosen if scopes else [disk for disk in chosen if paths.may_be_path(disk)]
+    left_out = len(chosen) - len(shown)
+    counted = f"{left_out:,} other disk{'' if left_out == 1 else 's'}, neither SCSI nor NVMe, nor in a multipath map"
+    said = (Paragraph(f"not listed: {counted}"),) if left_out else ()
+    return Section("", ((_listed(paths, shown), *said) if shown else said))
+
+
+def _listed(paths: HostPaths, disks: Sequence[Disk]) -> DocumentTable:
     rows = []
-    for disk in paths.chosen(scopes):
+    for disk in disks:
         luns = ", ".join(safe_text(lun.name) for lun in paths.luns_of(disk))
         rows.append((safe_text(disk.name), luns, paths.refusal(disk) or paths.last_of(disk) or "may be taken offline"))
-    return Section("", (_table(("PATH", "LUN", ""), rows),))
+    return _table(("PATH", "LUN", ""), rows)
 
 
 def plan_lines(tree: KernelTree, roots: Roots, scopes: Sequence[str]) -> Section:

@@ -20,6 +20,7 @@ from engine.tune.scope import Host
 from engine.tune.tree import KernelTree
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.tune.hosts import WWID, present, scsi
+from tui.cli import run_cli
 
 NAMES = ("sda", "sdb", "sdc", "sdd")
 MAP = (252, 0)
@@ -256,3 +257,29 @@ def test_states_of_paths_are_no_tunables_but_records_have_them(kernel: FakeKerne
     with pytest.raises(UsageError, match=r"'path.scsi' is no tunable"):
         parse_settings(["path.scsi=offline"])
     del tree
+
+
+def test_disks_that_are_never_paths_are_listed_only_by_name(
+    kernel: FakeKernel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        kernel.add(FakeDisk(f"loop{number}", 7, number, at=f"virtual/block/loop{number}"))
+    kernel.add(FakeDisk("nvme0n1", 259, 0, at="pci0000:00/0000:00:09.0/nvme/nvme0/nvme0n1"))
+    options = ("--sysfs", str(kernel.sysfs), "--procfs", str(kernel.procfs))
+    assert run_cli(["path", "list", *options]) == 0
+    head, *rows, said = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["PATH", "LUN"]
+    assert {row.split()[0] for row in rows if row[:1].strip()} == {*NAMES, "sde", "nvme0n1"}
+    assert said == "not listed: 3 other disks, neither SCSI nor NVMe, nor in a multipath map"
+    assert run_cli(["path", "list", "loop1", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == "loop1"
+
+
+def test_disks_of_other_kinds_below_a_map_may_be_paths(kernel: FakeKernel, tree: KernelTree) -> None:
+    add_map(kernel, tree)
+    loop = FakeDisk("loop0", 7, 0, at="virtual/block/loop0")
+    kernel.add(loop)
+    assert not host_paths(kernel, tree).may_be_path(Host(tree).disks["loop0"])
+    (kernel.sysfs / "devices/virtual/block/loop0/holders").mkdir(exist_ok=True)
+    (kernel.sysfs / "devices/virtual/block/loop0/holders/dm-0").symlink_to(kernel.sysfs / kernel.disks["dm-0"].folder)
+    assert host_paths(kernel, tree).may_be_path(Host(tree).disks["loop0"])
