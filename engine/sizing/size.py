@@ -20,6 +20,8 @@ _KEPT = 64
 """Answers that are kept: those of the loads of one sweep."""
 _NO_GAIN = 1.05
 """Throughput that twice the disks have to gain, or more disks are of no use."""
+_WHOLE_FROM = 10
+"""Factors from here on are whole numbers."""
 
 
 class SizeVerdict(StrEnum):
@@ -235,9 +237,10 @@ class _Sizer:
                 return SizeVerdict.IMPOSSIBLE, f"not possible: {here}, and more disks add nothing"
             return SizeVerdict.UNKNOWN, f"not known: {here}, and whether more add anything is not certain: measure more"
         times, least = self._wanted / last.best, -(-scale.last * self._wanted // (last.best * MOST_TIMES))
+        factor = f"{times:,.0f}" if times >= _WHOLE_FROM else f"{times:.2g}"
         return SizeVerdict.BEYOND, (
-            f"not answered: {here}, the need is {times:.2g} times that: more than {MOST_TIMES} times the disks that "
-            f"were measured would be a guess. Measure {least:.0f} disks or more"
+            f"not answered: {here}, the need is {factor} times that: more than {MOST_TIMES} times the disks that "
+            f"were measured would be a guess. Measure {least:,.0f} disks or more"
         )
 
     def _broken(self, scale: DiskScale, breaking: WidthCapacity, here: str) -> tuple[SizeVerdict, str]:

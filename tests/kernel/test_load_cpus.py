@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import UsageError, UsageError
+from engine.errors import UsageError
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.validate import validate
 from engine.replacing import replace

@@ -79,6 +79,12 @@ def test_more_than_twice_is_refused_with_what_to_measure(share: float, least: in
     assert again.verdict is SizeVerdict.EXTRAPOLATED
 
 
+def test_a_need_far_beyond_has_plain_numbers() -> None:
+    words = _size(DiskLaw(), "999M IOPS").words
+    assert re.search(r"the need is [1-9][0-9]{0,2}(,[0-9]{3})+ times that", words)
+    assert re.search(r"Measure [1-9][0-9]{0,2}(,[0-9]{3})+ disks or more", words)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_no_number_of_disks_does_is_refused_with_the_reason(seed: int) -> None:
     slow = _size(DiskLaw(), "1k IOPS, p99<1.4ms", seed=seed)

@@ -47,6 +47,9 @@ def test_listed_loads_are_not_bisected() -> None:
     [
         ((), "nothing varies"),
         (("qd=1,2", "qd=4"), "given twice"),
+        (("bs=",), "no values: write it like bs=4k..64k or bs=4k,64k"),
+        (("paths=",), "no values: write it like paths=1..32 or paths=1,2,4"),
+        (("policy=",), "no values: write it like policy=VALUE,VALUE"),
         (
             ("stripe_width=1,8",),
             "stripe_width=8 cannot be measured: --stripe-width: 8 is more than the job has targets",

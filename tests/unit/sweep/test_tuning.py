@@ -79,7 +79,7 @@ def test_values_are_set_between_points_and_restored(kernel: FakeKernel) -> None:
         ("tune.iopolicy=numa,round-robin", "/dev/sda", "nothing in this scope has it"),
         ("tune.io.max.rbps=1000,2000", "/dev/sda", "it is of a cgroup and device"),
         ("tune.nr_requests=32,64", "/tmp/file", "^--vary tune.nr_requests: /tmp/file is no device: name the disk"),
-        ("tune.nfs.transports=1,2", "/tmp/file", "^--vary tune.nfs.transports: /tmp/file is not on NFS: name files of an NFS mount"),
+        ("tune.nfs.transports=1,2", "/tmp/file", "^--vary tune.nfs.transports: /tmp/file is not on NFS: name files"),
         ("tune.nr_requests=32,64", "/dev/nosuchdisk", "no such disk"),
     ],
 )
