@@ -19,6 +19,8 @@ _CLEARLY_CUT = 1.25
 """Likewise, where the limit cannot be named: more than one in four, as write-back has large I/Os now and then."""
 _NEAR = 0.05
 """Share by which the size of a request may differ from the limit that made it, and bytes below from those above."""
+_COUNTED = 0.01
+"""Share by which requests and I/Os may differ, as those are counted when they end and these when they begin."""
 _PAGE_KB = 4
 """Memory that is not contiguous has a segment for each page."""
 
@@ -165,6 +167,6 @@ def _raised_kb(cut: _Cut, limiting: Sequence[Device]) -> int:
 
     Sizes are known as means: where they are mixed, the power of two above holds the larger ones, too.
     """
-    wanted_kb = 1 << math.ceil(math.log2(cut.io_kb))
+    wanted_kb = 1 << math.ceil(math.log2(cut.io_kb / (1 + _COUNTED)))
     raised_kb = min(wanted_kb, *(each.max_hw_sectors_kb or 0 for each in limiting))
     return raised_kb if raised_kb > (limiting[0].max_sectors_kb or 0) else 0

@@ -199,6 +199,13 @@ def test_ios_that_are_cut_name_the_limit(limit_kb: int, most_kb: int, words: str
     assert finding.command == command
 
 
+def test_requests_that_began_before_the_interval_do_not_double_the_limit_that_is_wanted() -> None:
+    host = topology(device("vda", max_sectors_kb=128, max_hw_sectors_kb=4096))
+    for parts, wanted_kb in ((8.03, 1024), (8.2, 2048)):
+        finding = found(DeviceStates(host, figures("vda", CUT | {"parts_per_io": parts})))[FindingKind.SPLIT]
+        assert f"max_sectors_kb={wanted_kb} " in finding.command
+
+
 @pytest.mark.parametrize(
     "changed",
     [
