@@ -204,7 +204,7 @@ def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> Non
 def test_flashcache_ends_where_the_command_fails_and_keeps_what_was_measured(tmp_path: Path) -> None:
     done = _flashcache(tmp_path, "exit 3")
     assert done.returncode == 1
-    assert "--toggle exit 3: ended with status 3: nothing more is measured" in done.stderr
+    assert "command 'exit 3': ended with status 3: nothing more is measured" in done.stderr
     document = json.loads(done.stdout)
     assert not document["complete"]
     assert [part["name"] for part in document["parts"]] == ["before"]

@@ -38,14 +38,14 @@ def run_command(command: str, is_ended: Callable[[float], bool], output: int) ->
                 stderr=errors if output == subprocess.DEVNULL else None,
             )
         except OSError as error:
-            raise LunscopeError(f"--toggle {shown}: {error.strerror}") from None
+            raise LunscopeError(f"command {shown!r}: {error.strerror}") from None
         while process.poll() is None:
             if is_ended(_POLL_S):
                 _end(process)
-                raise StoppedError("stopped while --toggle ran")
+                raise StoppedError("stopped while the command ran")
         if process.returncode:
             how = f"{how_ended(process.returncode)}{_last_line(errors)}"
-            raise LunscopeError(f"--toggle {shown}: {how}: nothing more is measured")
+            raise LunscopeError(f"command {shown!r}: {how}: nothing more is measured")
 
 
 def _last_line(errors: IO[bytes]) -> str:
