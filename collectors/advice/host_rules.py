@@ -111,8 +111,9 @@ _WORDS = {
     LimitKind.GROUP: (
         _STOPPED_PCT,
         "periods in which it was stopped",
-        "the control group {name} may use {admitted} (cpu.max) and is stopped in {share} of the periods: the load "
-        "waits for its quota, not for the storage; raise the quota, or use another group",
+        "the control group {name} may use {admitted} (cpu.max; cpu.cfs_quota_us in cgroup v1) and is stopped in "
+        "{share} of the periods: the load waits for its quota, not for the storage; raise the "
+        "quota, or use another group",
         "",
     ),
     LimitKind.PARTITION: (

@@ -105,5 +105,5 @@ def test_a_quota_of_processor_time_is_named_where_there_is_one(kernel: str) -> N
     assert "cpu_limit" not in free
     assert "cpu_limit" in limited, limited
     assert limited["cpu_limit"]["about"] == ["/few"]
-    assert "may use 0.3 processors (cpu.max)" in limited["cpu_limit"]["text"]
+    assert "may use 0.3 processors (cpu.max; " in limited["cpu_limit"]["text"]
     assert "host_cpu" not in limited

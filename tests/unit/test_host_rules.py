@@ -74,7 +74,10 @@ def test_without_evidence_nothing_is_said(calm: RunDevices) -> None:
 def test_a_group_without_quota_left_and_a_capped_partition() -> None:
     (group,) = host_findings(devices(limits=(CpuLimit(LimitKind.GROUP, "/a", 0.2, 98.0, 55.0),)))
     assert (group.kind, group.confidence, group.about) == (FindingKind.CPU_LIMIT, Confidence.LIKELY, ("/a",))
-    assert "/a may use 0.2 processors (cpu.max) and is stopped in 98 % of the periods" in group.text
+    assert (
+        "/a may use 0.2 processors (cpu.max; cpu.cfs_quota_us in cgroup v1) and is stopped in 98 % of the periods"
+        in group.text
+    )
     assert Evidence("busiest processor", 55.0, "%", "kernel") in group.evidence
     limits = (CpuLimit(LimitKind.PARTITION, "", 1.0, 99.0), CpuLimit(LimitKind.INTERRUPTS, "cpu3", 1.0, 92.0))
     partition, interrupts = host_findings(devices(limits=limits))
