@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -34,7 +36,7 @@ def test_target_ports_are_their_paths_together() -> None:
     text = run_in_guest("scsi-debug-mp", _SERIAL, *options)
     found: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert len(found) == 8
-    exact = 0
+    busy_pct = defaultdict[str, list[tuple[float, float]]](list)
     for document in found:
         paths = [path for path in document["paths"] if path["name"].startswith("sd")]
         assert len(paths) == 8
@@ -46,13 +48,14 @@ def test_target_ports_are_their_paths_together() -> None:
             assert target["iops"] == pytest.approx(sum(path["iops"] for path in own), rel=1e-6)
             # Programs are attached while the first intervals pass, and a group that is made then has no busy time yet.
             if target["tiers"].get("busy_pct") == "exact" and all(path["tiers"]["busy_pct"] == "exact" for path in own):
-                exact += 1
-                busy_pct = sum(path["busy_pct"] for path in own)
-                assert target["busy_pct"] == pytest.approx(busy_pct, rel=0.05, abs=0.13), "read one after the other"
+                busy_pct[target["id"]].append((target["busy_pct"], sum(path["busy_pct"] for path in own)))
         (host,) = document["whole_host"]
         assert host["iops"] == pytest.approx(sum(path["iops"] for path in document["paths"]), rel=1e-6)
         assert host["iops"] == pytest.approx(sum(port["iops"] for port in document["hbas"]), rel=1e-6)
         assert host["busy_low_pct"] <= host["busy_high_pct"] <= 100
-    assert exact >= 4, [
-        [(one["name"], one["busy_pct"], one["tiers"]) for one in document["target_ports"]] for document in found
-    ]
+    assert len(busy_pct) == 4
+    for pairs in busy_pct.values():
+        assert len(pairs) >= 3
+        # Ports are read after paths: an I/O on its way then is in this interval of the one, in the next of the other.
+        assert statistics.median(abs(port - paths) for port, paths in pairs) < 0.1
+        assert sum(port for port, _ in pairs) == pytest.approx(sum(paths for _, paths in pairs), rel=0.02)
