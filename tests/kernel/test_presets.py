@@ -179,11 +179,11 @@ def _read_until(fd: int, wanted: re.Pattern[bytes]) -> None:
             seen += os.read(fd, 4096)
 
 
-def _flashcache(tmp_path: Path, command: str) -> subprocess.CompletedProcess[str]:
+def _flashcache(tmp_path: Path, command: str, *more: str) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "file"
     file.write_bytes(os.urandom(4 << 20))
     points = ("--target", str(file), "--allow-write", str(file), "--destroy-data", "--vary", "qd=1,8")
-    return _preset(tmp_path, "flashcache", *points, "--runtime", FIGURES, "--json", "--toggle", command)
+    return _preset(tmp_path, "flashcache", *points, "--runtime", FIGURES, "--json", "--toggle", command, *more)
 
 
 @pytest.mark.waits
@@ -202,9 +202,11 @@ def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> Non
 
 
 def test_flashcache_ends_where_the_command_fails_and_keeps_what_was_measured(tmp_path: Path) -> None:
-    done = _flashcache(tmp_path, "exit 3")
+    done = _flashcache(tmp_path, "exit 3", "--toggle-back", f"touch {tmp_path}/back")
     assert done.returncode == 1
     assert "command 'exit 3': ended with status 3: nothing more is measured" in done.stderr
+    assert f"'touch {tmp_path}/back' was not run: run it yourself, where it undoes 'exit 3'" in done.stderr
+    assert not (tmp_path / "back").exists()
     document = json.loads(done.stdout)
     assert not document["complete"]
     assert [part["name"] for part in document["parts"]] == ["before"]

@@ -94,17 +94,24 @@ def measure_order(order: StudyOrder, watching: Watching, *, as_json: bool) -> in
 
 def _measure_all(order: StudyOrder, bench: Bench, results: list[Any]) -> int:
     """Measure studies one after the other; returns the exit code of their loads."""
-    code = 0
-    for step in (NextStudy(lambda _results: order.first), *order.following):
-        if step.command:
-            try:
-                _run_between(step.command, bench.signals)
-            except StoppedError:
-                return 128 + (bench.signals.wait(0) or 0)
-        code = code or _measure(step.make(results), order, bench, results)
-        is_complete = bool(results) and results[-1].is_complete
-        if not is_complete or bench.signals.wait(0) is not None or bench.control.outstanding:
-            break
+    code, waiting = 0, [step.command for step in order.following if step.command]
+    begun = list[str]()
+    try:
+        for step in (NextStudy(lambda _results: order.first), *order.following):
+            if step.command:
+                begun.append(waiting.pop(0))
+                try:
+                    _run_between(step.command, bench.signals)
+                except StoppedError:
+                    return 128 + (bench.signals.wait(0) or 0)
+            code = code or _measure(step.make(results), order, bench, results)
+            is_complete = bool(results) and results[-1].is_complete
+            if not is_complete or bench.signals.wait(0) is not None or bench.control.outstanding:
+                break
+    finally:
+        if begun:
+            for command in waiting:
+                say(f"{command!r} was not run: run it yourself, where it undoes {begun[-1]!r}")
     return code
 
 
