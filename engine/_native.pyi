@@ -25,6 +25,7 @@ __all__ = [
     "BlockTracer",
     "EpochStats",
     "FlowShare",
+    "FreezeTracer",
     "GroupReader",
     "InflightSampler",
     "LoadEngine",
