@@ -25,7 +25,8 @@ def run_text(result: RunResult, **known: object) -> str:
 def shown(sections: Iterable[Section]) -> str:
     """Return sections as they are printed."""
     lines = list(section_lines(sections))
-    assert [line for line in lines if len(line) > WIDTH] == []
+    wide = [line for line in lines if len(line) > WIDTH]
+    assert not wide, wide
     return "\n".join(lines)
 
 
