@@ -149,7 +149,7 @@ DISK_FIELDS: tuple[Field, ...] = (
     _disk(
         "stalled_ms",
         "Stalled",
-        "Time for which I/Os have been outstanding at every sample while none completed: at most one interval too short.",
+        "Time for which I/Os were outstanding at every sample and none completed: at most one interval too short.",
         Unit.MILLISECONDS,
         hot=Thresholds(1_000, 2_000),
         better=Better.LOWER,
