@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from engine.hostfs.kernel_files import read_text, unescape_octal
-from engine.hostfs.storage import storage_numbers
+from engine.hostfs.storage import path_storage_numbers
 from engine.text import whole_number
 
 
@@ -26,15 +25,4 @@ def read_swap_areas(procfs: str = "/proc") -> Iterator[SwapArea]:
     for line in (read_text(f"{procfs}/swaps") or "").splitlines()[1:]:
         name, _, _, used_kib, *_ = (*line.split(), "", "", "")
         path = unescape_octal(name)
-        yield SwapArea(path, (whole_number(used_kib) or 0) << 10, _numbers(path))
-
-
-def _numbers(path: str) -> tuple[int, ...]:
-    try:
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return ()
-    try:
-        return storage_numbers(fd)
-    finally:
-        os.close(fd)
+        yield SwapArea(path, (whole_number(used_kib) or 0) << 10, path_storage_numbers(path))

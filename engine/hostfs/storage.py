@@ -26,8 +26,11 @@ def storage_numbers(fd: int, procfs: Path = Path("/proc")) -> tuple[int, ...]:
 def loop_storage_numbers(sysfs: Path, name: str) -> tuple[int, ...]:
     """Numbers of the devices under a loop device; none if its file cannot be reached by its name."""
     path = read_text(sysfs / "block" / name / "loop" / "backing_file")
-    if not path:
-        return ()
+    return path_storage_numbers(path) if path else ()
+
+
+def path_storage_numbers(path: str) -> tuple[int, ...]:
+    """Numbers of the devices that a path of this namespace is or is stored on; none if it leads to nothing."""
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

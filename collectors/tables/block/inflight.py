@@ -11,6 +11,7 @@ from collectors.derive.counter_deltas import positions
 from collectors.kernel.identity import sysfs_name
 from collectors.model import MISSING, Rows, Table
 from collectors.tables.block.schema import DISK
+from collectors.tables.block.stalls import has_outstanding
 from engine._native import InflightSampler
 
 RATE_HZ = 2000.0
@@ -28,13 +29,11 @@ _SAMPLED = slice(DISK.index("driver_in_flight_sum"), DISK.index("driver_unbroken
 _UNBROKEN = DISK.index("driver_unbroken_us")
 _WEIGHTED = DISK.index("weighted_ms")
 _COMPLETED = [DISK.index(name) for name in ("reads", "writes", "discards")]
-_IN_FLIGHT = DISK.index("in_flight_now")
 _LEAST = 0.25
 """Score of an idle sampled device, below that of any active one."""
 _ACTIVE = 0.5
 """Score of a device with less than a millisecond of I/O time, or I/Os still in flight."""
 _WRAP = np.uint64(0xFFFF_FFFF)
-_GAUGE_LIMIT = np.uint64(1 << 31)
 
 
 class InflightWatch:
@@ -94,9 +93,7 @@ class InflightWatch:
     def _choose(self, table: Table) -> set[str]:
         now, before = table.values, self._values_before(table)
         io_ms = (now[:, _WEIGHTED] - before[:, _WEIGHTED]) & _WRAP
-        in_flight = now[:, _IN_FLIGHT]
-        # Some kernels print a count that is briefly negative as unsigned.
-        moved = (in_flight > 0) & (in_flight < _GAUGE_LIMIT)
+        moved = has_outstanding(now)
         for column in _COMPLETED:
             moved |= now[:, column] != before[:, column]
         scores = np.maximum(io_ms, moved * _ACTIVE)

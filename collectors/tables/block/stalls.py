@@ -19,6 +19,13 @@ _GAUGE_LIMIT = np.uint64(1 << 31)
 """Some kernels print a count that is briefly negative as unsigned."""
 
 
+def has_outstanding(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Say of each row of the DISK table whether it has I/Os outstanding."""
+    in_flight = values[:, _IN_FLIGHT]
+    outstanding: NDArray[np.bool_] = (in_flight > 0) & (in_flight < _GAUGE_LIMIT)
+    return outstanding
+
+
 class StallClock:
     """Follows every disk from sample to sample.
 
@@ -36,8 +43,7 @@ class StallClock:
     def fill(self, table: Table, begun_ns: int, ended_ns: int) -> None:
         """Write the column of a table whose counters were read between two times (CLOCK_MONOTONIC)."""
         self._follow(table.rows)
-        in_flight = table.values[:, _IN_FLIGHT]
-        waiting = (in_flight > 0) & (in_flight < _GAUGE_LIMIT)
+        waiting = has_outstanding(table.values)
         at = np.flatnonzero(waiting)
         completed = table.values[at[:, np.newaxis], _COMPLETED].sum(axis=1)
         going_on = self._waiting[at] & (completed == self._completed[at])
