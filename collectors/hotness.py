@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import ratio
 from collectors.model import Frame, FrameTable, Rows, Tier, Topology
-from engine.replacing import replace
 from engine.text import safe_text, three_digits
 
 _Values = NDArray[np.float64]
@@ -75,10 +74,7 @@ HEAT_ORDER = "heat:order"
 
 def with_hot_order(disks: FrameTable, frame: Frame) -> FrameTable:
     """Add the values by which screens order the disks of a frame, or some of them, by hotness."""
-    return replace(
-        disks,
-        columns={**disks.columns, HEAT_ORDER: hot_order(disks, _usual_of_rows(frame, disks.rows), frame.topology)},
-    )
+    return disks.with_columns({HEAT_ORDER: hot_order(disks, _usual_of_rows(frame, disks.rows), frame.topology)})
 
 
 def hottest_of(disks: FrameTable | None, frame: Frame) -> str | None:

@@ -278,9 +278,9 @@ class FrameTable(Struct, frozen=True, eq=False):
         column = self.columns.get(field_id)
         return float("nan") if column is None else float(column[row])
 
-    def with_column(self, field_id: str, values: NDArray[np.float64]) -> FrameTable:
-        """Return the table with a column added or replaced."""
-        return FrameTable(self.rows, {**self.columns, field_id: values}, self.tiers)
+    def with_columns(self, columns: Mapping[str, NDArray[np.float64]]) -> FrameTable:
+        """Return the table with columns added or replaced."""
+        return FrameTable(self.rows, {**self.columns, **columns}, self.tiers)
 
     def taken(self, at: Sequence[int] | NDArray[np.intp], rows: Rows | None = None) -> FrameTable:
         """Return the rows at some positions, in that order; `rows` are these, where the caller keeps them."""

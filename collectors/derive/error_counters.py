@@ -58,11 +58,11 @@ def with_errors(
         "target_ports": part.target_of_row,
         "whole_host": host_of_row(disks, topology),
     }
-    extended = {**frame, "paths": _extended(paths, of_paths), "hbas": _extended(ports, of_ports)}
+    extended = {**frame, "paths": paths.with_columns(of_paths), "hbas": ports.with_columns(of_ports)}
     for name, group_of_row in groups.items():
         table, group = extended[name], group_of_row[part.path_at]
         added = {field_id: _summed(of_paths[field_id], group, len(table.rows)) for field_id in _ADDED_BY_PORT}
-        extended[name] = _extended(table, added)
+        extended[name] = table.with_columns(added)
     return extended
 
 
@@ -94,7 +94,3 @@ def _summed(values: Values, group: NDArray[np.intp], groups: int) -> Values:
     known = (group >= 0) & ~np.isnan(values)
     total = np.bincount(group[known], values[known], minlength=groups)
     return np.where(np.bincount(group[known], minlength=groups) > 0, total, np.nan)
-
-
-def _extended(table: FrameTable, columns: Mapping[str, Values]) -> FrameTable:
-    return FrameTable(table.rows, {**table.columns, **columns}, table.tiers)

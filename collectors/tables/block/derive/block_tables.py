@@ -152,8 +152,8 @@ def block_tables(
         )
     everything = disk_table(rows, intervals, topology, heads)
     if stalled_ms is not None:
-        everything = everything.with_column(
-            "stalled_ms", np.where(np.isnan(everything.columns["iops"]), np.nan, stalled_ms)
+        everything = everything.with_columns(
+            {"stalled_ms": np.where(np.isnan(everything.columns["iops"]), np.nan, stalled_ms)}
         )
     disks = everything if part.disks is rows else everything.taken(part.disk_at, part.disks)
 
@@ -171,7 +171,7 @@ def block_tables(
     return {
         "disks": disks,
         "paths": _path_table(everything.taken(part.path_at, part.paths), part),
-        "hbas": FrameTable(ports.rows, {**ports.columns, **limits}, ports.tiers),
+        "hbas": ports.with_columns(limits),
         "target_ports": table("target_ports", part.targets, part.target_of_row),
         **host,
     }

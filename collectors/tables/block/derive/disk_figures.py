@@ -80,7 +80,7 @@ def with_others(tables: Mapping[str, FrameTable], topology: Topology) -> dict[st
     disks = tables["disks"]
     inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms", "stalled_ms"))
     added = {"heat": hotness(*inputs), **layer_figures(disks, topology)}
-    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, **added}, disks.tiers)}
+    return {**tables, "disks": disks.with_columns(added)}
 
 
 def splits_at_driver(host: HostFacts) -> bool:
